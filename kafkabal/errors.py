@@ -1,0 +1,185 @@
+"""Every error that a user can meet, with the exit code that it ends the command with.
+
+::
+
+    KafkabalError                     1
+    ├── UsageError                    2   wrong words on the command line
+    │   ├── ConfigError               2   wrong words in a profile or client.properties
+    │   └── InputFileError            2   a snapshot, plan, journal or topics file that cannot be read
+    ├── OperationError                1   the operation failed
+    │   ├── UnreachableError          1   nobody answers there
+    │   ├── RefusedByClusterError     1   the cluster said no
+    │   │   └── NotAuthorizedError    1   the principal lacks a permission
+    │   ├── MissingCapabilityError    1   this kind of cluster cannot do that
+    │   ├── OutputError               1   a result could not be written
+    │   └── PartialFailureError       1   some items failed, the others are done
+    ├── FindingsError                 3   the question was answered, and the answer is bad
+    ├── UnsafeError                   4   refused to be safe
+    │   ├── DriftError                4   the cluster is no longer what the plan was made for
+    │   ├── InfeasibleError           4   a hard rule that was asked for cannot be met
+    │   └── LimitExceededError        4   a limit that was set would be exceeded
+    ├── BusyError                    75   another kafkabal holds the lock of this cluster
+    └── InterruptedRunError     130/143   stopped by a signal, in a state that resume continues
+
+The exit codes are a contract (``docs/exit-codes.md`` is generated from this module). A message is one line that
+names what and where; a hint says what to do about it. Anything that is not a :class:`KafkabalError` is a bug and
+keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+class ExitCode(IntEnum):
+    """Exit codes of every command, except ``--nagios``, which uses the monitoring-plugin codes."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    FINDINGS = 3
+    UNSAFE = 4
+    BUSY = 75
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
+    ExitCode.DONE: "done; nothing wrong; nothing to do",
+    ExitCode.FAILED: "the operation failed: unreachable, refused by the cluster, or only part of it done",
+    ExitCode.USAGE: "bad usage, bad configuration, bad input file",
+    ExitCode.FINDINGS: (
+        "findings: skew over the threshold (`--check`), a plan is pending (`--dry-run --exit-code`), "
+        "a run is still going or differs (`status`)"
+    ),
+    ExitCode.UNSAFE: (
+        "refused to be safe: drift since the plan, other reassignments running, no feasible plan, limits exceeded"
+    ),
+    ExitCode.BUSY: "another kafkabal holds this cluster's lock; try later",
+    ExitCode.INTERRUPTED: "interrupted by SIGINT, left in a state that `resume` continues",
+    ExitCode.TERMINATED: "interrupted by SIGTERM, left in a state that `resume` continues",
+}
+
+
+class KafkabalError(Exception):
+    """Root of the tree: one line for the user, an optional hint, and an exit code."""
+
+    exit_code: ExitCode = ExitCode.FAILED
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(KafkabalError):
+    """The command line asks for something that does not exist or does not fit together."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ConfigError(UsageError):
+    """A profile, an environment variable or a client.properties file holds a wrong value."""
+
+
+class InputFileError(UsageError):
+    """A file given as input cannot be used; the line is named where there is one."""
+
+    def __init__(
+        self, path: Path | str, message: str, *, line: int | None = None, hint: str | None = None
+    ) -> None:
+        where = f"{path}, line {line}" if line is not None else str(path)
+        super().__init__(f"{where}: {message}", hint=hint)
+        self.path = path
+        self.line = line
+
+
+class OperationError(KafkabalError):
+    """The operation was tried and failed."""
+
+
+class UnreachableError(OperationError):
+    """No answer from a bootstrap server, a broker or another service within its deadline."""
+
+
+class RefusedByClusterError(OperationError):
+    """The cluster answered a request with an error."""
+
+
+class NotAuthorizedError(RefusedByClusterError):
+    """The principal lacks a permission."""
+
+
+class MissingCapabilityError(OperationError):
+    """This back end, or this version of the brokers, cannot do what the command needs."""
+
+
+class OutputError(OperationError):
+    """A result could not be written; what stood there before is untouched."""
+
+
+class PartialFailureError(OperationError):
+    """Some items failed; the others were done.
+
+    Parameters
+    ----------
+    message
+        One line that counts what failed and what was done.
+    failures
+        Name of each failed item and the reason, in order.
+    """
+
+    def __init__(
+        self, message: str, failures: Sequence[tuple[str, str]] = (), *, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.failures = tuple(failures)
+
+
+class FindingsError(KafkabalError):
+    """The command worked and found what it was asked to look for."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+class UnsafeError(KafkabalError):
+    """Refused: going on could harm the cluster or break a rule."""
+
+    exit_code = ExitCode.UNSAFE
+
+
+class DriftError(UnsafeError):
+    """The cluster is no longer what the plan was made for."""
+
+
+class InfeasibleError(UnsafeError):
+    """A hard rule that was asked for cannot be met."""
+
+
+class LimitExceededError(UnsafeError):
+    """A limit that the user set would be exceeded."""
+
+
+class BusyError(KafkabalError):
+    """Another kafkabal holds the lock of this cluster."""
+
+    exit_code = ExitCode.BUSY
+
+
+class InterruptedRunError(KafkabalError):
+    """Stopped by a signal; the message describes the state that was left.
+
+    Parameters
+    ----------
+    terminated
+        True for SIGTERM (exit 143), False for SIGINT (exit 130).
+    """
+
+    def __init__(self, message: str, *, terminated: bool = False, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.exit_code = ExitCode.TERMINATED if terminated else ExitCode.INTERRUPTED

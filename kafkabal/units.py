@@ -1,0 +1,144 @@
+"""Bytes, rates, durations and shares: read from what people write, shown as people read them.
+
+kB, MB, GB, TB, PB are powers of ten; KiB, MiB, GiB, TiB, PiB powers of two; a bare number is bytes; ``/s`` may
+follow in rates. A share is written ``10%`` or ``0.10``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from kafkabal.errors import UsageError
+
+_POWERS: Final = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "pb": 10**15,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+    "pib": 2**50,
+}
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_QUANTITY: Final = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>[A-Za-z]*)\s*", re.ASCII)
+_DURATION_PART: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|min|[smhdw])", re.ASCII)
+
+
+def parse_bytes(text: str) -> int:
+    """Read a number of bytes such as ``10GB``, ``1.5 GiB`` or ``4096``.
+
+    Raises
+    ------
+    UsageError
+        If the text is no such quantity.
+    """
+    match = _QUANTITY.fullmatch(text)
+    factor = _POWERS.get(match["unit"].lower()) if match else None
+    if match is None or factor is None:
+        raise UsageError(f"{text!r} is not a size", hint="write it like 500MB, 10GiB or 4096")
+    return round(float(match["number"]) * factor) if "." in match["number"] else int(match["number"]) * factor
+
+
+def parse_rate(text: str) -> int:
+    """Read a rate in bytes per second such as ``50MB``, ``50MB/s`` or ``20MiB/s``.
+
+    Raises
+    ------
+    UsageError
+        If the text is no such rate.
+    """
+    try:
+        return parse_bytes(text.strip().removesuffix("/s"))
+    except UsageError:
+        raise UsageError(f"{text!r} is not a rate", hint="write it like 50MB/s or 20MiB/s") from None
+
+
+def parse_duration(text: str) -> float:
+    """Read a duration in seconds such as ``5s``, ``250ms``, ``1h30m`` or ``7d``.
+
+    Raises
+    ------
+    UsageError
+        If the text is no such duration; a bare number has no unit and is refused.
+    """
+    compact = text.replace(" ", "")
+    parts = list(_DURATION_PART.finditer(compact))
+    if not parts or "".join(part[0] for part in parts) != compact:
+        raise UsageError(f"{text!r} is not a duration", hint="write it like 10s, 5m or 1h30m")
+    return sum(float(part["number"]) * _SECONDS[part["unit"]] for part in parts)
+
+
+def parse_share(text: str) -> float:
+    """Read a share such as ``10%`` or ``0.10``; a bare ``10`` is refused, since it could mean either.
+
+    Returns
+    -------
+    float
+        The share, 0 or more; 1.0 is the whole.
+
+    Raises
+    ------
+    UsageError
+        If the text is no share, or is ambiguous.
+    """
+    compact = text.strip()
+    percent = compact.endswith("%")
+    try:
+        value = float(compact.removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        raise UsageError(f"{text!r} is not a share", hint="write it like 10% or 0.10")
+    if not percent and value > 1:
+        raise UsageError(f"{text!r} is ambiguous as a share: {value:g}% or {value / 100:.2f}?")
+    return value / 100 if percent else value
+
+
+def format_bytes(count: float) -> str:
+    """Show bytes with three significant digits and a binary unit: ``1.46 GiB``; unknown (NaN or < 0) is ``-``."""
+    if math.isnan(count) or count < 0:
+        return "-"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 999.5 or (unit == "B" and count < 1024):
+            return f"{_three_digits(count)} {unit}" if unit != "B" else f"{count:.0f} B"
+        count /= 1024
+    return f"{_three_digits(count)} PiB"
+
+
+def format_rate(bytes_per_s: float) -> str:
+    """Show a rate like :func:`format_bytes` does bytes: ``12.0 MiB/s``."""
+    text = format_bytes(bytes_per_s)
+    return text if text == "-" else f"{text}/s"
+
+
+def format_duration(seconds: float) -> str:
+    """Show a duration in its two largest units: ``450 ms``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``4 d 3 h``."""
+    if math.isnan(seconds):
+        return "-"
+    if math.isinf(seconds):
+        return "for ever"
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    whole = round(seconds)
+    for size, unit, smaller, smaller_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit} {rest} {smaller_unit}" if rest else f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
+def format_share(share: float, digits: int = 1) -> str:
+    """Show a share as a percentage: ``12.5%``; unknown (NaN) is ``-``."""
+    return "-" if math.isnan(share) else f"{share * 100:.{digits}f}%"
+
+
+def _three_digits(value: float) -> str:
+    decimals = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:.{decimals}f}"
