@@ -5,7 +5,8 @@
     KafkabalError                     1
     ├── UsageError                    2   wrong words on the command line
     │   ├── ConfigError               2   wrong words in a profile or client.properties
-    │   └── InputFileError            2   a snapshot, plan, journal or topics file that cannot be read
+    │   ├── InputFileError            2   a snapshot, plan, journal or topics file that cannot be read
+    │   └── InvalidClusterError       2   the description of a cluster contradicts itself
     ├── OperationError                1   the operation failed
     │   ├── UnreachableError          1   nobody answers there
     │   ├── RefusedByClusterError     1   the cluster said no
@@ -90,13 +91,20 @@ class ConfigError(UsageError):
 class InputFileError(UsageError):
     """A file given as input cannot be used; the line is named where there is one."""
 
-    def __init__(
-        self, path: Path | str, message: str, *, line: int | None = None, hint: str | None = None
-    ) -> None:
+    def __init__(self, path: Path | str, message: str, *, line: int | None = None, hint: str | None = None) -> None:
         where = f"{path}, line {line}" if line is not None else str(path)
         super().__init__(f"{where}: {message}", hint=hint)
         self.path = path
         self.line = line
+
+
+class InvalidClusterError(UsageError):
+    """The description of a cluster contradicts itself; ``broker_row`` or ``topic_row`` counts from 0 in its input."""
+
+    def __init__(self, message: str, *, broker_row: int | None = None, topic_row: int | None = None) -> None:
+        super().__init__(message)
+        self.broker_row = broker_row
+        self.topic_row = topic_row
 
 
 class OperationError(KafkabalError):
@@ -134,9 +142,7 @@ class PartialFailureError(OperationError):
         Name of each failed item and the reason, in order.
     """
 
-    def __init__(
-        self, message: str, failures: Sequence[tuple[str, str]] = (), *, hint: str | None = None
-    ) -> None:
+    def __init__(self, message: str, failures: Sequence[tuple[str, str]] = (), *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.failures = tuple(failures)
 

@@ -1,0 +1,120 @@
+"""Read a snapshot file into a :class:`~kafkabal.model.state.ClusterState`."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
+
+import msgspec
+
+from kafkabal.errors import InputFileError, InvalidClusterError
+from kafkabal.model.builder import build_cluster
+from kafkabal.model.rows import SNAPSHOT_VERSION, BrokerRow, HeaderRow, TopicRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.model.state import ClusterState
+
+_T = TypeVar("_T")
+_GZIP_MAGIC = b"\x1f\x8b"
+_BUFFER_BYTES = 2**20
+# what our own writer puts first; a line that starts otherwise is looked at twice
+_TOPIC_START = b'{"topic":'
+
+
+def read_snapshot(path: Path | str) -> ClusterState:
+    """Read a snapshot file, gzipped or not.
+
+    Raises
+    ------
+    InputFileError
+        If the file cannot be opened, is no snapshot, is of a newer version, or a line of it is malformed or
+        contradicts another; the line is named.
+    """
+    return _SnapshotFile(Path(path)).read()
+
+
+class _Version(msgspec.Struct):
+    kafkabal_snapshot: int | None = None
+
+
+class _Kind(msgspec.Struct):
+    topic: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    broker: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _SnapshotFile:
+    """One pass over the lines; remembers on which line each broker and each topic stood, to name it in an error."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.line = 0
+        self.brokers: list[BrokerRow] = []
+        self.broker_lines: list[int] = []
+        self.topic_lines: list[int] = []
+
+    def read(self) -> ClusterState:
+        try:
+            with _open(self.path) as file:
+                header = self._header(file)
+                return build_cluster(header, self.brokers, self._topics(file))
+        except InvalidClusterError as error:
+            raise InputFileError(self.path, error.message, line=self._line_of(error)) from error
+        except (OSError, EOFError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputFileError(self.path, f"cannot be read: {reason}") from error
+
+    def _header(self, file: BinaryIO) -> HeaderRow:
+        self.line = 1
+        first = file.readline()
+        version = self._decode(msgspec.json.Decoder(_Version), first).kafkabal_snapshot
+        if version is None:
+            raise InputFileError(self.path, "is no kafkabal snapshot: its first line is no header", line=1)
+        if version > SNAPSHOT_VERSION:
+            raise InputFileError(
+                self.path,
+                f"is of snapshot version {version}, this kafkabal reads up to {SNAPSHOT_VERSION}",
+                line=1,
+                hint="read it with the version of kafkabal that wrote it, or a later one",
+            )
+        return self._decode(msgspec.json.Decoder(HeaderRow), first)
+
+    def _topics(self, file: BinaryIO) -> Iterator[TopicRow]:
+        """Yield topics as they come and keep brokers aside: all are there once the last topic was taken."""
+        kind = msgspec.json.Decoder(_Kind)
+        broker = msgspec.json.Decoder(BrokerRow)
+        topic = msgspec.json.Decoder(TopicRow)
+        for self.line, text in enumerate(file, 2):
+            if text.startswith(_TOPIC_START) or (not text.isspace() and self._is_topic(kind, text)):
+                self.topic_lines.append(self.line)
+                yield self._decode(topic, text)
+            elif not text.isspace() and self._decode(kind, text).broker is not msgspec.UNSET:
+                self.broker_lines.append(self.line)
+                self.brokers.append(self._decode(broker, text))
+
+    def _is_topic(self, kind: msgspec.json.Decoder[_Kind], text: bytes) -> bool:
+        return self._decode(kind, text).topic is not msgspec.UNSET
+
+    def _decode(self, decoder: msgspec.json.Decoder[_T], text: bytes) -> _T:
+        try:
+            return decoder.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputFileError(self.path, f"is no valid record: {error}", line=self.line) from error
+
+    def _line_of(self, error: InvalidClusterError) -> int | None:
+        if error.topic_row is not None:
+            return self.topic_lines[error.topic_row]
+        if error.broker_row is not None:
+            return self.broker_lines[error.broker_row]
+        return None
+
+
+def _open(path: Path) -> BinaryIO:
+    file = cast("io.BufferedReader", path.open("rb", buffering=_BUFFER_BYTES))
+    if file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
+        return cast("BinaryIO", gzip.GzipFile(fileobj=file))
+    return file

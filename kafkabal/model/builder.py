@@ -1,0 +1,442 @@
+"""The one way from rows to columns: checks every row, sorts, and freezes.
+
+Topics come as an iterable and are turned into columns a few thousand at a time, so that the rows of a large cluster
+need not all exist at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import chain, islice, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kafkabal.errors import InvalidClusterError
+from kafkabal.model.rows import BrokerRow, HeaderRow, PartitionRow, TopicRow
+from kafkabal.model.state import (
+    F64,
+    I32,
+    I64,
+    Bools,
+    Brokers,
+    BrokerState,
+    ClusterState,
+    CommittedOffsets,
+    FutureReplicas,
+    LogDirs,
+    LogDirState,
+    Partitions,
+    Replicas,
+    Topics,
+    freeze,
+)
+from kafkabal.model.volumes import number_volumes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_TOPICS_A_CHUNK = 4096
+_DIR_STATES = {"online": LogDirState.ONLINE, "offline": LogDirState.OFFLINE, "cordoned": LogDirState.CORDONED}
+
+
+def build_cluster(
+    header: HeaderRow,
+    brokers: Sequence[BrokerRow],
+    topics: Iterable[TopicRow],
+    *,
+    committed: CommittedOffsets | None = None,
+) -> ClusterState:
+    """Turn rows into a :class:`ClusterState`.
+
+    Brokers and topics may come in any order. A broker that only appears in a replica list is added as dead.
+
+    Parameters
+    ----------
+    committed
+        Offsets of consumer groups, with ``partition`` counted in the order in which the rows come.
+
+    Raises
+    ------
+    InvalidClusterError
+        If a row contradicts itself or another row; it names what and in which row.
+    """
+    chunks = _read_chunks(topics)
+    broker_table, dir_table, racks = _broker_tables(brokers, np.concatenate([c.replica_ids for c in chunks]))
+    names = [name for c in chunks for name in c.names]
+    order = _topic_order(names)
+    columns = _join(chunks)
+    topic_table = Topics(
+        name=tuple(names[i] for i in order),
+        internal=columns.internal[order],
+        configs=tuple(_pick([config for c in chunks for config in c.configs], order)),
+    )
+    partitions_order, topic_of = _partition_order(columns, order, names)
+    partitions, replicas, rank = _partition_tables(columns, broker_table, dir_table, partitions_order, topic_of)
+    futures = _future_table(chunks, partitions, replicas, broker_table, dir_table, rank)
+    offsets = _renumber(committed, rank) if committed is not None else CommittedOffsets()
+    dir_table = number_volumes(broker_table, dir_table, replicas, brokers)
+    for table in (broker_table, dir_table, topic_table, partitions, replicas, futures, offsets):
+        freeze(*(v for f in fields(table) if isinstance(v := getattr(table, f.name), np.ndarray)))
+    return ClusterState(
+        cluster_id=header.cluster_id,
+        taken_at=header.taken_at,
+        source=header.source,
+        racks=racks,
+        brokers=broker_table,
+        log_dirs=dir_table,
+        topics=topic_table,
+        partitions=partitions,
+        replicas=replicas,
+        futures=futures,
+        committed=offsets,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Columns of some topics in the order of the rows; broker ids and dir indexes as they stand there."""
+
+    names: list[str]
+    configs: list[dict[str, str] | None]
+    internal: Bools
+    partition_count: I64
+    number: I64
+    leader_id: I64
+    replica_count: I64
+    start_offset: I64
+    end_offset: I64
+    in_bytes_per_s: F64
+    out_bytes_per_s: F64
+    replica_ids: I64
+    size_bytes: I64
+    dir_index: I64
+    in_sync: Bools
+    adding: Bools
+    removing: Bools
+    futures: list[tuple[int, int, int, int]]
+    """(partition row within the chunk, broker id, dir index, bytes)"""
+
+
+def _read_chunks(topics: Iterable[TopicRow]) -> list[_Chunk]:
+    source = iter(topics)
+    chunks: list[_Chunk] = []
+    done = 0
+    while rows := list(islice(source, _TOPICS_A_CHUNK)):
+        chunks.append(_read_chunk(rows, done))
+        done += len(rows)
+    return chunks or [_read_chunk([], 0)]
+
+
+def _read_chunk(topics: list[TopicRow], topics_before: int) -> _Chunk:
+    parts = [p for t in topics for p in t.partitions]
+
+    def fault(partition: int, message: str) -> InvalidClusterError:
+        ends = np.cumsum([len(t.partitions) for t in topics])
+        row = int(np.searchsorted(ends, partition, side="right"))
+        name = f"{topics[row].topic}-{parts[partition].partition}"
+        return InvalidClusterError(f"{name} {message}", topic_row=topics_before + row)
+
+    counts = np.fromiter((len(p.replicas) for p in parts), np.int64, len(parts))
+    if not counts.all():
+        raise fault(int(np.argmin(counts)), "has no replicas")
+    total = int(counts.sum())
+    return _Chunk(
+        names=[t.topic for t in topics],
+        configs=[t.configs for t in topics],
+        internal=np.fromiter((t.internal for t in topics), np.bool_, len(topics)),
+        partition_count=np.fromiter((len(t.partitions) for t in topics), np.int64, len(topics)),
+        number=np.fromiter((p.partition for p in parts), np.int64, len(parts)),
+        leader_id=np.fromiter((p.leader for p in parts), np.int64, len(parts)),
+        replica_count=counts,
+        start_offset=_optional_ints([p.start_offset for p in parts]),
+        end_offset=_optional_ints([p.end_offset for p in parts]),
+        in_bytes_per_s=_optional_floats([p.in_bytes_per_s for p in parts]),
+        out_bytes_per_s=_optional_floats([p.out_bytes_per_s for p in parts]),
+        replica_ids=np.fromiter(chain.from_iterable(p.replicas for p in parts), np.int64, total),
+        size_bytes=_following(parts, "sizes", fault),
+        dir_index=_following(parts, "log_dirs", fault),
+        in_sync=_in_sync(parts, total, fault),
+        adding=_marked(parts, "adding", total, fault),
+        removing=_marked(parts, "removing", total, fault),
+        futures=[(i, f.broker, f.log_dir, f.bytes) for i, p in enumerate(parts) if p.future for f in p.future],
+    )
+
+
+def _optional_ints(values: list[int | None]) -> I64:
+    return np.fromiter((-1 if v is None else v for v in values), np.int64, len(values))
+
+
+def _optional_floats(values: list[float | None]) -> F64:
+    return np.fromiter((np.nan if v is None else v for v in values), np.float64, len(values))
+
+
+def _following(parts: list[PartitionRow], key: str, fault: Callable[[int, str], InvalidClusterError]) -> I64:
+    """Column of a list that follows ``replicas``; null, or a list that is absent, is -1."""
+    lists: list[list[int | None] | None] = [getattr(p, key) for p in parts]
+    for i, (values, p) in enumerate(zip(lists, parts, strict=True)):
+        if values is None:
+            lists[i] = [None] * len(p.replicas)
+        elif len(values) != len(p.replicas):
+            raise fault(i, f"has {len(p.replicas)} replicas but {len(values)} {key}")
+    flat: list[int | None] = list(chain.from_iterable(v for v in lists if v is not None))
+    if None not in flat:
+        return np.fromiter(flat, np.int64, len(flat))
+    return _optional_ints(flat)
+
+
+def _in_sync(parts: list[PartitionRow], total: int, fault: Callable[[int, str], InvalidClusterError]) -> Bools:
+    """Which replicas are in the ISR; a partition whose ISR is not known counts as in sync."""
+    column = np.ones(total, np.bool_)
+    at = 0
+    for i, p in enumerate(parts):
+        if p.isr is not None and p.isr != p.replicas:
+            isr = set(p.isr)
+            if not isr <= set(p.replicas):
+                raise fault(i, f"has in its ISR {_ids(isr - set(p.replicas))}, not among its replicas")
+            column[at : at + len(p.replicas)] = [r in isr for r in p.replicas]
+        at += len(p.replicas)
+    return column
+
+
+def _marked(parts: list[PartitionRow], key: str, total: int, fault: Callable[[int, str], InvalidClusterError]) -> Bools:
+    """Which replicas a list of broker ids (``adding``, ``removing``) names."""
+    column = np.zeros(total, np.bool_)
+    if not any(getattr(p, key) for p in parts):
+        return column
+    at = 0
+    for i, p in enumerate(parts):
+        marked = set(getattr(p, key))
+        if not marked <= set(p.replicas):
+            raise fault(i, f"is {key} {_ids(marked - set(p.replicas))}, not among its replicas")
+        column[at : at + len(p.replicas)] = [r in marked for r in p.replicas]
+        at += len(p.replicas)
+    return column
+
+
+def _ids(ids: Iterable[int]) -> str:
+    listed = sorted(ids)
+    return f"broker{'s' if len(listed) > 1 else ''} {', '.join(map(str, listed))}"
+
+
+def _broker_tables(rows: Sequence[BrokerRow], replica_ids: I64) -> tuple[Brokers, LogDirs, tuple[str, ...]]:
+    by_id: dict[int, BrokerRow] = {}
+    for i, row in enumerate(rows):
+        if row.broker in by_id:
+            raise InvalidClusterError(f"broker {row.broker} is described twice", broker_row=i)
+        if row.broker < 0:
+            raise InvalidClusterError(f"broker id {row.broker} is negative", broker_row=i)
+        _check_dirs(row, i)
+        by_id[row.broker] = row
+    for stranger in np.unique(replica_ids):
+        by_id.setdefault(int(stranger), BrokerRow(broker=int(stranger), state="dead"))
+    ordered = [by_id[i] for i in sorted(by_id)]
+    racks = tuple(sorted({row.rack for row in ordered if row.rack is not None}))
+    rack_index = {rack: i for i, rack in enumerate(racks)}
+    brokers = Brokers(
+        id=np.array([row.broker for row in ordered], np.int32),
+        rack=np.array([-1 if r.rack is None else rack_index[r.rack] for r in ordered], np.int32),
+        state=np.array([BrokerState.DEAD if r.state == "dead" else BrokerState.ONLINE for r in ordered], np.int8),
+        host=tuple(row.host for row in ordered),
+        port=np.array([row.port for row in ordered], np.int32),
+    )
+    return brokers, _dir_table(ordered), racks
+
+
+def _check_dirs(row: BrokerRow, at: int) -> None:
+    paths = [d.path for d in row.log_dirs]
+    if len(set(paths)) != len(paths):
+        raise InvalidClusterError(f"broker {row.broker} has the same log dir twice", broker_row=at)
+    for d in row.log_dirs:
+        if any(v is not None and v < 0 for v in (d.total_bytes, d.usable_bytes)):
+            raise InvalidClusterError(f"log dir {d.path} of broker {row.broker} has negative bytes", broker_row=at)
+
+
+def _dir_table(ordered: list[BrokerRow]) -> LogDirs:
+    dirs = [d for row in ordered for d in row.log_dirs]
+    counts = [len(row.log_dirs) for row in ordered]
+    return LogDirs(
+        broker=np.repeat(np.arange(len(ordered), dtype=np.int32), counts),
+        path=tuple(d.path for d in dirs),
+        total_bytes=_optional_ints([d.total_bytes for d in dirs]),
+        usable_bytes=_optional_ints([d.usable_bytes for d in dirs]),
+        state=np.array([_DIR_STATES[d.state] for d in dirs], np.int8),
+        volume=np.arange(len(dirs), dtype=np.int32),
+        first=np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64),
+    )
+
+
+def _topic_order(names: list[str]) -> I64:
+    order = sorted(range(len(names)), key=names.__getitem__)
+    for a, b in pairwise(order):
+        if names[a] == names[b]:
+            raise InvalidClusterError(f"topic {names[a]} is described twice", topic_row=max(a, b))
+    return np.array(order, np.int64)
+
+
+def _pick(values: list[Any], order: I64) -> list[Any]:
+    return [values[i] for i in order]
+
+
+def _join(chunks: list[_Chunk]) -> _Chunk:
+    if len(chunks) == 1:
+        return chunks[0]
+    joined: dict[str, Any] = {}
+    for f in fields(_Chunk):
+        values = [getattr(c, f.name) for c in chunks]
+        joined[f.name] = np.concatenate(values) if isinstance(values[0], np.ndarray) else []
+    return _Chunk(**joined)
+
+
+def _partition_order(columns: _Chunk, topic_order: I64, names: list[str]) -> tuple[I64, I32]:
+    """Rows of the partitions in order of (topic, number), and the topic of each of them."""
+    rank = np.empty(len(topic_order), np.int32)
+    rank[topic_order] = np.arange(len(topic_order), dtype=np.int32)
+    topic = np.repeat(rank, columns.partition_count)
+    order = np.lexsort((columns.number, topic))
+    topic, number = topic[order], columns.number[order]
+    if number.size and number.min() < 0:
+        bad = topic_order[topic[np.argmin(number)]]
+        raise InvalidClusterError(f"topic {names[bad]} has a negative partition number", topic_row=int(bad))
+    twice = np.flatnonzero((np.diff(topic) == 0) & (np.diff(number) == 0))
+    if twice.size:
+        bad = topic_order[topic[twice[0]]]
+        raise InvalidClusterError(f"{names[bad]}-{number[twice[0]]} is described twice", topic_row=int(bad))
+    return order, topic
+
+
+def _partition_tables(
+    columns: _Chunk, brokers: Brokers, dirs: LogDirs, order: I64, topic: I32
+) -> tuple[Partitions, Replicas, I64]:
+    """Sorted tables, and the new row of each partition row of the input."""
+    first_before = np.concatenate(([0], np.cumsum(columns.replica_count)))
+    counts = columns.replica_count[order]
+    first = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    partition = np.repeat(np.arange(len(order), dtype=np.int32), counts)
+    source = np.arange(len(partition)) - first[partition] + first_before[order][partition]
+    broker = np.searchsorted(brokers.id, columns.replica_ids[source]).astype(np.int32)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+
+    def fault(replica: int, message: str) -> InvalidClusterError:
+        row = int(order[partition[replica]])
+        topic_row = int(np.searchsorted(np.cumsum(columns.partition_count), row, side="right"))
+        return InvalidClusterError(f"partition {columns.number[row]} {message}", topic_row=topic_row)
+
+    _check_distinct(partition, broker, brokers, fault)
+    size = columns.size_bytes[source]
+    if size.size and size.min() < -1:
+        raise fault(int(np.argmin(size)), "has a negative size")
+    replicas = Replicas(
+        partition=partition,
+        broker=broker,
+        log_dir=_dir_rows(columns.dir_index[source], broker, brokers, dirs, fault),
+        size_bytes=size,
+        in_sync=columns.in_sync[source],
+        adding=columns.adding[source],
+        removing=columns.removing[source],
+    )
+    partitions = Partitions(
+        topic=topic,
+        number=columns.number[order].astype(np.int32),
+        leader=_leaders(columns.leader_id[order], replicas, brokers, first, fault),
+        first=first,
+        start_offset=columns.start_offset[order],
+        end_offset=columns.end_offset[order],
+        in_bytes_per_s=columns.in_bytes_per_s[order],
+        out_bytes_per_s=columns.out_bytes_per_s[order],
+    )
+    return partitions, replicas, rank
+
+
+def _check_distinct(
+    partition: I32, broker: I32, brokers: Brokers, fault: Callable[[int, str], InvalidClusterError]
+) -> None:
+    key = partition.astype(np.int64) * len(brokers) + broker
+    if len(key) > 1:
+        # lists are short: comparing each replica with those a few places further on beats a sort
+        longest = int(np.bincount(partition).max())
+        for step in range(1, longest):
+            same = np.flatnonzero(key[step:] == key[:-step])
+            if same.size:
+                raise fault(int(same[0]), f"has broker {brokers.id[broker[same[0]]]} twice among its replicas")
+
+
+def _dir_rows(
+    index: I64,
+    broker: I32,
+    brokers: Brokers,
+    dirs: LogDirs,
+    fault: Callable[[int, str], InvalidClusterError],
+) -> I32:
+    known = index >= 0
+    if (index < -1).any():
+        raise fault(int(np.argmin(index)), "has a negative log dir index")
+    beyond = np.flatnonzero(known & (index >= np.diff(dirs.first)[broker]))
+    if beyond.size:
+        at = int(beyond[0])
+        raise fault(at, f"lies in log dir {index[at]} of broker {brokers.id[broker[at]]}, which has fewer")
+    return np.where(known, dirs.first[broker] + index, -1).astype(np.int32)
+
+
+def _leaders(
+    leader_id: I64,
+    replicas: Replicas,
+    brokers: Brokers,
+    first: I64,
+    fault: Callable[[int, str], InvalidClusterError],
+) -> I32:
+    leads = brokers.id[replicas.broker] == leader_id[replicas.partition]
+    leader = np.full(len(leader_id), -1, np.int32)
+    leader[replicas.partition[leads]] = replicas.broker[leads]
+    stranger = np.flatnonzero((leader_id >= 0) & (leader < 0))
+    if stranger.size:
+        at = int(stranger[0])
+        raise fault(int(first[at]), f"is led by broker {leader_id[at]}, not among its replicas")
+    return leader
+
+
+def _future_table(
+    chunks: list[_Chunk],
+    partitions: Partitions,
+    replicas: Replicas,
+    brokers: Brokers,
+    dirs: LogDirs,
+    rank: I64,
+) -> FutureReplicas:
+    rows: list[tuple[int, int, int]] = []
+    before = 0
+    for chunk in chunks:
+        for partition, broker_id, dir_index, size_bytes in chunk.futures:
+            p = int(rank[before + partition])
+            replica = _replica_on(p, broker_id, partitions, replicas, brokers)
+            broker = int(replicas.broker[replica])
+            if not 0 <= dir_index < dirs.first[broker + 1] - dirs.first[broker]:
+                raise InvalidClusterError(f"a copy goes to log dir {dir_index} of broker {broker_id}, which has fewer")
+            rows.append((replica, int(dirs.first[broker]) + dir_index, size_bytes))
+        before += len(chunk.number)
+    table = np.array(sorted(rows), np.int64).reshape(-1, 3)
+    return FutureReplicas(
+        replica=table[:, 0].astype(np.int32),
+        log_dir=table[:, 1].astype(np.int32),
+        size_bytes=table[:, 2].copy(),
+    )
+
+
+def _replica_on(partition: int, broker_id: int, partitions: Partitions, replicas: Replicas, brokers: Brokers) -> int:
+    rows = slice(int(partitions.first[partition]), int(partitions.first[partition + 1]))
+    at = np.flatnonzero(brokers.id[replicas.broker[rows]] == broker_id)
+    if not at.size:
+        raise InvalidClusterError(f"a copy moves between log dirs of broker {broker_id}, which holds no such replica")
+    return rows.start + int(at[0])
+
+
+def _renumber(committed: CommittedOffsets, rank: I64) -> CommittedOffsets:
+    partition = rank[committed.partition].astype(np.int32)
+    order = np.lexsort((partition, committed.group))
+    return CommittedOffsets(
+        groups=committed.groups,
+        group=committed.group[order],
+        partition=partition[order],
+        offset=committed.offset[order],
+    )
