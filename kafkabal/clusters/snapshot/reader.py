@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
@@ -15,6 +14,7 @@ from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import SNAPSHOT_VERSION, BrokerRow, HeaderRow, TopicRow
 
 if TYPE_CHECKING:
+    import io
     from collections.abc import Iterator
 
     from kafkabal.model.state import ClusterState

@@ -1,0 +1,324 @@
+"""What every back end can be asked: read the state of a cluster, and change it by single requests.
+
+One success convention: a method that changes many items returns the items that failed, each with its
+:class:`Fault`; an item that is absent succeeded. A call that gives nothing usable raises a
+:class:`~kafkabal.errors.KafkabalError`. Brokers are named by id, log dirs by path. A back end declares what it can
+do as :class:`Capability`; a command that needs more refuses before it starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from types import TracebackType
+
+    from kafkabal.model.state import ClusterState
+
+
+class Capability(StrEnum):
+    """What a back end can do."""
+
+    LOG_DIRS = "log-dirs"
+    """Sizes of replicas and log dirs (KIP-113)."""
+    VOLUME_BYTES = "volume-bytes"
+    """Total and usable bytes of log dirs (KIP-827)."""
+    OFFSETS = "offsets"
+    GROUP_OFFSETS = "group-offsets"
+    CREATE_TOPICS = "create-topics"
+    REASSIGN = "reassign"
+    """Alter, list and cancel reassignments (KIP-455)."""
+    REPLICATION_FACTOR_GUARD = "replication-factor-guard"
+    """Refuses an accidental change of the replication factor (KIP-860)."""
+    MOVE_LOG_DIRS = "move-log-dirs"
+    ELECT_LEADERS = "elect-leaders"
+    CONFIGS = "configs"
+    """Read and alter configs of topics and brokers, with the source of each value."""
+    LOCK = "lock"
+    """A lock that holds over all hosts."""
+    RECORDS = "records"
+    """Keep records in an internal compacted topic."""
+
+
+class TopicPartition(NamedTuple):
+    """A partition by name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class ReplicaOn(NamedTuple):
+    """The replica of a partition on a broker."""
+
+    topic: str
+    partition: int
+    broker: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition} on broker {self.broker}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why an item failed."""
+
+    name: str
+    """Kafka's name of the error, such as ``NOT_CONTROLLER``, or one of ours in lower case, such as ``timeout``."""
+    message: str = ""
+    retriable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}" if self.message else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """How much to read; sizes and placement are always read."""
+
+    configs: bool = False
+    """Configs set on the topics themselves."""
+    offsets: bool = False
+    """Start and end offsets."""
+    group_offsets: bool = False
+    """What consumer groups have committed."""
+    deadline_s: float = 10.0
+    """How long each broker may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerProblem:
+    """A broker that could not be read, or only in part; the rest of the state stands."""
+
+    broker: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A state, and which brokers are missing from it."""
+
+    state: ClusterState
+    problems: tuple[BrokerProblem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to be created, every replica placed by hand."""
+
+    name: str
+    assignment: tuple[tuple[int, ...], ...]
+    """Broker ids of each partition, from partition 0 on; the first is the preferred leader."""
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStatus:
+    """What the cluster's metadata says of a partition now."""
+
+    leader: int
+    """-1 where there is none."""
+    replicas: tuple[int, ...]
+    """Those being added and removed are included."""
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reassignment:
+    """A reassignment that is running (KIP-455)."""
+
+    replicas: tuple[int, ...]
+    """Those being added and removed are included."""
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """What the replicas will be once it is done."""
+        return tuple(b for b in self.replicas if b not in self.removing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaLog:
+    """A replica in a log dir, as its broker tells."""
+
+    log_dir: str
+    size_bytes: int
+    future_log_dir: str | None = None
+    """Where a copy of it is on its way to on the same broker."""
+    future_bytes: int = 0
+
+
+class ResourceKind(StrEnum):
+    """What has configs."""
+
+    TOPIC = "topic"
+    BROKER = "broker"
+    BROKER_DEFAULT = "broker-default"
+    """The cluster-wide dynamic default; its name is empty."""
+
+
+class ConfigResource(NamedTuple):
+    """A topic by name, a broker by id as text, or the cluster-wide default."""
+
+    kind: ResourceKind
+    name: str
+
+    def __str__(self) -> str:
+        return "cluster-wide default" if self.kind is ResourceKind.BROKER_DEFAULT else f"{self.kind} {self.name}"
+
+
+class ConfigSource(StrEnum):
+    """Where the value in force comes from."""
+
+    OWN = "own"
+    """Set dynamically on this resource itself."""
+    CLUSTER_DEFAULT = "cluster-default"
+    """The dynamic cluster-wide default."""
+    STATIC = "static"
+    """The broker's properties file."""
+    BUILT_IN = "built-in"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue:
+    """A value in force, and where it comes from; the value of a secret is None."""
+
+    value: str | None
+    source: ConfigSource
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """Set a key of a resource, or delete its own value so that a default shows again."""
+
+    resource: ConfigResource
+    key: str
+    value: str | None
+    """None deletes."""
+
+
+class ClusterLock(Protocol):
+    """The right to change the cluster; held until released, or until the holder is silent for its session."""
+
+    @property
+    def scope(self) -> str:
+        """What it keeps out, for people: ``consumer group``, ``zookeeper``, ``this host only``."""
+
+    def seconds_since_heartbeat(self) -> float:
+        """Age of the last proof that the lock is still held, on the monotonic clock."""
+
+    def is_held(self) -> bool:
+        """False once the lock is known to be lost."""
+
+    def release(self) -> None:
+        """Give it up; harmless when it is lost or released already."""
+
+
+class RecordStore(Protocol):
+    """Small records by key in an internal compacted topic; the last value of a key counts."""
+
+    def put(self, key: str, value: bytes | None) -> None:
+        """Write and wait until all in-sync replicas have it; None deletes the key."""
+
+    def get_all(self) -> Mapping[str, bytes]:
+        """Everything that is there now; empty where the topic does not exist."""
+
+
+class Cluster(Protocol):
+    """A cluster that can be read and, as far as its capabilities go, changed."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages: its bootstrap servers or its file."""
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What it can do."""
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The whole state.
+
+        Raises
+        ------
+        UnreachableError
+            If no broker answers.
+        NotAuthorizedError
+            If the principal may not describe the cluster.
+        """
+
+    def cluster_id(self) -> str:
+        """Id of the cluster."""
+
+    def broker_ids(self) -> frozenset[int]:
+        """Ids of the brokers that are registered now."""
+
+    def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
+        """Leader, replicas and ISR of every partition of these topics; a topic that is gone has none."""
+
+    def replica_logs(
+        self, brokers: Collection[int], partitions: Collection[TopicPartition]
+    ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
+        """Where these partitions lie on these brokers, and which brokers did not answer."""
+
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
+        """Create topics; returns those that failed."""
+
+    def alter_reassignments(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = False,
+    ) -> Mapping[TopicPartition, Fault]:
+        """Start reassignments, or cancel those whose target is None; returns those that failed."""
+
+    def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
+        """All reassignments that are running."""
+
+    def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
+        """Ask brokers to keep replicas in these log dirs; returns those that failed.
+
+        A broker that does not hold the replica yet answers ``REPLICA_NOT_AVAILABLE`` and remembers the wish.
+        """
+
+    def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
+        """Elect the first replica of each; returns those that failed; one that leads already is no failure."""
+
+    def configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
+        """Values of some keys; a key without any value is absent; and the resources that did not answer."""
+
+    def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
+        """Set or delete keys, all of one resource at once; returns the resources that failed."""
+
+    def lock(self, owner: str, session_s: float) -> ClusterLock:
+        """Take the lock of this cluster.
+
+        Raises
+        ------
+        BusyError
+            If another holds it; it names the holder.
+        """
+
+    def records(self) -> RecordStore:
+        """The internal topic in which runs are remembered; it is created by the first write."""
+
+    def close(self) -> None:
+        """Drop all connections."""
+
+    def __enter__(self) -> Cluster:
+        """Return itself."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""

@@ -1,0 +1,1 @@
+"""From a plan to a changed cluster: checks, batches, throttles, journal, resume and rollback."""

@@ -1,0 +1,124 @@
+"""A plan: which partitions change, from what to what, at what price, and why.
+
+A plan is neutral data: the planner makes it, a file carries it, the executor carries it out, and none owns it.
+Brokers are named by id and log dirs by path, since a plan outlives the state that it was made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PLAN_FORMAT = 1
+ANY_DIR = "any"
+
+
+class Action(StrEnum):
+    """What a listed partition asks for; more than one thing may hold, the weightiest names it."""
+
+    MOVE = "move"
+    """At least one replica comes to a broker, or leaves it."""
+    LOG_DIR = "log-dir"
+    """Only copies between log dirs of the same broker."""
+    REORDER = "reorder"
+    """The same replicas in another order, so another preferred leader."""
+    ELECT = "elect"
+    """Nothing but an election of the preferred leader."""
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a partition lay when the plan was made."""
+
+    replicas: tuple[int, ...]
+    leader: int
+    """Broker id, -1 where there was none."""
+    log_dirs: tuple[str, ...]
+    """Path for each replica, ``any`` where it was not known."""
+
+
+class PartitionChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One partition of a plan; the first of ``replicas`` is to lead."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    log_dirs: tuple[str, ...]
+    """Path for each replica, ``any`` where it stays as it is or where the broker may choose."""
+    action: Action = Action.MOVE
+    previous: Placement | None = None
+    """None in a plan that another tool wrote."""
+    bytes: int = 0
+    """What comes to brokers that held no copy before; a copy of unknown size counts 0."""
+    log_dir_bytes: int = 0
+    """What is copied between log dirs of one broker."""
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """``topic-partition``."""
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def adding(self) -> tuple[int, ...]:
+        """Brokers that get a copy, in the order of ``replicas``; all of them where the past is not known."""
+        held = self.previous.replicas if self.previous else ()
+        return tuple(b for b in self.replicas if b not in held)
+
+    @property
+    def removing(self) -> tuple[int, ...]:
+        """Brokers that lose their copy."""
+        held = self.previous.replicas if self.previous else ()
+        return tuple(b for b in held if b not in self.replicas)
+
+
+class ScoreChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A score before and after, over the brokers that count."""
+
+    before: Mapping[str, float]
+    """``max`` and ``min`` share, ``skew``, and ``outside``: how many holders lie outside their band."""
+    after: Mapping[str, float]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """All changes, with what they were computed from. Partitions are sorted by topic and number."""
+
+    partitions: tuple[PartitionChange, ...]
+    cluster_id: str | None = None
+    taken_at: str | None = None
+    options: Mapping[str, Any] = {}
+    """Options that shaped the plan, by name, in JSON types."""
+    seed: int = 0
+    bound_bytes: int | None = None
+    """No plan that reaches the same bands under the same rules can move fewer bytes; None if no bound is known."""
+    scores: Mapping[str, ScoreChange] = {}
+    warnings: tuple[str, ...] = ()
+    """What could not be reached, and why, one line each."""
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that come to brokers which held no copy before."""
+        return sum(change.bytes for change in self.partitions)
+
+    @property
+    def log_dir_bytes(self) -> int:
+        """Bytes copied between log dirs of one broker."""
+        return sum(change.log_dir_bytes for change in self.partitions)
+
+    @property
+    def plan_id(self) -> str:
+        """Hash of what matters (placement before and after, options), not of times, paths, versions or order."""
+        content = [
+            self.cluster_id,
+            sorted(self.options.items()),
+            [
+                (c.topic, c.partition, c.replicas, c.log_dirs, c.action, c.previous)
+                for c in sorted(self.partitions, key=lambda c: (c.topic, c.partition))
+            ],
+        ]
+        return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()[:16]

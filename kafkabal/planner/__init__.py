@@ -1,0 +1,1 @@
+"""From a problem to a plan: rules, bounds and search; pure and deterministic."""

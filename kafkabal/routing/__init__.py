@@ -1,0 +1,1 @@
+"""Where records go: policies, simulator, workloads, and the live producer."""

@@ -1,0 +1,125 @@
+"""What a score is: a load for every holder, in one unit, against what the holder can bear.
+
+A score declares its parts and fetches nothing. Loads add up, so that moving, adding or appending to a replica changes
+two holders only::
+
+    load  = base_load + replica_load of the replicas on the holder + leader_load of the partitions led from it
+    u     = load / capacity
+    share = u / mean,  mean = total load / total capacity of the counted holders (of the group)
+    skew  = max(max share - 1, 1 - min share)
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I32, ClusterState
+    from kafkabal.scoring.bands import Band
+
+
+class Grain(StrEnum):
+    """What holds the load."""
+
+    BROKER = "broker"
+    LOG_DIR = "log-dir"
+
+
+class Need(StrEnum):
+    """What a source must supply for a score to mean something."""
+
+    LOG_DIRS = "log-dirs"
+    CAPACITY = "capacity"
+    RATES = "rates"
+    TELEMETRY = "telemetry"
+    PROMETHEUS = "prometheus"
+
+
+@runtime_checkable
+class Score(Protocol):
+    """A scoring function. A plug-in may derive from :class:`ScoreBase` and give only what differs."""
+
+    @property
+    def name(self) -> str:
+        """Unique, lower case, with dashes."""
+
+    @property
+    def unit(self) -> str:
+        """Unit of the load, for people: ``bytes``, ``replicas``, ``bytes/s``."""
+
+    @property
+    def meaning(self) -> str:
+        """One line that says what is measured."""
+
+    @property
+    def grain(self) -> Grain:
+        """What holds the load."""
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What the source must supply."""
+
+    @property
+    def band(self) -> Band | None:
+        """What counts as balanced; None where the score serves routing and leadership only."""
+
+    def base_load(self, cluster: ClusterState) -> F64:
+        """float64, shape (n_holders,): load that no replica carries."""
+
+    def replica_load(self, cluster: ClusterState) -> F64:
+        """float64, shape (n_replicas,): load that a replica adds to its holder, leader or follower."""
+
+    def leader_load(self, cluster: ClusterState) -> F64:
+        """float64, shape (n_partitions,): load that the leader adds on top."""
+
+    def capacity(self, cluster: ClusterState) -> F64:
+        """float64, shape (n_holders,), > 0: what each holder can bear, in the unit of the load."""
+
+    def group(self, cluster: ClusterState) -> I32 | None:
+        """int32, shape (n_replicas,): the score is taken within each group; None for the whole cluster."""
+
+    def holder_group(self, cluster: ClusterState) -> I32 | None:
+        """int32, shape (n_holders,): the one group that a holder belongs to; None where each belongs to all."""
+
+
+class ScoreBase:
+    """A broker score without load, of equal capacity; derive from it and override what differs."""
+
+    name = ""
+    unit = ""
+    meaning = ""
+    grain = Grain.BROKER
+    needs: frozenset[Need] = frozenset()
+    band: Band | None = None
+
+    def base_load(self, cluster: ClusterState) -> F64:
+        """No load of its own."""
+        return np.zeros(n_holders(self.grain, cluster))
+
+    def replica_load(self, cluster: ClusterState) -> F64:
+        """A replica adds nothing."""
+        return np.zeros(len(cluster.replicas))
+
+    def leader_load(self, cluster: ClusterState) -> F64:
+        """The leader adds nothing."""
+        return np.zeros(len(cluster.partitions))
+
+    def capacity(self, cluster: ClusterState) -> F64:
+        """All holders bear the same."""
+        return np.ones(n_holders(self.grain, cluster))
+
+    def group(self, cluster: ClusterState) -> I32 | None:  # noqa: ARG002
+        """The whole cluster is one group."""
+        return None
+
+    def holder_group(self, cluster: ClusterState) -> I32 | None:  # noqa: ARG002
+        """Every holder belongs to every group."""
+        return None
+
+
+def n_holders(grain: Grain, cluster: ClusterState) -> int:
+    """How many holders of this grain the cluster has."""
+    return len(cluster.brokers) if grain is Grain.BROKER else len(cluster.log_dirs)

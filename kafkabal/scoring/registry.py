@@ -1,0 +1,107 @@
+"""Find scores by name: built-in, from the entry-point group ``kafkabal.scores``, or ``package.module:object``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import UsageError
+from kafkabal.scoring.protocol import Score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ENTRY_POINT_GROUP = "kafkabal.scores"
+
+BUILT_IN: Mapping[str, str] = {
+    "disk": "kafkabal.scoring.scores.disk:SCORE",
+    "log-dir": "kafkabal.scoring.scores.log_dir:SCORE",
+    "replicas": "kafkabal.scoring.scores.replicas:SCORE",
+    "leaders": "kafkabal.scoring.scores.leaders:SCORE",
+    "topic-spread": "kafkabal.scoring.scores.topic_spread:SCORE",
+    "leader-bytes-in": "kafkabal.scoring.scores.leader_bytes_in:SCORE",
+    "bytes-out": "kafkabal.scoring.scores.bytes_out:SCORE",
+}
+DEFAULT_SCORES = ("disk", "replicas", "leaders", "topic-spread", "log-dir")
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedScore:
+    """A score and how much it counts; the weight is finite and above 0."""
+
+    score: Score
+    weight: float = 1.0
+
+
+def score_names() -> tuple[str, ...]:
+    """Names of the built-in scores and of those that installed packages offer, sorted."""
+    return tuple(sorted(_locations()))
+
+
+def load_score(name: str) -> Score:
+    """Load a score by its name or by ``package.module:object``.
+
+    Raises
+    ------
+    UsageError
+        If there is none of that name, or the object is no score.
+    """
+    location = name if ":" in name else _locations().get(name)
+    if location is None:
+        near = get_close_matches(name, score_names(), n=3, cutoff=0.5)
+        known = ", ".join(near or score_names())
+        raise UsageError(f"there is no score {name!r}", hint=f"{'did you mean' if near else 'there are'}: {known}")
+    return _import_score(location)
+
+
+def load_scores(texts: Iterable[str]) -> tuple[WeightedScore, ...]:
+    """Load scores written as ``NAME`` or ``NAME=WEIGHT``, in the given order.
+
+    Raises
+    ------
+    UsageError
+        If a score is unknown or named twice, or a weight is no finite number above 0.
+    """
+    scores = tuple(_weighted(text) for text in texts)
+    names = [s.score.name for s in scores]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"score {twice[0]!r} is named twice")
+    return scores
+
+
+def default_scores(*, several_log_dirs: bool) -> tuple[WeightedScore, ...]:
+    """The scores of ``rebalance`` and ``inspect``; ``log-dir`` only where a broker has several."""
+    return load_scores(name for name in DEFAULT_SCORES if several_log_dirs or name != "log-dir")
+
+
+def _locations() -> dict[str, str]:
+    offered = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
+    return {**offered, **BUILT_IN}
+
+
+def _weighted(text: str) -> WeightedScore:
+    name, given, number = text.partition("=")
+    try:
+        weight = float(number) if given else 1.0
+    except ValueError:
+        weight = math.nan
+    if not math.isfinite(weight) or weight <= 0:
+        raise UsageError(f"{text!r}: the weight of a score is a number above 0", hint="write it like disk=3")
+    return WeightedScore(load_score(name.strip()), weight)
+
+
+def _import_score(location: str) -> Score:
+    module_name, _, attribute = location.partition(":")
+    try:
+        found = getattr(import_module(module_name), attribute)
+        score = found() if isinstance(found, type) else found
+    except Exception as error:  # a plug-in may fail in any way, and that is the user's to mend
+        raise UsageError(f"score {location!r} cannot be loaded: {error}") from error
+    if not isinstance(score, Score):
+        raise UsageError(f"{location!r} is no score: it lacks parts of the protocol", hint="see docs/own-score.md")
+    return score

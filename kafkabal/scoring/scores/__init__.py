@@ -1,0 +1,1 @@
+"""The built-in scores, one a file."""

@@ -1,0 +1,35 @@
+"""``bytes-out``: bytes a second that a broker sends to followers and consumers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.scoring.bands import RelativeBand
+from kafkabal.scoring.protocol import Need, ScoreBase
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, ClusterState
+
+
+class BytesOut(ScoreBase):
+    """What a leader sends: one copy a follower, and what consumer groups read.
+
+    Reads that commit no offset, and reads from followers (KIP-392), are not seen.
+    """
+
+    name = "bytes-out"
+    unit = "bytes/s"
+    meaning = "bytes a second that a broker sends to followers and to consumers that commit offsets"
+    needs = frozenset({Need.RATES})
+    band = RelativeBand()
+
+    def leader_load(self, cluster: ClusterState) -> F64:
+        """``rate x (RF - 1) + consumed rate`` of each partition; what was not sampled counts nothing."""
+        p = cluster.partitions
+        replicated = np.nan_to_num(p.in_bytes_per_s) * (cluster.replication_factor - 1)
+        return replicated + np.nan_to_num(p.out_bytes_per_s)
+
+
+SCORE = BytesOut()

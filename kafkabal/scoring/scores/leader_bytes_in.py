@@ -1,0 +1,30 @@
+"""``leader-bytes-in``: bytes a second written to the partitions that a broker leads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.scoring.bands import RelativeBand
+from kafkabal.scoring.protocol import Need, ScoreBase
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, ClusterState
+
+
+class LeaderBytesIn(ScoreBase):
+    """Rate of what producers write, on the leader of each partition."""
+
+    name = "leader-bytes-in"
+    unit = "bytes/s"
+    meaning = "bytes a second that producers write to the partitions a broker leads"
+    needs = frozenset({Need.RATES})
+    band = RelativeBand()
+
+    def leader_load(self, cluster: ClusterState) -> F64:
+        """Rate of each partition; one that was not sampled counts nothing."""
+        return np.nan_to_num(cluster.partitions.in_bytes_per_s)
+
+
+SCORE = LeaderBytesIn()

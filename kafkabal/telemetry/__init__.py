@@ -1,0 +1,1 @@
+"""Samples over time: rates, client telemetry, Prometheus, history."""

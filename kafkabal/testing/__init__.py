@@ -1,0 +1,1 @@
+"""Helpers for tests, shipped: builders, an in-memory cluster, Hypothesis strategies."""
