@@ -1,0 +1,105 @@
+"""How to reach a cluster: addresses, encryption and credentials, whatever they were read from.
+
+The names in the docstrings are those of a Java ``client.properties``. Secrets never show in a ``repr``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+DEFAULT_CLIENT_ID = "kafkabal"
+
+
+class SecurityProtocol(StrEnum):
+    """``security.protocol``."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+
+    @property
+    def has_sasl(self) -> bool:
+        """Whether the client proves who it is with SASL."""
+        return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+
+
+class SaslMechanism(StrEnum):
+    """``sasl.mechanism``, as far as it is supported."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    """Encryption; every certificate and key is PEM, given as a file or as the text itself."""
+
+    ca_file: str | None = None
+    """``ssl.truststore.location``; None with no text either: the certificates that this system trusts."""
+    ca_text: str | None = None
+    """``ssl.truststore.certificates``."""
+    certificate_file: str | None = None
+    """``ssl.keystore.location``: the client's certificate chain, and its key where ``key_file`` is None."""
+    certificate_text: str | None = None
+    """``ssl.keystore.certificate.chain``."""
+    key_file: str | None = None
+    key_text: str | None = field(default=None, repr=False)
+    """``ssl.keystore.key``."""
+    key_password: str | None = field(default=None, repr=False)
+    """``ssl.key.password``."""
+    check_hostname: bool = True
+    """False where ``ssl.endpoint.identification.algorithm`` is empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthSettings:
+    """Where the token of OAUTHBEARER comes from: an endpoint (RFC 6749, client credentials), or nobody vouches for it."""
+
+    token_endpoint_url: str | None = None
+    """``sasl.oauthbearer.token.endpoint.url``."""
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scope: str = ""
+    unsecured_subject: str | None = None
+    """``unsecuredLoginStringClaim_sub``: claimed in a token without signature, for brokers set up for tests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaslSettings:
+    """Credentials."""
+
+    mechanism: SaslMechanism
+    username: str = ""
+    """PLAIN and SCRAM."""
+    password: str = field(default="", repr=False)
+    oauth: OAuthSettings | None = None
+    """OAUTHBEARER."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSettings:
+    """All that is needed to open a connection to the brokers of a cluster."""
+
+    bootstrap_servers: tuple[str, ...]
+    """``host:port``, at least one; IPv6 addresses in brackets."""
+    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    tls: TlsSettings = field(default_factory=TlsSettings)
+    sasl: SaslSettings | None = None
+    """Set where :attr:`security_protocol` has SASL."""
+    client_id: str = DEFAULT_CLIENT_ID
+    """``client.id``: what brokers' logs and quotas call this client."""
+    request_timeout_s: float = 30.0
+    """``request.timeout.ms``: how long one request may take."""
+    connect_timeout_s: float = 10.0
+    """``socket.connection.setup.timeout.ms``: how long a connection may take to be ready, credentials included."""
+    bootstrap_controllers: tuple[str, ...] = ()
+    """``host:port`` of KRaft controllers, through which the configs of a dead broker can still be changed."""
