@@ -62,7 +62,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthSettings:
-    """Where the token of OAUTHBEARER comes from: an endpoint (RFC 6749, client credentials), or nobody vouches for it."""
+    """Where the token of OAUTHBEARER comes from: an endpoint (RFC 6749, client credentials), or this client itself."""
 
     token_endpoint_url: str | None = None
     """``sasl.oauthbearer.token.endpoint.url``."""
