@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 DEFAULT_CLIENT_ID = "kafkabal"
 
@@ -103,3 +104,24 @@ class ConnectionSettings:
     """``socket.connection.setup.timeout.ms``: how long a connection may take to be ready, credentials included."""
     bootstrap_controllers: tuple[str, ...] = ()
     """``host:port`` of KRaft controllers, through which the configs of a dead broker can still be changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotAddress:
+    """A cluster in a snapshot file."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZookeeperAddress:
+    """A cluster of Kafka <= 3.9 that is found through its ZooKeeper."""
+
+    servers: str
+    """``host:port`` of one or more servers, with commas between them, and a chroot such as ``/kafka`` at the end."""
+    connection: ConnectionSettings | None = None
+    """How to speak to the brokers; its bootstrap servers are not used. None: in plain text."""
+
+
+ClusterAddress: TypeAlias = ConnectionSettings | SnapshotAddress | ZookeeperAddress
+"""What the options and the profile of a command come down to: which cluster, and how to reach it."""
