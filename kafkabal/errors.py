@@ -9,6 +9,7 @@
     │   └── InvalidClusterError       2   the description of a cluster contradicts itself
     ├── OperationError                1   the operation failed
     │   ├── UnreachableError          1   nobody answers there
+    │   │   └── NoAnswerError         1   a request was sent, its answer never came
     │   ├── RefusedByClusterError     1   the cluster said no
     │   │   └── NotAuthorizedError    1   the principal lacks a permission
     │   ├── MissingCapabilityError    1   this kind of cluster cannot do that
@@ -113,6 +114,10 @@ class OperationError(KafkabalError):
 
 class UnreachableError(OperationError):
     """No answer from a bootstrap server, a broker or another service within its deadline."""
+
+
+class NoAnswerError(UnreachableError):
+    """A request was sent and its answer never came: it may have taken effect."""
 
 
 class RefusedByClusterError(OperationError):
