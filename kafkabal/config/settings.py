@@ -1,0 +1,113 @@
+"""All that a user may set for good: one field a setting, with its key, its option and how its text is read.
+
+The key is the name in a profile; the option is the flag on the command line, and ``KAFKABAL_`` followed by the
+option in capitals the environment variable: ``tolerance``, ``--tolerance``, ``KAFKABAL_TOLERANCE``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from kafkabal.config import values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from kafkabal.config.document import Node, Place
+    from kafkabal.config.profile import Profile
+    from kafkabal.config.values import PerBroker
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """How one setting is named and read."""
+
+    name: str
+    """In a profile."""
+    option: str
+    """Flag on the command line."""
+    read: Callable[[Node], Any]
+    field: str = ""
+    """Of :class:`Settings`."""
+
+    @property
+    def variable(self) -> str:
+        """Environment variable."""
+        return "KAFKABAL_" + self.option.removeprefix("--").replace("-", "_").upper()
+
+
+def _key(name: str, read: Callable[[Node], Any], option: str | None = None) -> dict[str, Key]:
+    return {"key": Key(name, option or "--" + name.replace("_", "-"), read)}
+
+
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What holds for one command; None means that it was not set and the command has its own default."""
+
+    bootstrap_servers: tuple[str, ...] = field(
+        default=(), metadata=_key("bootstrap_servers", values.texts, "--bootstrap-server")
+    )
+    bootstrap_controllers: tuple[str, ...] = field(
+        default=(), metadata=_key("bootstrap_controllers", values.texts, "--bootstrap-controller")
+    )
+    command_config: Path | None = field(default=None, metadata=_key("command_config", values.path))
+    """A Java ``client.properties``."""
+    zookeeper: str | None = field(default=None, metadata=_key("zookeeper", values.text))
+    snapshot: Path | None = field(default=None, metadata=_key("snapshot", values.path))
+    """A snapshot file that stands for the cluster."""
+    broker_timeout_s: float | None = field(default=None, metadata=_key("broker_timeout", values.duration))
+    """How long each broker may take to answer."""
+
+    scores: tuple[str, ...] = field(default=(), metadata=_key("scores", values.scores, "--score"))
+    """As ``NAME`` or ``NAME=WEIGHT``; empty means the default ones."""
+    tolerance: float | None = field(default=None, metadata=_key("tolerance", values.share))
+    capacity: PerBroker[int | Mapping[str, int]] = field(
+        default=_NOTHING, metadata=_key("capacity", values.per_broker(values.size_or_dir_sizes))
+    )
+    """Bytes of a broker, or of its log dirs by path."""
+    volumes: PerBroker[Mapping[str, str]] = field(
+        default=_NOTHING, metadata=_key("volumes", values.per_broker(values.by_path(values.text)))
+    )
+    """Name of the volume of each log dir, by path; equal names on one broker mean one volume."""
+    count_capacity: Literal["equal", "disk"] = field(
+        default="equal", metadata=_key("count_capacity", values.one_of("equal", "disk"))
+    )
+    """Whether all brokers should have as many replicas and leaders, or in proportion to their disks."""
+    nic_rate_bytes_per_s: PerBroker[int] = field(
+        default=_NOTHING, metadata=_key("nic_rate", values.per_broker(values.rate))
+    )
+
+    throttle: int | Literal["auto"] | None = field(default=None, metadata=_key("throttle", values.rate_or_auto))
+    """Bytes a second, or derived from what the brokers carry."""
+    log_dir_throttle_bytes_per_s: int | None = field(default=None, metadata=_key("log_dir_throttle", values.rate))
+    window: str | None = field(default=None, metadata=_key("window", values.text))
+    """Time of day in which data may move, such as ``01:00-05:00``."""
+    max_bytes: int | None = field(default=None, metadata=_key("max_bytes", values.size))
+    max_moves: int | None = field(default=None, metadata=_key("max_moves", values.whole_number))
+    max_leader_changes: int | None = field(default=None, metadata=_key("max_leader_changes", values.whole_number))
+    max_duration_s: float | None = field(default=None, metadata=_key("max_duration", values.duration))
+    topics: tuple[str, ...] = field(default=(), metadata=_key("topics", values.texts))
+    """Patterns."""
+    exclude_topics: tuple[str, ...] = field(default=(), metadata=_key("exclude_topics", values.texts))
+    exclude_brokers: tuple[int, ...] = field(default=(), metadata=_key("exclude_brokers", values.broker_ids))
+    include_internal: bool = field(default=False, metadata=_key("include_internal", values.boolean))
+
+    profile: Profile | None = None
+    """The profile that was used; its file is what a long-running command watches for changes."""
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """Where each field that was set was written."""
+
+    def source(self, name: str) -> str:
+        """Where the value of a field comes from, for people: ``--tolerance``, ``p.yaml, line 4``, ``default``."""
+        return str(self.places.get(name, "default"))
+
+
+KEYS: tuple[Key, ...] = tuple(
+    Key(key.name, key.option, key.read, f.name) for f in fields(Settings) if (key := f.metadata.get("key"))
+)
