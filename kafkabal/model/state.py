@@ -27,6 +27,13 @@ F64: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
 
+# what ClusterState.measured holds under these names
+PRODUCE_LATENCY = "produce-latency"
+"""Seconds that a produce request takes."""
+PROMETHEUS_VALUE = "prometheus"
+"""The value of the configured query."""
+
+
 class BrokerState(IntEnum):
     """Whether a broker is registered with the cluster."""
 
@@ -181,6 +188,8 @@ class ClusterState:
     replicas: Replicas
     futures: FutureReplicas
     committed: CommittedOffsets = field(default_factory=CommittedOffsets)
+    measured: Mapping[str, F64] = field(default_factory=dict)
+    """What clients or monitoring say of the brokers, by name: float64, shape (n_brokers,), NaN where not known."""
 
     def replace(self, **changes: Any) -> ClusterState:
         """A copy with some tables replaced; the caller keeps the tables consistent with each other."""

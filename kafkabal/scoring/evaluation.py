@@ -81,10 +81,11 @@ def counted_holders(score: Score, cluster: ClusterState, drained: Bools | None =
     brokers = cluster.brokers.is_live & ~drained if drained is not None else cluster.brokers.is_live
     if Need.LOG_DIRS in score.needs:
         brokers = brokers & ~is_silent(cluster)
+    known = ~np.isnan(score.base_load(cluster))
     if score.grain is Grain.BROKER:
-        return brokers
+        return np.asarray(brokers & known)
     dirs = cluster.log_dirs
-    return np.asarray(brokers[dirs.broker] & (dirs.state != LogDirState.OFFLINE))
+    return np.asarray(brokers[dirs.broker] & known & (dirs.state != LogDirState.OFFLINE))
 
 
 def share_of(load: F64, capacity: F64, counted: Bools) -> tuple[F64, float]:

@@ -25,6 +25,8 @@ BUILT_IN: Mapping[str, str] = {
     "topic-spread": "kafkabal.scoring.scores.topic_spread:SCORE",
     "leader-bytes-in": "kafkabal.scoring.scores.leader_bytes_in:SCORE",
     "bytes-out": "kafkabal.scoring.scores.bytes_out:SCORE",
+    "latency": "kafkabal.scoring.scores.latency:SCORE",
+    "prometheus": "kafkabal.scoring.scores.prometheus:SCORE",
 }
 DEFAULT_SCORES = ("disk", "replicas", "leaders", "topic-spread", "log-dir")
 

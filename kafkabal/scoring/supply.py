@@ -8,6 +8,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model.capacity import broker_capacity_bytes
+from kafkabal.model.state import PRODUCE_LATENCY, PROMETHEUS_VALUE
 from kafkabal.scoring.protocol import Need
 
 if TYPE_CHECKING:
@@ -30,8 +31,14 @@ def supplied(cluster: ClusterState) -> frozenset[Need]:
         Need.LOG_DIRS: bool((cluster.replicas.size_bytes >= 0).any()) or not len(cluster.replicas),
         Need.CAPACITY: bool((~np.isnan(broker_capacity_bytes(cluster)[live])).any()),
         Need.RATES: bool((~np.isnan(cluster.partitions.in_bytes_per_s)).any()),
+        Need.TELEMETRY: _is_measured(cluster, PRODUCE_LATENCY),
+        Need.PROMETHEUS: _is_measured(cluster, PROMETHEUS_VALUE),
     }
     return frozenset(need for need, there in found.items() if there)
+
+
+def _is_measured(cluster: ClusterState, name: str) -> bool:
+    return name in cluster.measured and bool((~np.isnan(cluster.measured[name])).any())
 
 
 def require(score: Score, cluster: ClusterState) -> None:

@@ -1,0 +1,29 @@
+"""``prometheus``: any figure that monitoring keeps of the brokers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.model.state import PROMETHEUS_VALUE
+from kafkabal.scoring.protocol import Need, ScoreBase
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, ClusterState
+
+
+class Prometheus(ScoreBase):
+    """The value of the configured query; a broker that it does not name has no fair share."""
+
+    name = "prometheus"
+    unit = "as configured"
+    meaning = "value of a Prometheus query that has a label for the broker"
+    needs = frozenset({Need.PROMETHEUS})
+
+    def base_load(self, cluster: ClusterState) -> F64:
+        """The value of each broker; NaN where the query has none."""
+        return cluster.measured.get(PROMETHEUS_VALUE, np.full(len(cluster.brokers), np.nan))
+
+
+SCORE = Prometheus()
