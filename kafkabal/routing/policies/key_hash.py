@@ -1,0 +1,42 @@
+"""``key-hash``: the murmur2 hash of the key decides, bit-equal to the Java client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from kafkabal.routing.keyed import HashedKeys
+from kafkabal.routing.policies.random import Random
+from kafkabal.routing.policy import About, Context, Input
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I32
+    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.view import RoutingView
+
+
+class KeyHash(HashedKeys):
+    """``toPositive(murmur2(key)) % partitions``; a record without a key goes to a random partition."""
+
+    about: ClassVar = About(
+        name="key-hash",
+        meaning="murmur2 of the key modulo the number of partitions; without a key at random",
+        source="Kafka's Java client; librdkafka 'murmur2_random'",
+        inputs=frozenset({Input.KEYS}),
+        keeps_key_order=True,
+    )
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._keyless = Random(context)
+
+    def refresh_keyless(self, view: RoutingView) -> None:
+        """See :meth:`HashedKeys.refresh_keyless`."""
+        self._keyless.refresh(view)
+
+    def pick_keyless(self, size_bytes: int) -> int:
+        """See :meth:`HashedKeys.pick_keyless`."""
+        return self._keyless.pick(None, size_bytes)
+
+    def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`HashedKeys.pick_keyless_batch`."""
+        self._keyless.pick_batch(records, out)

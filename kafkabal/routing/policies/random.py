@@ -1,0 +1,42 @@
+"""``random``: every record to a partition drawn uniformly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from kafkabal.routing.policy import About, Context, PolicyBase
+from kafkabal.routing.uniforms import Uniforms
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I32
+    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.view import RoutingView
+
+
+class Random(PolicyBase):
+    """Uniform over the partitions that have a leader."""
+
+    about: ClassVar = About(
+        name="random",
+        meaning="a partition drawn uniformly for every record",
+        source="librdkafka 'random'",
+    )
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._uniforms = Uniforms(context.seed)
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        self._available = view.available
+        self._list = self._available.tolist()
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        partition: int = self._list[int(self._uniforms.next() * len(self._list))]
+        return partition
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        drawn = self._uniforms.take(len(records)) * len(self._list)
+        self._available.take(drawn.astype("int32"), out=out, mode="clip")

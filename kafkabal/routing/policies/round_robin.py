@@ -1,0 +1,63 @@
+"""``round-robin``: the partitions in turn, or the brokers in turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.led import LedPartitions
+from kafkabal.routing.policy import About, Context, PolicyBase
+from kafkabal.routing.rings import replay
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I32
+    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.view import RoutingView
+
+
+class RoundRobin(PolicyBase):
+    """One after the other; with ``over=brokers`` each broker's partitions take turns within its turns.
+
+    Parameters
+    ----------
+    over
+        ``partitions`` or ``brokers``.
+    """
+
+    about: ClassVar = About(
+        name="round-robin",
+        meaning="partitions in turn, or with over=brokers the brokers in turn",
+        source="Kafka's RoundRobinPartitioner",
+    )
+
+    def __init__(self, context: Context, *, over: str = "partitions") -> None:
+        if over not in ("partitions", "brokers"):
+            raise UsageError(f"round-robin goes over partitions or brokers, not over {over!r}")
+        super().__init__(context)
+        self._over_brokers = over == "brokers"
+        self._count = context.seed
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        self._ring = view.available
+        self._led = LedPartitions.of(view)
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        count, self._count = self._count, self._count + 1
+        if not self._over_brokers:
+            return int(self._ring[count % len(self._ring)])
+        turn, broker = divmod(count, len(self._led))
+        first, end = self._led.first[broker : broker + 2]
+        return int(self._led.partition[first + turn % (end - first)])
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        count, self._count = self._count, self._count + len(out)
+        if not self._over_brokers:
+            replay(self._ring, count, out)
+            return
+        turn, broker = np.divmod(np.arange(count, self._count), len(self._led))
+        out[:] = self._led.in_turn(broker, turn)

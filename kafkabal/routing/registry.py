@@ -1,0 +1,131 @@
+"""Find policies by name: built-in, from the entry-point group ``kafkabal.policies``, or ``package.module:object``."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kafkabal.routing.policy import About, Context, Policy
+
+ENTRY_POINT_GROUP = "kafkabal.policies"
+
+OptionValue: TypeAlias = "int | float | bool | str"
+
+BUILT_IN: Mapping[str, str] = {
+    "random": "kafkabal.routing.policies.random:Random",
+    "round-robin": "kafkabal.routing.policies.round_robin:RoundRobin",
+    "key-hash": "kafkabal.routing.policies.key_hash:KeyHash",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChoice:
+    """A policy with the options that were given for it; makes as many instances as there are producers."""
+
+    make: Any
+    options: Mapping[str, OptionValue]
+    label: str
+    """As it was written, such as ``power-of-d:d=3``."""
+
+    @property
+    def about(self) -> About:
+        """What is known of the policy."""
+        about: About = self.make.about
+        return about
+
+    def create(self, context: Context) -> Policy:
+        """A new instance; :meth:`~kafkabal.routing.policy.Policy.refresh` it before use.
+
+        Raises
+        ------
+        UsageError
+            If an option is out of its range.
+        """
+        policy: Policy = self.make(context, **self.options)
+        return policy
+
+
+def policy_names() -> tuple[str, ...]:
+    """Names of the built-in policies and of those that installed packages offer, sorted."""
+    return tuple(sorted(_locations()))
+
+
+def load_policy(text: str) -> PolicyChoice:
+    """Load a policy written as ``NAME`` or ``NAME:OPTION=VALUE,OPTION=VALUE``.
+
+    The name may also be ``package.module:object``, then without options.
+
+    Raises
+    ------
+    UsageError
+        If there is none of that name, it has no such option, or a value is of the wrong kind.
+    """
+    locations = _locations()
+    name, _, settings = text.partition(":")
+    if name not in locations and settings and "=" not in settings:
+        return PolicyChoice(_import_policy(text), {}, text)
+    if name not in locations:
+        raise _unknown(f"there is no policy {name!r}", name, locations)
+    make = _import_policy(locations[name])
+    return PolicyChoice(make, _parse_options(name, settings, options_of(make)), text)
+
+
+def options_of(make: Any) -> Mapping[str, OptionValue]:
+    """Options of a policy with their defaults: the keyword-only parameters of its class."""
+    parameters = inspect.signature(make).parameters.values()
+    return {p.name.replace("_", "-"): p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def _parse_options(name: str, settings: str, known: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+    options: dict[str, OptionValue] = {}
+    for setting in filter(None, settings.split(",")):
+        option, _, value = setting.partition("=")
+        if option not in known:
+            raise _unknown(f"policy {name!r} has no option {option!r}", option, known)
+        options[option.replace("-", "_")] = _parse_value(setting, value, known[option])
+    return options
+
+
+def _parse_value(setting: str, value: str, default: OptionValue) -> OptionValue:
+    kind = type(default)
+    if kind is bool:
+        if value in ("true", "false"):
+            return value == "true"
+        raise UsageError(f"{setting!r}: the value is true or false")
+    try:
+        return kind(value)
+    except ValueError:
+        expected = "a whole number" if kind is int else "a number"
+        raise UsageError(f"{setting!r}: the value is {expected}") from None
+
+
+def _unknown(message: str, name: str, known: Iterable[str]) -> UsageError:
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    listed = ", ".join(near or sorted(known))
+    return UsageError(message, hint=f"{'did you mean' if near else 'there are'}: {listed}" if listed else None)
+
+
+def _locations() -> dict[str, str]:
+    offered = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
+    return {**offered, **BUILT_IN}
+
+
+def _import_policy(location: str) -> Any:
+    module_name, _, attribute = location.partition(":")
+    try:
+        make = getattr(import_module(module_name), attribute)
+    except Exception as error:  # a plug-in may fail in any way, and that is the user's to mend
+        raise UsageError(f"policy {location!r} cannot be loaded: {error}") from error
+    missing = [part for part in ("about", "refresh", "pick", "pick_batch", "acked") if not hasattr(make, part)]
+    if missing:
+        raise UsageError(f"{location!r} is no policy: it has no {missing[0]!r}", hint="see docs/routing.md")
+    return make

@@ -1,0 +1,67 @@
+"""Sequences that are replayed in a circle, so that a weighted choice costs a look-up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkabal.model.state import F64, I32, I64
+
+
+def replay(ring: I32, start: int, out: I32) -> None:
+    """Fill ``out`` with the ring from position ``start`` on, over and over."""
+    at = start % len(ring)
+    head = min(len(ring) - at, len(out))
+    out[:head] = ring[at : at + head]
+    whole = (len(out) - head) // len(ring) * len(ring)
+    out[head : head + whole].reshape(-1, len(ring))[:] = ring
+    out[head + whole :] = ring[: len(out) - head - whole]
+
+
+def smooth_weighted(weights: Sequence[float], length: int) -> list[int]:
+    """Smooth weighted round-robin: weights 5, 1, 1 give a a b a c a a.
+
+    Each turn every candidate gains its weight; the one that has most, the first of equals, is taken and pays the sum.
+
+    References
+    ----------
+    nginx, upstream module, "smooth weighted round-robin balancing".
+    """
+    total = sum(weights)
+    credit = [0.0] * len(weights)
+    ring = []
+    for _ in range(length):
+        for i, weight in enumerate(weights):
+            credit[i] += weight
+        taken = max(range(len(weights)), key=credit.__getitem__)
+        credit[taken] -= total
+        ring.append(taken)
+    return ring
+
+
+def evenly_spaced(counts: I64) -> I32:
+    """A ring in which ``i`` comes ``counts[i]`` times, its places as far apart as they can be.
+
+    Returns
+    -------
+    int32, shape (sum of counts,)
+        The j-th place of i lies at (j + 1/2) / counts[i] of the circle; all places in order.
+    """
+    candidate = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    nth = np.arange(len(candidate)) - np.repeat(np.cumsum(counts) - counts, counts)
+    place: F64 = (nth + 0.5) / counts[candidate]
+    ring: I32 = candidate[np.argsort(place, kind="stable")]
+    return ring
+
+
+def whole_shares(weights: F64, total: int) -> I64:
+    """Whole numbers that add up to ``total``, in proportion to weights >= 0, by largest remainder."""
+    exact = weights * (total / weights.sum())
+    counts: I64 = np.floor(exact).astype(np.int64)
+    short = total - int(counts.sum())
+    counts[np.argsort(counts - exact, kind="stable")[:short]] += 1
+    return counts
