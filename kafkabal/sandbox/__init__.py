@@ -1,0 +1,43 @@
+"""A real Apache Kafka of several brokers on this machine's loopback, from packages, without root.
+
+::
+
+    from kafkabal.sandbox import SandboxSpec, up
+
+    with up(SandboxSpec(brokers=6, racks=3), name="mine") as sandbox:   # down at the end of the block
+        sandbox.bootstrap_servers                 # "127.0.0.1:23701,..."
+        sandbox.profile_path                      # kafkabal profile with a capacity for each log dir
+        sandbox.kill(3); sandbox.pause(4)         # SIGKILL, SIGSTOP
+        sandbox.start(3, 4)                       # back, and answering
+        sandbox.stop(5)                           # SIGTERM
+        for node in sandbox.status(): node.state, node.pid, node.rss_bytes, node.cause
+        sandbox.kafka_tool("LogDirsCommand", "--describe").stdout
+
+:func:`up` makes a sandbox or completes the one of that name; :func:`find_sandbox`, :func:`list_sandboxes` and
+:func:`current_sandbox` find those that exist, also after a crash of the tool that made them.
+"""
+
+from kafkabal.sandbox.directory import DEFAULT_NAME, current_sandbox, find_sandbox, list_sandboxes, up
+from kafkabal.sandbox.java import ProgramResult
+from kafkabal.sandbox.nodes import Node, Role
+from kafkabal.sandbox.sandbox import Sandbox
+from kafkabal.sandbox.spec import Listener, SandboxSpec
+from kafkabal.sandbox.status import NodeState, NodeStatus
+from kafkabal.sandbox.waiting import Patience
+
+__all__ = [
+    "DEFAULT_NAME",
+    "Listener",
+    "Node",
+    "NodeState",
+    "NodeStatus",
+    "Patience",
+    "ProgramResult",
+    "Role",
+    "Sandbox",
+    "SandboxSpec",
+    "current_sandbox",
+    "find_sandbox",
+    "list_sandboxes",
+    "up",
+]

@@ -1,0 +1,105 @@
+"""The sandboxes of this user by name: brought up and found."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from kafkabal.errors import UsageError
+from kafkabal.sandbox.creation import bring_up
+from kafkabal.sandbox.home import default_cache, default_home, make_folder
+from kafkabal.sandbox.ports import is_listening
+from kafkabal.sandbox.record import RECORD_FILE, read_record, recorded_folders
+from kafkabal.sandbox.sandbox import PROFILE_FILE, Sandbox
+from kafkabal.sandbox.waiting import Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from kafkabal.sandbox.spec import SandboxSpec
+
+DEFAULT_NAME: Final = "default"
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
+
+
+def up(
+    spec: SandboxSpec | None = None,
+    name: str = DEFAULT_NAME,
+    *,
+    home: Path | None = None,
+    cache_folder: Path | None = None,
+    patience: Patience = Patience(),  # noqa: B008 - frozen
+    on_step: Callable[[str], None] = lambda _step: None,
+) -> Sandbox:
+    """Bring a sandbox up and return it when every broker is registered and answers.
+
+    One that exists already is completed: what is not running is started. If it does not come up its processes are
+    ended, and its files are left to be looked at until it is taken down.
+
+    Parameters
+    ----------
+    spec
+        What it is to be made of; None for what an existing one is made of, else for the defaults.
+    name
+        Its name among the sandboxes of this user.
+    home, cache_folder
+        Where sandboxes and jars are kept, if not in the usual places.
+    patience
+        How long to wait for its nodes.
+    on_step
+        Told what is being done, in a few words.
+
+    Raises
+    ------
+    UsageError
+        If there is one of that name that is made differently, or the extra ``sandbox`` is not installed.
+    OperationError
+        If a jar cannot be had, or a node does not start.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a sandbox", hint="use up to 40 small letters, digits, - _ .")
+    folder = make_folder(home or default_home()).resolve() / name
+    return bring_up(folder, spec, cache_folder or default_cache(), patience=patience, on_step=on_step)
+
+
+def find_sandbox(name: str = DEFAULT_NAME, *, home: Path | None = None, cache_folder: Path | None = None) -> Sandbox:
+    """Return the sandbox of that name, whatever its state.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    folder = _resolved(home) / name
+    if not (folder / RECORD_FILE).is_file():
+        known = ", ".join(path.name for path in recorded_folders(folder.parent))
+        raise UsageError(
+            f"there is no sandbox {name}", hint=f"there is {known}" if known else "kafkabal sandbox up starts one"
+        )
+    return _opened(folder, cache_folder)
+
+
+def list_sandboxes(*, home: Path | None = None, cache_folder: Path | None = None) -> list[Sandbox]:
+    """Return all sandboxes of this user by name, whatever their state."""
+    return [_opened(folder, cache_folder) for folder in recorded_folders(_resolved(home))]
+
+
+def current_sandbox(*, home: Path | None = None) -> Path | None:
+    """Return the profile of the sandbox that was made last and still listens; None if there is none.
+
+    It is asked for by commands that are given no cluster, so it looks at no process and loads no Kafka library.
+    """
+    recorded = [(read_record(folder), folder) for folder in recorded_folders(_resolved(home))]
+    for record, folder in sorted(recorded, key=lambda pair: pair[0].created_at_s, reverse=True):
+        if any(is_listening(node.main_port) for node in record.brokers):
+            return folder / PROFILE_FILE
+    return None
+
+
+def _resolved(home: Path | None) -> Path:
+    return (home or default_home()).resolve()
+
+
+def _opened(folder: Path, cache_folder: Path | None) -> Sandbox:
+    return Sandbox(folder, read_record(folder), cache_folder or default_cache())

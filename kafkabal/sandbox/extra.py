@@ -1,0 +1,25 @@
+"""Packages that come with the extra ``sandbox``, asked for only where they are used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from kafkabal.errors import UsageError
+
+
+def extra_module(name: str) -> Any:
+    """Import a module of the extra ``sandbox``.
+
+    Raises
+    ------
+    UsageError
+        If the extra is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UsageError(
+            f"a sandbox needs the Python package {name.partition('.')[0]}, which is not installed",
+            hint="pip install 'kafkabal[sandbox]'",
+        ) from error

@@ -1,0 +1,73 @@
+"""Where sandboxes and their jars are kept, and the locks that keep two tools out of each other's way."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import platformdirs
+
+from kafkabal.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOME_VARIABLE: Final = "KAFKABAL_SANDBOX_HOME"
+
+
+def default_home() -> Path:
+    """Folder of all sandboxes: ``$KAFKABAL_SANDBOX_HOME``, else in the user's XDG state folder."""
+    override = os.environ.get(HOME_VARIABLE)
+    return Path(override).absolute() if override else platformdirs.user_state_path("kafkabal") / "sandboxes"
+
+
+def default_cache() -> Path:
+    """Folder of what is fetched or computed once for all sandboxes, in the user's XDG cache folder."""
+    return platformdirs.user_cache_path("kafkabal") / "sandbox"
+
+
+def make_folder(folder: Path) -> Path:
+    """Create a folder and those above it, readable by its owner only.
+
+    Raises
+    ------
+    OutputError
+        If that is not possible.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot create the folder {folder}: {error.strerror}") from error
+    return folder
+
+
+@contextmanager
+def exclusive(lock_path: Path) -> Iterator[None]:
+    """Hold the lock file ``lock_path``, waiting for it as long as it takes; the file is gone afterwards.
+
+    The lock is the kernel's: it ends with the process that holds it. Since the holder removes the file, a waiter may
+    wake up with a lock on a file that is no longer there, and then tries again.
+    """
+    make_folder(lock_path.parent)
+    while True:
+        descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_still(lock_path, descriptor):
+                try:
+                    yield
+                finally:
+                    lock_path.unlink(missing_ok=True)
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,156 @@
+"""The jars of Apache Kafka: named and checksummed by a lock file, fetched once, verified before every use."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkabal.errors import OperationError, UsageError
+from kafkabal.sandbox.extra import extra_module
+from kafkabal.sandbox.home import exclusive, make_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_LOCK_SUFFIX: Final = ".lock"
+_LOCK_PREFIX: Final = "kafka-"
+_PARALLEL_DOWNLOADS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LockedJar:
+    """A jar by its Maven name, and the checksum that it must have."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def coordinate(self) -> str:
+        """``group:artifact:version``."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def file_name(self) -> str:
+        """Name of the jar in the cache: the checksum tells apart what has the same name."""
+        return f"{self.artifact}-{self.version}-{self.sha256[:12]}.jar"
+
+    def as_line(self) -> str:
+        """The jar as a line of a lock file."""
+        return f"{self.coordinate} sha256:{self.sha256}"
+
+
+@cache
+def locked_versions() -> tuple[str, ...]:
+    """Versions of Kafka that a lock file is shipped for, oldest first."""
+    names = (entry.name for entry in _locks().iterdir())
+    versions = (
+        name.removeprefix(_LOCK_PREFIX).removesuffix(_LOCK_SUFFIX) for name in names if name.endswith(_LOCK_SUFFIX)
+    )
+    return tuple(sorted(versions, key=lambda version: tuple(map(int, version.split(".")))))
+
+
+@cache
+def read_lock(kafka_version: str) -> tuple[LockedJar, ...]:
+    """Read the shipped lock file of a version of Kafka.
+
+    Raises
+    ------
+    UsageError
+        If there is none for that version.
+    """
+    if kafka_version not in locked_versions():
+        raise UsageError(f"the sandbox has no Kafka {kafka_version}", hint=f"it has {', '.join(locked_versions())}")
+    text = (_locks() / f"{_LOCK_PREFIX}{kafka_version}{_LOCK_SUFFIX}").read_text(encoding="ascii")
+    return tuple(_parse_line(line) for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def ensure_jars(
+    kafka_version: str, cache_folder: Path, *, on_step: Callable[[str], None] = lambda _step: None
+) -> tuple[Path, ...]:
+    """Return the verified jars of a version of Kafka in the order of its lock, fetching those not in the cache.
+
+    Raises
+    ------
+    UsageError
+        If no lock is shipped for that version, or the extra ``sandbox`` is not installed.
+    OperationError
+        If a jar cannot be fetched, or does not have the checksum of the lock.
+    """
+    jars = read_lock(kafka_version)
+    folder = make_folder(cache_folder / "jars")
+    if missing := _unusable(jars, folder):
+        with exclusive(folder / "fetch.lock"):
+            _fetch_all(_unusable(missing, folder), folder, on_step)
+    return tuple(folder / jar.file_name for jar in jars)
+
+
+def sha256_of(path: Path) -> str:
+    """Checksum of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _locks() -> Any:
+    return resources.files("kafkabal.sandbox") / "locks"
+
+
+def _parse_line(line: str) -> LockedJar:
+    coordinate, checksum = line.split()
+    group, artifact, version = coordinate.split(":")
+    return LockedJar(group, artifact, version, checksum.removeprefix("sha256:"))
+
+
+def _unusable(jars: Sequence[LockedJar], folder: Path) -> list[LockedJar]:
+    """Those that are absent or damaged."""
+    return [jar for jar in jars if not _is_intact(jar, folder / jar.file_name)]
+
+
+def _is_intact(jar: LockedJar, path: Path) -> bool:
+    return path.is_file() and sha256_of(path) == jar.sha256
+
+
+def _fetch_all(jars: Sequence[LockedJar], folder: Path, on_step: Callable[[str], None]) -> None:
+    if not jars:
+        return
+    on_step(f"fetching {len(jars)} jars")
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        context = _maven_context(Path(scratch))
+        with ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool:
+            list(pool.map(lambda jar: _fetch(jar, folder, context), jars))
+
+
+def _maven_context(scratch: Path) -> Any:
+    """A resolver that asks the repositories of the user's own jgo configuration before the usual one."""
+    settings = extra_module("jgo.config").GlobalSettings.load()
+    maven = extra_module("jgo.maven")
+    usual = maven.MavenContext(repo_cache=scratch).remote_repos
+    return maven.MavenContext(repo_cache=scratch, remote_repos={**settings.repositories, **usual}, timeout=30)
+
+
+def _fetch(jar: LockedJar, folder: Path, context: Any) -> None:
+    component = context.project(jar.group, jar.artifact).at_version(jar.version)
+    try:
+        fetched = Path(component.artifact().resolve())
+    except (OSError, RuntimeError) as error:  # requests' errors are OSErrors
+        raise OperationError(
+            f"cannot fetch the jar {jar.coordinate}: {_first_line(error)}",
+            hint="the first sandbox of a version of Kafka needs the network, later ones do not",
+        ) from error
+    if (found := sha256_of(fetched)) != jar.sha256:
+        raise OperationError(
+            f"the jar {jar.coordinate} was fetched with checksum {found[:12]}…, its lock says {jar.sha256[:12]}…",
+            hint="it is not what was tested and is not used; check the repositories that jgo is configured with",
+        )
+    fetched.replace(folder / jar.file_name)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
