@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 DEFAULT_CLIENT_ID = "kafkabal"
+DEFAULT_REQUEST_TIMEOUT_S = 30.0
+DEFAULT_CONNECT_TIMEOUT_S = 10.0
 
 
 class SecurityProtocol(StrEnum):
@@ -98,9 +100,9 @@ class ConnectionSettings:
     """Set where :attr:`security_protocol` has SASL."""
     client_id: str = DEFAULT_CLIENT_ID
     """``client.id``: what brokers' logs and quotas call this client."""
-    request_timeout_s: float = 30.0
+    request_timeout_s: float = DEFAULT_REQUEST_TIMEOUT_S
     """``request.timeout.ms``: how long one request may take."""
-    connect_timeout_s: float = 10.0
+    connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S
     """``socket.connection.setup.timeout.ms``: how long a connection may take to be ready, credentials included."""
     bootstrap_controllers: tuple[str, ...] = ()
     """``host:port`` of KRaft controllers, through which the configs of a dead broker can still be changed."""

@@ -1,0 +1,210 @@
+"""From a Java ``client.properties`` to :class:`~kafkabal.config.connection.ConnectionSettings`.
+
+Keys that say nothing about the connection are ignored, since the file may serve other tools too. A key that looks
+like one about security but is not known is refused: a misspelt one would silently weaken the connection.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeVar
+
+from kafkabal.config import values
+from kafkabal.config.connection import (
+    DEFAULT_CLIENT_ID,
+    DEFAULT_CONNECT_TIMEOUT_S,
+    DEFAULT_REQUEST_TIMEOUT_S,
+    ConnectionSettings,
+    OAuthSettings,
+    SaslMechanism,
+    SaslSettings,
+    SecurityProtocol,
+    TlsSettings,
+)
+from kafkabal.config.document import Node, Place
+from kafkabal.config.jaas import parse_jaas
+from kafkabal.config.java_properties import read_properties
+from kafkabal.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from enum import StrEnum
+    from pathlib import Path
+
+_E = TypeVar("_E", bound="StrEnum")
+
+_READ = frozenset(
+    {
+        "bootstrap.servers",
+        "bootstrap.controllers",
+        "security.protocol",
+        "sasl.mechanism",
+        "sasl.jaas.config",
+        "sasl.oauthbearer.token.endpoint.url",
+        "ssl.truststore.location",
+        "ssl.truststore.certificates",
+        "ssl.truststore.type",
+        "ssl.keystore.location",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.type",
+        "ssl.key.password",
+        "ssl.endpoint.identification.algorithm",
+    }
+)
+# known to the Java client and without meaning here: how it logs in again, which providers of the JVM it uses
+_IGNORED = re.compile(
+    r"sasl\.(client\.callback|kerberos|login|oauthbearer)\..*"
+    r"|ssl\.(protocol|enabled\.protocols|cipher\.suites|provider|(keystore|truststore)\.password)"
+    r"|ssl\.(secure\.random\.implementation|(key|trust)manager\.algorithm|engine\.factory\.class)"
+    r"|security\.providers"
+)
+_SECURITY = re.compile(r"(security|sasl|ssl|bootstrap)\.")
+
+
+def read_connection(
+    path: Path | None,
+    *,
+    bootstrap_servers: tuple[str, ...] = (),
+    bootstrap_controllers: tuple[str, ...] = (),
+) -> ConnectionSettings:
+    """Read a client.properties; the given addresses count before those of the file.
+
+    Parameters
+    ----------
+    path
+        None connects in plain text, without credentials.
+
+    Raises
+    ------
+    ConfigError
+        If an address is malformed.
+    InputFileError
+        If the file cannot be read, or a value or a combination of it is wrong; the line is named where there is one.
+    """
+    return _Properties(path).connection(bootstrap_servers, bootstrap_controllers)
+
+
+def checked_addresses(addresses: tuple[str, ...], what: str) -> tuple[str, ...]:
+    """Addresses as they are, if each is ``host:port``.
+
+    Raises
+    ------
+    ConfigError
+        If one is not.
+    """
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
+        if not host or bare_ipv6 or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
+            raise ConfigError(f"{what}: {address!r} is no address", hint="write it like broker1.example:9092")
+    return addresses
+
+
+class _Properties:
+    """The keys of one file, read by meaning."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._file = Place(str(path))
+        self._nodes: Mapping[str, Node] = read_properties(path) if path else {}
+        for key, node in self._nodes.items():
+            _check_known(key, node)
+
+    def connection(self, servers: tuple[str, ...], controllers: tuple[str, ...]) -> ConnectionSettings:
+        protocol = self._choice("security.protocol", SecurityProtocol, SecurityProtocol.PLAINTEXT)
+        return ConnectionSettings(
+            bootstrap_servers=checked_addresses(servers or self._texts("bootstrap.servers"), "bootstrap servers"),
+            bootstrap_controllers=checked_addresses(
+                controllers or self._texts("bootstrap.controllers"), "bootstrap controllers"
+            ),
+            security_protocol=protocol,
+            tls=self._tls() if protocol.has_tls else TlsSettings(),
+            sasl=self._sasl() if protocol.has_sasl else None,
+            client_id=self._text("client.id") or DEFAULT_CLIENT_ID,
+            request_timeout_s=self._seconds("request.timeout.ms", DEFAULT_REQUEST_TIMEOUT_S),
+            connect_timeout_s=self._seconds("socket.connection.setup.timeout.ms", DEFAULT_CONNECT_TIMEOUT_S),
+        )
+
+    def _tls(self) -> TlsSettings:
+        self._check_pem("truststore")
+        self._check_pem("keystore")
+        check = self._nodes.get("ssl.endpoint.identification.algorithm")
+        return TlsSettings(
+            ca_file=self._text("ssl.truststore.location"),
+            ca_text=self._text("ssl.truststore.certificates"),
+            certificate_file=self._text("ssl.keystore.location"),
+            certificate_text=self._text("ssl.keystore.certificate.chain"),
+            key_text=self._text("ssl.keystore.key"),
+            key_password=self._text("ssl.key.password"),
+            check_hostname=check is None or values.text(check) != "",
+        )
+
+    def _check_pem(self, store: str) -> None:
+        """Refuse a Java key store: what is not marked as PEM must at least be named like it."""
+        location, kind = self._nodes.get(f"ssl.{store}.location"), self._nodes.get(f"ssl.{store}.type")
+        if location is None or (kind is not None and values.text(kind).upper() == "PEM"):
+            return
+        if kind is not None or values.text(location).lower().endswith(
+            (".jks", ".p12", ".pfx", ".keystore", ".truststore")
+        ):
+            raise (kind or location).error(
+                f"ssl.{store}.location: Java key stores cannot be read, only PEM",
+                hint="convert it with 'keytool -importkeystore -deststoretype PKCS12' and 'openssl pkcs12'",
+            )
+
+    def _sasl(self) -> SaslSettings:
+        mechanism = self._choice("sasl.mechanism", SaslMechanism, None)
+        jaas = self._jaas_options()
+        if mechanism is SaslMechanism.OAUTHBEARER:
+            return SaslSettings(
+                mechanism=mechanism,
+                oauth=OAuthSettings(
+                    token_endpoint_url=self._text("sasl.oauthbearer.token.endpoint.url"),
+                    client_id=jaas.get("clientId", ""),
+                    client_secret=jaas.get("clientSecret", ""),
+                    scope=jaas.get("scope", ""),
+                    unsecured_subject=jaas.get("unsecuredLoginStringClaim_sub"),
+                ),
+            )
+        for option in ("username", "password"):
+            if option not in jaas:
+                raise self._nodes["sasl.jaas.config"].error(f"sasl.jaas.config gives no {option}")
+        return SaslSettings(mechanism=mechanism, username=jaas["username"], password=jaas["password"])
+
+    def _jaas_options(self) -> Mapping[str, str]:
+        node = self._nodes.get("sasl.jaas.config")
+        if node is None:
+            raise self._file.error("security.protocol asks for SASL, but there is no sasl.jaas.config")
+        return parse_jaas(node)
+
+    def _text(self, key: str) -> str | None:
+        node = self._nodes.get(key)
+        return values.text(node) or None if node is not None else None
+
+    def _texts(self, key: str) -> tuple[str, ...]:
+        node = self._nodes.get(key)
+        return values.texts(node) if node is not None else ()
+
+    def _seconds(self, key: str, default: float) -> float:
+        node = self._nodes.get(key)
+        return values.whole_number(node) / 1000 if node is not None else default
+
+    def _choice(self, key: str, kind: type[_E], default: _E | None) -> _E:
+        node = self._nodes.get(key)
+        if node is not None:
+            return kind(values.one_of(*kind)(_upper(node)))
+        if default is None:
+            raise self._file.error(f"security.protocol asks for SASL, but there is no {key}")
+        return default
+
+
+def _check_known(key: str, node: Node) -> None:
+    if key in _READ or not _SECURITY.match(key) or _IGNORED.fullmatch(key):
+        return
+    near = get_close_matches(key, _READ, n=2, cutoff=0.6)
+    raise node.error(f"there is no key {key!r}", hint=f"did you mean: {', '.join(near)}" if near else None)
+
+
+def _upper(node: Node) -> Node:
+    return Node(values.text(node).upper(), node.place)
