@@ -1,0 +1,80 @@
+"""The program: find the command, run it, and turn whatever it raises into one clear line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import kafkabal
+from kafkabal.cli.boundary import exit_code_of
+from kafkabal.cli.command import Group
+from kafkabal.cli.context import PROGRAM, CommandContext
+from kafkabal.cli.signals import raising_on_termination
+from kafkabal.cli.table import COMMANDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EPILOG = (
+    "Every option can also be set in the environment, as KAFKABAL_<OPTION>, or in a profile: "
+    "flags > environment > profile > defaults."
+)
+
+
+def main(argv: Sequence[str] | None = None, context: CommandContext | None = None) -> int:
+    """Run a command and return its exit code; never raises.
+
+    Parameters
+    ----------
+    argv
+        The words after the program's name; None takes those of the process.
+    context
+        The world to run in; None takes that of the process.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    world = context or CommandContext()
+    with raising_on_termination():
+        return exit_code_of(lambda: _invoke(words, world), words, world)
+
+
+def root_command() -> Group:
+    """The whole program as one group of commands."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.callback(
+        cls=Group,
+        help=kafkabal.__doc__,
+        epilog=_EPILOG,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )(_root)
+    group = typer.main.get_command(app)
+    assert isinstance(group, Group)
+    group.rows = COMMANDS
+    return group
+
+
+def _invoke(words: list[str], context: CommandContext) -> int:
+    command = root_command()
+    # typer writes help and the version to the stdout of the process
+    with redirect_stdout(context.stdout), command.make_context(PROGRAM, words, obj=context) as ctx:
+        return int(command.invoke(ctx) or 0)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"{PROGRAM} {kafkabal.__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""The form of a monitoring plugin: one line on stdout, exit 0, 1, 2 or 3.
+
+``STATUS - text | label=value[unit];warn;crit;min;max``, after the Monitoring Plugins development guidelines: UNKNOWN
+is for bad arguments and for what went wrong here; a cluster that does not answer is CRITICAL.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import KafkabalError, UnreachableError
+
+if TYPE_CHECKING:
+    from kafkabal.cli.context import CommandContext
+
+_SERVICE = "KAFKABAL"
+
+
+class Status(IntEnum):
+    """Exit codes of a monitoring plugin."""
+
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+    UNKNOWN = 3
+
+
+def status_line(status: Status, text: str, figures: str = "") -> str:
+    """The one line; a ``|`` in the text would start the figures, so it is replaced."""
+    line = f"{_SERVICE} {status.name} - {text.replace('|', '/')}"
+    return f"{line} | {figures}" if figures else line
+
+
+def report_failure(error: BaseException, context: CommandContext) -> int:
+    """Print the line for an error and return its status."""
+    status = Status.CRITICAL if isinstance(error, UnreachableError) else Status.UNKNOWN
+    if not isinstance(error, KafkabalError):
+        from kafkabal.cli.boundary import report_bug
+
+        report_bug(error, context)
+    print(status_line(status, str(error) or type(error).__name__), file=context.stdout, flush=True)
+    return status

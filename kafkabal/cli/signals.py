@@ -1,0 +1,36 @@
+"""SIGTERM and SIGHUP as exceptions, so that what a command must put right is put right on its way out."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP came; whoever handles Ctrl-C handles this too."""
+
+
+@contextmanager
+def raising_on_termination() -> Iterator[None]:
+    """Raise :class:`Terminated` when a signal ends the process; a signal that was ignored (``nohup``) stays so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    wanted = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is signal.SIG_DFL]
+    for number in wanted:
+        signal.signal(number, _raise)
+    try:
+        yield
+    finally:
+        for number in wanted:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _raise(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
+    raise Terminated

@@ -1,0 +1,65 @@
+"""How one value is shown to people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.reporting.report import Kind
+from kafkabal.units import format_bytes, format_duration, format_rate, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+UNKNOWN = "-"
+BAR_CELLS = 16
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_FAIR_MARK = "┊"
+
+
+def show_value(value: Any, kind: Kind) -> str:
+    """Text of a value; ``-`` where it is not known."""
+    if value is None:
+        return UNKNOWN
+    match kind:
+        case Kind.BYTES:
+            return format_bytes(value)
+        case Kind.RATE:
+            return format_rate(value)
+        case Kind.SHARE:
+            return format_share(value)
+        case Kind.FAIR:
+            return f"{value:.2f}x"
+        case Kind.DURATION:
+            return format_duration(value)
+        case Kind.NUMBER:
+            return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+        case _:
+            return _show_text(value)
+
+
+def bars(values: Sequence[float | None], *, unicode: bool) -> list[str]:
+    """A bar for each value, the longest filling all cells; a mark stands where 1.0, the fair share, is.
+
+    A value that is not known has an empty bar.
+    """
+    longest = max((value for value in values if value is not None), default=1.0)
+    scale = BAR_CELLS / max(longest, 1.0)
+    return ["" if value is None else _bar(value * scale, scale, unicode=unicode) for value in values]
+
+
+def _bar(cells: float, fair_cell: float, *, unicode: bool) -> str:
+    eighths = min(round(cells * 8), BAR_CELLS * 8)
+    full, rest = divmod(eighths, 8)
+    drawn = "█" * full + (_EIGHTHS[rest] if rest else "") if unicode else "#" * round(cells)
+    mark = min(int(fair_cell), BAR_CELLS - 1)
+    if len(drawn) > mark:
+        return drawn.rstrip()
+    return drawn.ljust(mark) + (_FAIR_MARK if unicode else "|")
+
+
+def _show_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or UNKNOWN
+    return str(value)

@@ -1,0 +1,126 @@
+"""What a command found, as data; every form of output is a view of it.
+
+A report has a headline, single facts, tables and notes. A table is a list of columns, each with the key that
+programs see, the title that people see, and a kind that says how a value is shown; a value that is not known is
+None. A column with a ``metric`` is also exposed to Prometheus, labelled by the table's label columns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+class Kind(StrEnum):
+    """How a value is shown to people."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    BYTES = "bytes"
+    RATE = "rate"
+    """Bytes per second."""
+    SHARE = "share"
+    """Of a whole; 0.5 is shown as 50.0%."""
+    FAIR = "fair"
+    """Of the fair share; 1.25 is shown as 1.25x."""
+    DURATION = "duration"
+    """Seconds."""
+    BAR = "bar"
+    """A bar as long as the value, all bars of a column to one scale, with a mark where 1.0 is; people only."""
+
+
+class Tone(StrEnum):
+    """How good or bad something is; always said in words too, since colour may be missing."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
+    FAINT = "faint"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A gauge in the Prometheus text format; names end in a base unit."""
+
+    name: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One value a row."""
+
+    key: str
+    """Name for programs, ending in the unit where there is one: ``used_bytes``."""
+    title: str
+    """Name for people; empty hides the column from the table."""
+    values: Sequence[Any]
+    kind: Kind = Kind.TEXT
+    metric: Metric | None = None
+    label: bool = False
+    """It names the row: a label of every metric of the table."""
+    estimated: Sequence[bool] = ()
+    """Which values are estimates, shown with a ``~``; programs see them under ``KEY_estimated``."""
+    tones: Sequence[Tone] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows of a kind."""
+
+    key: str
+    """Name for programs: ``brokers``."""
+    columns: Sequence[Column]
+    title: str = ""
+    """Heading for people, where a report has several tables."""
+    shown_rows: int | None = None
+    """How many rows people see; programs see all."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.columns[0].values) if self.columns else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A single value beside the tables: seen by programs, and by people where it has a title."""
+
+    key: str
+    value: Any
+    title: str = ""
+    kind: Kind = Kind.TEXT
+    metric: Metric | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All that a command found."""
+
+    command: str
+    """Name of the command, with that of its group: ``rebalance status``."""
+    headline: str = ""
+    """One sentence that says what matters."""
+    tone: Tone = Tone.PLAIN
+    facts: Sequence[Fact] = ()
+    tables: Sequence[Table] = ()
+    notes: Sequence[str] = field(default=())
+    """What to know about the figures, and what to do next; one line each."""
+    document: Mapping[str, Any] | None = None
+    """What programs get in place of facts and tables, where those do not fit; JSON types only."""
+
+
+def known(values: Iterable[float]) -> list[Any]:
+    """Python values of a column of floats, None for NaN."""
+    return [None if math.isnan(value) else value for value in values]
+
+
+def counted(values: Iterable[int]) -> list[Any]:
+    """Python values of a column of bytes or offsets, None for a negative one, which stands for "not known"."""
+    return [None if value < 0 else value for value in values]

@@ -1,0 +1,68 @@
+"""A command line in a world of its own: no terminal, no environment, folders under the test's own."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkabal.cli.context import CommandContext
+from kafkabal.cli.main import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class FakeTerminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        """Pretend."""
+        return True
+
+
+class FakePipe(io.StringIO):
+    """A stream into a file or a pipe."""
+
+    encoding = "utf-8"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run_cli(tmp_path: Path) -> Callable[..., Outcome]:
+    """Run a command line; ``environ``, ``stdin`` (of a terminal) and ``terminal`` shape its world."""
+
+    def run(
+        *words: str,
+        environ: dict[str, str] | None = None,
+        stdin: str | None = None,
+        terminal: bool = False,
+        **world: Any,
+    ) -> Outcome:
+        stream = FakeTerminal if terminal else FakePipe
+        out, err = stream(), stream()
+        context = CommandContext(
+            stdin=FakeTerminal(stdin) if stdin is not None else FakePipe(),
+            stdout=out,
+            stderr=FakeTerminal() if stdin is not None else err,
+            environ=environ or {},
+            folders={kind: tmp_path / kind for kind in ("config", "cache", "state")},
+            **world,
+        )
+        code = main(words, context)
+        return Outcome(code, out.getvalue(), context.stderr.getvalue())  # type: ignore[attr-defined]
+
+    return run
