@@ -1,0 +1,76 @@
+"""How long brokers take to answer producers: the newest figure of each broker, until it is too old to be believed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kafkabal.model.state import F64, I32
+
+
+class LatencySource(Protocol):
+    """Whoever can say how long a produce request takes."""
+
+    def latencies_s(self) -> Mapping[int, float]:
+        """Mean seconds of a produce request by broker id; a broker that nobody measured lately is absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    mean_s: float
+    requests: float
+    at_s: float
+
+
+class LatencyTable:
+    """Mean latency by broker over all clients, each counted by the requests that it made; safe between threads.
+
+    Parameters
+    ----------
+    max_age_s
+        A figure older than this is forgotten: the broker is unknown again, not fast.
+    clock
+        Seconds, monotonic.
+    """
+
+    def __init__(self, *, max_age_s: float, clock: Callable[[], float]) -> None:
+        self._max_age_s = max_age_s
+        self._clock = clock
+        self._lock = Lock()
+        self._figures: dict[int, dict[str, _Figure]] = {}
+
+    def put(self, client: str, broker: int, mean_s: float, requests: float = 1.0) -> None:
+        """Take the newest figure of a client for a broker; one that is no number, or of no request, tells nothing."""
+        if not (math.isfinite(mean_s) and mean_s >= 0 and requests > 0):
+            return
+        with self._lock:
+            self._figures.setdefault(broker, {})[client] = _Figure(mean_s, requests, self._clock())
+
+    def latencies_s(self) -> Mapping[int, float]:
+        """See :meth:`LatencySource.latencies_s`."""
+        oldest = self._clock() - self._max_age_s
+        with self._lock:
+            for broker, figures in list(self._figures.items()):
+                fresh = {client: figure for client, figure in figures.items() if figure.at_s >= oldest}
+                if fresh:
+                    self._figures[broker] = fresh
+                else:
+                    del self._figures[broker]
+            return {broker: _mean(figures) for broker, figures in self._figures.items()}
+
+
+def as_column(figures: Mapping[int, float], broker_id: I32) -> F64:
+    """float64, shape (n_brokers,): the figure of each broker, NaN where there is none."""
+    return np.fromiter((figures.get(broker, math.nan) for broker in broker_id.tolist()), np.float64, len(broker_id))
+
+
+def _mean(figures: Mapping[str, _Figure]) -> float:
+    requests = sum(figure.requests for figure in figures.values())
+    return sum(figure.mean_s * figure.requests for figure in figures.values()) / requests
