@@ -1,0 +1,60 @@
+"""Time as the back ends see it, so that tests need not wait for it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Monotonic seconds, wall time and waiting."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+
+    def utc_now(self) -> datetime:
+        """Wall time, UTC."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def monotonic(self) -> float:
+        """Seconds since some moment in the past."""
+        return time.monotonic()
+
+    def utc_now(self) -> datetime:
+        """Wall time, UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+class Deadline:
+    """A moment by which something must be done."""
+
+    def __init__(self, seconds: float, clock: Clock) -> None:
+        self._clock = clock
+        self._at_s = clock.monotonic() + seconds
+        self.seconds = seconds
+        """How far away it was when it was set."""
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds that are left, never negative."""
+        return max(0.0, self._at_s - self._clock.monotonic())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has passed."""
+        return self.remaining_s <= 0
+
+    def at_most(self, seconds: float) -> Deadline:
+        """The earlier of this deadline and one that many seconds from now."""
+        return Deadline(min(seconds, self.remaining_s), self._clock)

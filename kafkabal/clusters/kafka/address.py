@@ -1,0 +1,37 @@
+"""Addresses of brokers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkabal.errors import ConfigError
+
+_PORTS = range(1, 2**16)
+
+
+class Address(NamedTuple):
+    """Where a broker listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """Read ``host:port``; an IPv6 address stands in brackets.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither.
+    """
+    host, _, port = text.strip().rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        host = ""
+    if not host or not port.isdecimal() or int(port) not in _PORTS:
+        raise ConfigError(f"{text!r} is no address of a broker", hint="write host:port, such as broker1:9092")
+    return Address(host, int(port))

@@ -1,0 +1,242 @@
+"""The right broker for a request: a certain one, any of them, all of them, or the controller."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka.protocol.metadata import MetadataRequest
+
+from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.kafka.address import Address, parse_address
+from kafkabal.clusters.kafka.errors import NOT_CONTROLLER, translated
+from kafkabal.clusters.kafka.link import BrokerLink
+from kafkabal.clusters.kafka.parallel import run_all, run_first
+from kafkabal.clusters.kafka.tls import tls_context
+from kafkabal.errors import MissingCapabilityError, NoAnswerError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+    from kafkabal.clusters.clock import Clock
+    from kafkabal.config.connection import ConnectionSettings
+    from kafkabal.errors import KafkabalError
+
+_V = TypeVar("_V")
+
+# a bootstrap server that hesitates for so long does not keep the others from being tried
+_HEAD_START_S = 0.5
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 1.0
+# how many known brokers a question is put to before the bootstrap servers are tried again
+_KNOWN_TRIED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A broker that is registered with the cluster."""
+
+    address: Address
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """What the last metadata said."""
+
+    cluster_id: str = ""
+    controller: int = -1
+    """In a KRaft cluster some broker that hands requests on to the controller."""
+    by_id: Mapping[int, Node] = field(default_factory=dict)
+
+
+class KafkaClient:
+    """Connections to the brokers of one cluster; threads may share it."""
+
+    def __init__(self, settings: ConnectionSettings, clock: Clock) -> None:
+        self.settings = settings
+        self.clock = clock
+        self._seeds = [parse_address(server) for server in settings.bootstrap_servers]
+        self._controllers = [parse_address(server) for server in settings.bootstrap_controllers]
+        self._tls = tls_context(settings.tls) if settings.security_protocol.has_tls else None
+        self._nodes = Nodes()
+        self._links: dict[Address, BrokerLink] = {}
+        self._guard = threading.Lock()
+
+    def deadline(self, seconds: float | None = None) -> Deadline:
+        """A deadline from now on; the request timeout of the settings unless told otherwise."""
+        return Deadline(self.settings.request_timeout_s if seconds is None else seconds, self.clock)
+
+    def close(self) -> None:
+        """Drop all connections."""
+        for link in self._links.values():
+            link.close()
+
+    def nodes(self) -> Nodes:
+        """The brokers as they were last known; asked for if nothing is known yet."""
+        if not self._nodes.by_id:
+            self.metadata(())
+        return self._nodes
+
+    def metadata(self, topics: Collection[str] | None, deadline: Deadline | None = None) -> Any:
+        """Ask for brokers, controller and some topics; None means all topics.
+
+        Returns
+        -------
+        kafka.protocol.metadata.MetadataResponse
+        """
+        named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=named, allow_auto_topic_creation=False, min_version=1)
+        answer = self.call_any(request, deadline)
+        by_id = {b.node_id: Node(Address(b.host, b.port), b.rack) for b in answer.brokers}
+        self._nodes = Nodes(answer.cluster_id or "", answer.controller_id, by_id)
+        return answer
+
+    def supports(self, request: Any, version: int = 0) -> bool:
+        """Whether the brokers know a kind of request (a class of kafka-python) in this version or a later one."""
+        try:
+            with translated("the brokers"):
+                return bool(self._first_answering().versions(self.deadline()).api_version(request) >= version)
+        except MissingCapabilityError:
+            return False
+
+    def call_any(self, request: Any, deadline: Deadline | None = None) -> Any:
+        """Put a question to some broker, and to another one if that one does not answer.
+
+        Raises
+        ------
+        UnreachableError
+            If none answers in time.
+        """
+        deadline = deadline or self.deadline()
+        for link in self._known_links()[:_KNOWN_TRIED]:
+            try:
+                # what is left is shared evenly by those that may still have to be tried
+                return link.call(request, deadline.at_most(deadline.remaining_s / (_KNOWN_TRIED + 1)))
+            except UnreachableError:
+                continue
+        return self._first_seed(deadline).call(request, deadline)
+
+    def call_broker(self, broker: int, request: Any, deadline: Deadline | None = None) -> Any:
+        """Put a request to one broker.
+
+        Raises
+        ------
+        UnreachableError
+            If it is not registered, or cannot be connected to in time; nothing was sent.
+        NoAnswerError
+            If the answer does not come; the request may have taken effect.
+        """
+        deadline = deadline or self.deadline()
+        node = self.nodes().by_id.get(broker)
+        if node is None:
+            self.metadata((), deadline)
+            node = self._nodes.by_id.get(broker)
+        if node is None:
+            raise UnreachableError(f"broker {broker} is not registered with the cluster")
+        return self._link(node.address).call(request, deadline)
+
+    def for_each(
+        self, brokers: Iterable[int], task: Callable[[int, Deadline], _V], seconds: float | None = None
+    ) -> dict[int, _V | KafkabalError]:
+        """Run a task for every broker at once; none waits for another one beyond the deadline."""
+        deadline = self.deadline(seconds)
+        return run_all({broker: partial(task, broker, deadline) for broker in brokers}, deadline)
+
+    def call_controller(
+        self, request: Any, codes: Callable[[Any], Iterable[int]], deadline: Deadline | None = None
+    ) -> Any:
+        """Put a request to the controller, and to the next one while brokers say that it has changed.
+
+        Parameters
+        ----------
+        codes
+            The error codes in an answer.
+
+        Raises
+        ------
+        UnreachableError
+            If no controller can be reached in time; nothing was sent.
+        NoAnswerError
+            If the answer does not come; the request may have taken effect.
+        """
+        deadline = deadline or self.deadline()
+        for pause_s in _pauses():
+            try:
+                answer = self._controller_link().call(request, deadline)
+                if NOT_CONTROLLER not in codes(answer) or deadline.remaining_s < pause_s:
+                    return answer
+            except NoAnswerError:
+                raise
+            except UnreachableError:
+                if deadline.remaining_s < pause_s:
+                    raise
+            self.clock.sleep(pause_s)
+            self.metadata((), deadline)
+        raise AssertionError  # the pauses never end
+
+    def call_controller_listener(self, request: Any, codes: Callable[[Any], Iterable[int]]) -> Any:
+        """Put a request to the listener of the active KRaft controller itself (KIP-919).
+
+        Raises
+        ------
+        UnreachableError
+            If none of the bootstrap controllers of the settings is the active one.
+        """
+        for address in self._controllers:
+            try:
+                answer = self._link(address).call(request, self.deadline())
+            except NoAnswerError:
+                raise
+            except UnreachableError:
+                continue
+            if NOT_CONTROLLER not in codes(answer):
+                return answer
+        named = ", ".join(map(str, self._controllers))
+        raise UnreachableError(f"none of the bootstrap controllers is the active one: {named or 'none was given'}")
+
+    def _known_links(self) -> list[BrokerLink]:
+        """Those that work and are open come first."""
+        links = [self._link(node.address) for node in self._nodes.by_id.values()]
+        return sorted(links, key=lambda link: (link.failures, not link.is_open))
+
+    def _first_answering(self) -> BrokerLink:
+        known = self._known_links()
+        return known[0] if known and not known[0].failures else self._first_seed(self.deadline())
+
+    def _first_seed(self, deadline: Deadline) -> BrokerLink:
+        """The first of the bootstrap servers that can be connected to."""
+        links = [self._link(address) for address in self._seeds]
+        limit = deadline.at_most(self.settings.connect_timeout_s)
+        found = run_first([partial(_connected, link, limit) for link in links], limit, _HEAD_START_S)
+        if isinstance(found, BrokerLink):
+            return found
+        if len(found) == 1:
+            raise found[0]
+        worst = next((error for error in found if not isinstance(error, UnreachableError)), None)
+        raise worst or UnreachableError("; ".join(error.message for error in found), hint=found[0].hint)
+
+    def _controller_link(self) -> BrokerLink:
+        nodes = self.nodes()
+        node = nodes.by_id.get(nodes.controller)
+        return self._link(node.address) if node is not None else self._first_answering()
+
+    def _link(self, address: Address) -> BrokerLink:
+        with self._guard:
+            if address not in self._links:
+                self._links[address] = BrokerLink(address, self.settings, self._tls, self.clock)
+            return self._links[address]
+
+
+def _connected(link: BrokerLink, deadline: Deadline) -> BrokerLink:
+    link.versions(deadline)
+    return link
+
+
+def _pauses() -> Iterator[float]:
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

@@ -1,0 +1,257 @@
+"""A connection to one broker: frames, versions, encryption, credentials, and why it failed if it did.
+
+Blocking, one request at a time, every wait bounded by a deadline. kafka-python supplies the messages of every version
+of the protocol and the SASL conversations; its network client is not used (``docs/adr/0003-own-connections.md``).
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import struct
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from kafka.protocol.broker_version_data import BrokerVersionData
+from kafka.protocol.metadata import ApiVersionsRequest
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+
+from kafkabal import __version__
+from kafkabal.clusters.kafka.errors import NO_ERROR, UNSUPPORTED_VERSION, check, translated
+from kafkabal.clusters.kafka.sasl import sasl_conversation
+from kafkabal.errors import NoAnswerError, RefusedByClusterError, UnreachableError
+
+if TYPE_CHECKING:
+    from kafkabal.clusters.clock import Clock, Deadline
+    from kafkabal.clusters.kafka.address import Address
+    from kafkabal.config.connection import ConnectionSettings
+
+_LARGEST_FRAME_BYTES = 2**28
+_TLS_ALERT = b"\x15\x03"
+_SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", __version__)
+_SMALLEST_TIMEOUT_S = 0.001
+# a session that needs new credentials from time to time (KIP-368) is given up a little before it ends
+_USED_SHARE_OF_SESSION = 0.9
+
+_PORT_HINT = "is the broker running, and is this the port of its listener?"
+_TLS_HINT = "the port may expect TLS: set security.protocol=SSL or SASL_SSL in client.properties"
+_PLAIN_HINT = "the port may be in plain text: set security.protocol=PLAINTEXT or SASL_PLAINTEXT in client.properties"
+_SASL_HINT = "the port may ask for credentials: set security.protocol and sasl.mechanism in client.properties"
+_TRUST_HINT = "name the certificate that signed it: ssl.truststore.location in client.properties"
+
+
+def open_connection(
+    address: Address,
+    settings: ConnectionSettings,
+    tls: ssl.SSLContext | None,
+    deadline: Deadline,
+    clock: Clock,
+) -> BrokerConnection:
+    """Connect to a broker, prove who we are, and learn which versions it speaks.
+
+    Raises
+    ------
+    UnreachableError
+        If that does not succeed in time; the message says why and the hint what to change.
+    RefusedByClusterError
+        If the broker does not accept the credentials.
+    """
+    sock = _connect(address, deadline)
+    try:
+        if tls is not None:
+            sock = _encrypt(sock, address, tls, deadline)
+        connection = BrokerConnection(address, sock, settings.client_id, clock)
+        connection.negotiate(deadline)
+        if settings.security_protocol.has_sasl:
+            connection.authenticate(settings, deadline)
+    except BaseException:
+        sock.close()
+        raise
+    return connection
+
+
+class BrokerConnection:
+    """An open connection; whoever uses it sees to it that only one thread does at a time."""
+
+    def __init__(self, address: Address, sock: socket.socket, client_id: str, clock: Clock) -> None:
+        self.address = address
+        self.versions = BrokerVersionData(broker_version=(0, 10, 0))
+        """What the broker speaks, as kafka-python sees it."""
+        self._sock = sock
+        self._client_id = client_id
+        self._clock = clock
+        self._requests_sent = 0
+        self._session_ends_s: float | None = None
+
+    def call(self, request: Any, deadline: Deadline) -> Any:
+        """Send a request in the highest version that both sides know and return the answer.
+
+        Raises
+        ------
+        MissingCapabilityError
+            If the broker does not know this kind of request.
+        NoAnswerError
+            If the answer does not come in time, or the connection ends before; the connection is of no more use.
+        """
+        with translated(f"{self.address}"):
+            version = self.versions.api_version(request)
+        return self._exchange(request, version, deadline)
+
+    @property
+    def is_usable(self) -> bool:
+        """False once the broker has closed it, or the session that the credentials opened is about to end."""
+        if self._session_ends_s is not None and self._clock.monotonic() > self._session_ends_s:
+            return False
+        try:
+            self._sock.setblocking(False)
+            # between two requests there is nothing to read: what can be read is the end, or an alert before it
+            self._sock.recv(1)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return True
+        except OSError:
+            pass
+        return False
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._sock.close()
+
+    def negotiate(self, deadline: Deadline) -> None:
+        """Learn which requests the broker knows, in which versions."""
+        try:
+            answer = self._ask_versions(min(ApiVersionsRequest.max_version, 4), deadline)
+            if answer.error_code == UNSUPPORTED_VERSION:
+                answer = self._ask_versions(0, deadline)
+        except NoAnswerError as error:
+            hint = error.hint or (None if isinstance(error.__cause__, TimeoutError) else _TLS_HINT)
+            raise UnreachableError(error.message, hint=hint) from error
+        check(answer.error_code, f"ask {self.address} for its versions")
+        self.versions = BrokerVersionData(
+            api_versions={k.api_key: (k.min_version, k.max_version) for k in answer.api_keys}
+        )
+
+    def authenticate(self, settings: ConnectionSettings, deadline: Deadline) -> None:
+        """Prove who we are.
+
+        Raises
+        ------
+        RefusedByClusterError
+            If the broker does not accept the mechanism or the credentials.
+        """
+        try:
+            self._authenticate(settings, deadline)
+        except NoAnswerError as error:
+            raise UnreachableError(error.message, hint=error.hint) from error
+
+    def _ask_versions(self, version: int, deadline: Deadline) -> Any:
+        request = ApiVersionsRequest(client_software_name="kafkabal", client_software_version=_SOFTWARE_VERSION)
+        return self._exchange(request, version, deadline)
+
+    def _authenticate(self, settings: ConnectionSettings, deadline: Deadline) -> None:
+        conversation = sasl_conversation(settings, self.address.host, self._clock)
+        mechanism = settings.sasl.mechanism if settings.sasl else ""
+        handshake = self.call(SaslHandshakeRequest(mechanism=str(mechanism)), deadline)
+        if handshake.error_code != NO_ERROR:
+            offered = ", ".join(handshake.mechanisms)
+            hint = f"it offers {offered}" if offered else "the port may not ask for credentials"
+            check(handshake.error_code, f"use {mechanism} at {self.address}", hint=hint)
+        while not conversation.is_done():
+            with translated(f"the credentials for {self.address}"):
+                request = SaslAuthenticateRequest(auth_bytes=conversation.auth_bytes())
+            answer = self.call(request, deadline)
+            if answer.error_code != NO_ERROR:
+                raise RefusedByClusterError(
+                    f"{self.address} does not accept the credentials: {answer.error_message or 'no reason given'}",
+                    hint="check sasl.mechanism and sasl.jaas.config in client.properties",
+                )
+            with translated(f"the answer of {self.address} to the credentials"):
+                conversation.receive(bytes(answer.auth_bytes))
+        if answer.session_lifetime_ms:
+            lifetime_s = answer.session_lifetime_ms / 1000 * _USED_SHARE_OF_SESSION
+            self._session_ends_s = self._clock.monotonic() + lifetime_s
+
+    def _exchange(self, request: Any, version: int, deadline: Deadline) -> Any:
+        request.API_VERSION = version
+        self._requests_sent += 1
+        request.with_header(correlation_id=self._requests_sent, client_id=self._client_id)
+        with translated(f"a {type(request).__name__} for {self.address}"):
+            frame = request.encode(framed=True, header=True)
+        try:
+            self._limit(deadline)
+            self._sock.sendall(frame)
+            packed = self._receive_frame(deadline)
+        except OSError as error:
+            _raise_no_answer(self.address, error, deadline)
+        with translated(f"the answer of {self.address}"):
+            answer = request.header.get_response_class().decode(packed, header=True)
+        if answer.header.correlation_id != self._requests_sent:
+            raise NoAnswerError(f"{self.address} gave the answer to another request")
+        return answer
+
+    def _receive_frame(self, deadline: Deadline) -> memoryview:
+        head = self._receive(4, deadline)
+        (size,) = struct.unpack(">i", head)
+        if not 0 < size <= _LARGEST_FRAME_BYTES:
+            hint = _TLS_HINT if bytes(head).startswith(_TLS_ALERT) else _PORT_HINT
+            raise UnreachableError(f"what listens at {self.address} is not a Kafka broker", hint=hint)
+        return self._receive(size, deadline)
+
+    def _receive(self, count: int, deadline: Deadline) -> memoryview:
+        view = memoryview(bytearray(count))
+        at = 0
+        while at < count:
+            self._limit(deadline)
+            received = self._sock.recv_into(view[at:])
+            if not received:
+                raise ConnectionResetError("the broker closed the connection")
+            at += received
+        return view
+
+    def _limit(self, deadline: Deadline) -> None:
+        if deadline.is_over:
+            raise TimeoutError
+        self._sock.settimeout(max(deadline.remaining_s, _SMALLEST_TIMEOUT_S))
+
+
+def _connect(address: Address, deadline: Deadline) -> socket.socket:
+    try:
+        sock = socket.create_connection(address, timeout=max(deadline.remaining_s, _SMALLEST_TIMEOUT_S))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except socket.gaierror as error:
+        raise UnreachableError(f"cannot reach {address}: the host name is unknown") from error
+    except ConnectionRefusedError as error:
+        raise UnreachableError(f"cannot reach {address}: connection refused", hint=_PORT_HINT) from error
+    except TimeoutError as error:
+        message = f"cannot reach {address}: no connection within {deadline.seconds:g} s"
+        raise UnreachableError(message, hint="is the address right, and does a firewall let it through?") from error
+    except OSError as error:
+        raise UnreachableError(f"cannot reach {address}: {error.strerror or error}") from error
+    return sock
+
+
+def _encrypt(sock: socket.socket, address: Address, tls: ssl.SSLContext, deadline: Deadline) -> ssl.SSLSocket:
+    sock.settimeout(max(deadline.remaining_s, _SMALLEST_TIMEOUT_S))
+    try:
+        return tls.wrap_socket(sock, server_hostname=address.host)
+    except ssl.SSLCertVerificationError as error:
+        message = f"the certificate of {address} is not accepted: {error.verify_message}"
+        raise UnreachableError(message, hint=_TRUST_HINT) from error
+    except TimeoutError as error:
+        raise UnreachableError(f"{address} does not answer: no TLS within {deadline.seconds:g} s") from error
+    except ssl.SSLError as error:
+        if error.reason and "ALERT" in error.reason:
+            raise UnreachableError(f"{address} broke off TLS: {_words(error.reason)}", hint=_TRUST_HINT) from error
+        raise UnreachableError(f"{address} does not speak TLS", hint=_PLAIN_HINT) from error
+    except OSError as error:
+        raise UnreachableError(f"{address} does not speak TLS", hint=_PLAIN_HINT) from error
+
+
+def _words(reason: str) -> str:
+    return reason.lower().replace("_", " ")
+
+
+def _raise_no_answer(address: Address, error: OSError, deadline: Deadline) -> NoReturn:
+    if isinstance(error, TimeoutError):
+        raise NoAnswerError(f"{address} does not answer within {deadline.seconds:g} s") from error
+    reason = "closed the connection" if isinstance(error, ConnectionError) else f"is lost: {error.strerror or error}"
+    raise NoAnswerError(f"{address} {reason}", hint=_SASL_HINT) from error

@@ -1,0 +1,85 @@
+"""Credentials: the conversation of each SASL mechanism, and the token of OAUTHBEARER."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from kafka.net.sasl import get_sasl_mechanism
+from kafka.net.sasl.oauth import AbstractTokenProvider
+
+from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
+
+if TYPE_CHECKING:
+    from kafkabal.clusters.clock import Clock
+    from kafkabal.config.connection import ConnectionSettings, OAuthSettings
+
+_TOKEN_LIFETIME_S = 3600
+_TOKEN_TIMEOUT_S = 10.0
+
+
+def sasl_conversation(settings: ConnectionSettings, host: str, clock: Clock) -> Any:
+    """Start the conversation of a mechanism: an object with ``auth_bytes``, ``receive`` and ``is_done``.
+
+    Raises
+    ------
+    ConfigError
+        If the settings have no credentials.
+    """
+    sasl = settings.sasl
+    if sasl is None:
+        raise ConfigError(f"security.protocol={settings.security_protocol} needs sasl.mechanism and credentials")
+    return get_sasl_mechanism(str(sasl.mechanism))(
+        host=host,
+        security_protocol=str(settings.security_protocol),
+        sasl_mechanism=str(sasl.mechanism),
+        sasl_plain_username=sasl.username,
+        sasl_plain_password=sasl.password,
+        sasl_oauth_token_provider=_TokenProvider(sasl.oauth, clock) if sasl.oauth else None,
+    )
+
+
+class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
+    """One token for one connection."""
+
+    def __init__(self, settings: OAuthSettings, clock: Clock) -> None:
+        super().__init__()
+        self._settings = settings
+        self._clock = clock
+
+    def token(self) -> str:
+        """A token that is valid now."""
+        if self._settings.token_endpoint_url is not None:
+            return _fetch_token(self._settings.token_endpoint_url, self._settings)
+        return unsecured_token(self._settings.unsecured_subject or "", int(self._clock.utc_now().timestamp()))
+
+
+def unsecured_token(subject: str, issued_at_s: int) -> str:
+    """Write a JSON Web Token without signature (RFC 7515, appendix A.5), as Kafka's unsecured handler takes it."""
+    claims = {"sub": subject, "iat": issued_at_s, "exp": issued_at_s + _TOKEN_LIFETIME_S}
+    return f"{_base64url({'alg': 'none'})}.{_base64url(claims)}."
+
+
+def _base64url(content: dict[str, Any]) -> str:
+    packed = json.dumps(content, separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
+
+
+def _fetch_token(url: str, settings: OAuthSettings) -> str:
+    """Ask the endpoint for a token (RFC 6749, section 4.4: client credentials)."""
+    import httpx  # costs a tenth of a second, and few need it
+
+    form = {"grant_type": "client_credentials"} | ({"scope": settings.scope} if settings.scope else {})
+    try:
+        answer = httpx.post(url, data=form, auth=(settings.client_id, settings.client_secret), timeout=_TOKEN_TIMEOUT_S)
+    except httpx.HTTPError as error:
+        raise UnreachableError(f"the token endpoint {url} cannot be asked: {error}") from error
+    try:
+        token = answer.json()["access_token"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise RefusedByClusterError(
+            f"the token endpoint {url} gave no token: HTTP status {answer.status_code}",
+            hint="check clientId, clientSecret and scope in sasl.jaas.config",
+        ) from error
+    return str(token)
