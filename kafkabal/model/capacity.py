@@ -37,8 +37,10 @@ def broker_capacity_bytes(cluster: ClusterState) -> F64:
 
 
 def is_silent(cluster: ClusterState) -> Bools:
-    """bool, shape (n_brokers,): registered, but nothing is known of its log dirs."""
-    return np.asarray(cluster.brokers.is_live & (np.diff(cluster.log_dirs.first) == 0))
+    """bool, shape (n_brokers,): registered, but no log dir of it is known to work."""
+    dirs = cluster.log_dirs
+    working = np.bincount(dirs.broker[dirs.state != LogDirState.OFFLINE], minlength=len(cluster.brokers))
+    return np.asarray(cluster.brokers.is_live & (working == 0))
 
 
 def with_capacity(cluster: ClusterState, capacity: Mapping[int | str, int | Mapping[str, int]]) -> ClusterState:

@@ -9,7 +9,9 @@ import numpy as np
 
 from kafkabal.model.capacity import is_silent
 from kafkabal.model.state import LogDirState
-from kafkabal.scoring.protocol import Grain, Need, n_holders
+from kafkabal.scoring.parts import Parts, parts_of
+from kafkabal.scoring.protocol import Grain, Need
+from kafkabal.scoring.shared_groups import GroupLoads, group_loads
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I32, Bools, ClusterState
@@ -26,9 +28,9 @@ class Evaluation:
     load: F64
     capacity: F64
     share: F64
-    """1.0 is exactly the fair share; of a grouped score, the share in the holder's worst group."""
+    """1.0 is exactly the fair share; where a holder belongs to several groups, the share in its worst one."""
     low: F64
-    """Lower edge of the band in the unit of the load; NaN for a grouped score."""
+    """Lower edge of the band in the unit of the load; NaN where a holder belongs to several groups."""
     high: F64
     outside: Bools
     """The load lies outside its band, in some group; all False for a score without one."""
@@ -55,71 +57,64 @@ def evaluate(score: Score, cluster: ClusterState, *, tolerance: float, drained: 
         Half the width of the band, as a share of the mean; 0.10 is ten percent.
     drained
         bool, shape (n_brokers,): brokers that are to end up empty and so have no fair share.
+
+    Raises
+    ------
+    UsageError
+        If a part of the score has the wrong shape or is not finite.
+    ConfigError
+        If the capacity of only some brokers is known.
     """
-    counted = counted_holders(score, cluster, drained)
-    load = holder_load(score, cluster)
-    capacity = score.capacity(cluster)
-    if score.group(cluster) is None:
-        return _evaluate_whole(score, counted, load, capacity, tolerance)
-    return _evaluate_groups(score, cluster, counted, load, capacity, tolerance)
+    parts = parts_of(score, cluster)
+    counted = _counted(score, cluster, parts, drained)
+    load = _load(score, cluster, parts)
+    if parts.group is None or parts.holder_group is not None:
+        return _evaluate(score, parts, counted, load, tolerance)
+    groups = group_loads(parts, _holders(score, cluster)[0], cluster.leader_replica, counted)
+    return _evaluate_shared(score, parts, counted, load, groups, tolerance)
 
 
 def holder_load(score: Score, cluster: ClusterState) -> F64:
-    """float64, shape (n_holders,): base load plus what replicas and leaders add."""
-    n = n_holders(score.grain, cluster)
-    holder, leads_from = _holders(score, cluster)
-    load = np.asarray(score.base_load(cluster), np.float64).copy()
-    placed = holder >= 0
-    load += np.bincount(holder[placed], score.replica_load(cluster)[placed], n)
-    led = leads_from >= 0
-    load += np.bincount(leads_from[led], score.leader_load(cluster)[led], n)
-    return load
+    """float64, shape (n_holders,): base load plus what replicas and leaders add; NaN where it is not known."""
+    return _load(score, cluster, parts_of(score, cluster))
 
 
 def counted_holders(score: Score, cluster: ClusterState, drained: Bools | None = None) -> Bools:
     """bool, shape (n_holders,): live, not drained, not offline, and known as far as the score needs."""
+    return _counted(score, cluster, parts_of(score, cluster), drained)
+
+
+def share_of(load: F64, capacity: F64, counted: Bools, group: I32) -> tuple[F64, F64]:
+    """Share of each counted holder within its group (NaN for the others), and its fair load.
+
+    A group without load gives each of its holders a share of 1.
+    """
+    n = int(group.max()) + 1 if group.size else 0
+    total_load = np.bincount(group[counted], load[counted], n)
+    total_capacity = np.bincount(group[counted], capacity[counted], n)
+    mean = np.divide(total_load, total_capacity, out=np.zeros(n), where=total_capacity > 0)[group]
+    share = np.where(counted, 1.0, np.nan)
+    loaded = counted & (mean > 0)
+    share[loaded] = load[loaded] / capacity[loaded] / mean[loaded]
+    return share, mean * capacity
+
+
+def _counted(score: Score, cluster: ClusterState, parts: Parts, drained: Bools | None) -> Bools:
     brokers = cluster.brokers.is_live & ~drained if drained is not None else cluster.brokers.is_live
     if Need.LOG_DIRS in score.needs:
         brokers = brokers & ~is_silent(cluster)
-    known = ~np.isnan(score.base_load(cluster))
+    known = ~np.isnan(parts.base_load)
     if score.grain is Grain.BROKER:
         return np.asarray(brokers & known)
     dirs = cluster.log_dirs
     return np.asarray(brokers[dirs.broker] & known & (dirs.state != LogDirState.OFFLINE))
 
 
-def share_of(load: F64, capacity: F64, counted: Bools) -> tuple[F64, float]:
-    """Share of each counted holder (NaN for the others), and the mean utilisation; a mean of 0 makes every share 1."""
-    share = np.full(len(load), np.nan)
-    total = float(capacity[counted].sum())
-    mean = float(load[counted].sum()) / total if total else 0.0
-    share[counted] = load[counted] / capacity[counted] / mean if mean else 1.0
-    return share, mean
-
-
-def _evaluate_whole(score: Score, counted: Bools, load: F64, capacity: F64, tolerance: float) -> Evaluation:
-    share, mean = share_of(load, capacity, counted)
-    low, high = (
-        score.band.edges(mean * capacity, tolerance)
-        if score.band
-        else (np.full(len(load), -np.inf), np.full(len(load), np.inf))
-    )
-    return Evaluation(
-        name=score.name,
-        counted=counted,
-        load=load,
-        capacity=capacity,
-        share=share,
-        low=low,
-        high=high,
-        outside=counted & ((load < low) | (load > high)),
-        skew=_skew(share),
-    )
-
-
-def _skew(share: F64) -> float:
-    known = share[~np.isnan(share)]
-    return max(float(known.max()) - 1, 1 - float(known.min())) if known.size else 0.0
+def _load(score: Score, cluster: ClusterState, parts: Parts) -> F64:
+    holder, leads_from = _holders(score, cluster)
+    placed, led = holder >= 0, leads_from >= 0
+    load = parts.base_load + np.bincount(holder[placed], parts.replica_load[placed], len(parts.base_load))
+    return np.asarray(load + np.bincount(leads_from[led], parts.leader_load[led], len(load)))
 
 
 def _holders(score: Score, cluster: ClusterState) -> tuple[I32, I32]:
@@ -130,71 +125,40 @@ def _holders(score: Score, cluster: ClusterState) -> tuple[I32, I32]:
     return cluster.replicas.log_dir, np.where(leader >= 0, cluster.replicas.log_dir[leader], -1).astype(np.int32)
 
 
-def _evaluate_groups(
-    score: Score, cluster: ClusterState, counted: Bools, load: F64, capacity: F64, tolerance: float
-) -> Evaluation:
-    """Evaluate within each group, over the (group, holder) pairs that carry load and the empty rest in one step."""
-    n = len(load)
-    group, holder, pair_load = _pairs(score, cluster, counted)
-    n_groups = int(group.max()) + 1 if group.size else 0
-    group_capacity = _group_capacity(score, cluster, counted, capacity, n_groups)
-    mean = np.bincount(group, pair_load, n_groups) / np.where(group_capacity > 0, group_capacity, 1)
-    pair_mean = mean[group]
-    pair_share = np.where(pair_mean > 0, pair_load / capacity[holder] / np.where(pair_mean > 0, pair_mean, 1), 1.0)
-    share = np.where(counted, 0.0, np.nan) if group.size else np.where(counted, 1.0, np.nan)
-    np.maximum.at(share, holder, pair_share)
-    outside = np.zeros(n, np.bool_)
-    if score.band is not None:
-        low, high = score.band.edges(pair_mean * capacity[holder], tolerance)
-        outside[holder[(pair_load < low) | (pair_load > high)]] = True
-    low_share = _lowest_share(score, cluster, counted, group, mean, pair_share)
-    unknown = np.full(n, np.nan)
-    skew = max(float(pair_share.max()) - 1, 1 - low_share) if group.size else 0.0
+def _evaluate(score: Score, parts: Parts, counted: Bools, load: F64, tolerance: float) -> Evaluation:
+    """Evaluate where every holder belongs to one group: the whole cluster, or its own."""
+    group = parts.holder_group if parts.holder_group is not None else np.zeros(len(load), np.int32)
+    share, fair = share_of(load, parts.capacity, counted, group)
+    low, high = (
+        score.band.edges(fair, tolerance) if score.band else (np.full(len(load), -np.inf), np.full(len(load), np.inf))
+    )
+    known = share[counted]
     return Evaluation(
         name=score.name,
         counted=counted,
         load=load,
-        capacity=capacity,
+        capacity=parts.capacity,
         share=share,
+        low=low,
+        high=high,
+        outside=counted & ((load < low) | (load > high)),
+        skew=max(float(known.max()) - 1, 1 - float(known.min())) if known.size else 0.0,
+    )
+
+
+def _evaluate_shared(
+    score: Score, parts: Parts, counted: Bools, load: F64, groups: GroupLoads, tolerance: float
+) -> Evaluation:
+    """Evaluate where every holder belongs to every group, such as all brokers to each topic."""
+    unknown = np.full(len(load), np.nan)
+    return Evaluation(
+        name=score.name,
+        counted=counted,
+        load=load,
+        capacity=parts.capacity,
+        share=groups.worst_share(),
         low=unknown,
         high=unknown,
-        outside=outside,
-        skew=skew,
+        outside=groups.outside(score.band, tolerance) if score.band else np.zeros(len(load), np.bool_),
+        skew=groups.skew(),
     )
-
-
-def _pairs(score: Score, cluster: ClusterState, counted: Bools) -> tuple[I32, I32, F64]:
-    """Group, holder and load of every pair of a group and a counted holder that holds a replica of it."""
-    group_of = score.group(cluster)
-    assert group_of is not None
-    holder_of, _ = _holders(score, cluster)
-    load_of = score.replica_load(cluster).copy()
-    leader = cluster.leader_replica
-    led = np.flatnonzero(leader >= 0)
-    load_of[leader[led]] += score.leader_load(cluster)[led]
-    rows = np.flatnonzero((holder_of >= 0) & counted[holder_of])
-    key = group_of[rows].astype(np.int64) * len(counted) + holder_of[rows]
-    pairs, index = np.unique(key, return_inverse=True)
-    load = np.asarray(np.bincount(index, load_of[rows], len(pairs)), np.float64)
-    return (pairs // len(counted)).astype(np.int32), (pairs % len(counted)).astype(np.int32), load
-
-
-def _group_capacity(score: Score, cluster: ClusterState, counted: Bools, capacity: F64, n_groups: int) -> F64:
-    own = score.holder_group(cluster)
-    if own is None:
-        return np.full(n_groups, float(capacity[counted].sum()))
-    return np.asarray(np.bincount(own[counted], capacity[counted], n_groups)[:n_groups], np.float64)
-
-
-def _lowest_share(score: Score, cluster: ClusterState, counted: Bools, group: I32, mean: F64, pair_share: F64) -> float:
-    """Smallest share of any holder in any group that has load: 0 as soon as one holder of a group holds none of it."""
-    own = score.holder_group(cluster)
-    holders = (
-        np.full(len(mean), int(counted.sum()))
-        if own is None
-        else np.bincount(own[counted], minlength=len(mean))[: len(mean)]
-    )
-    present = np.bincount(group, minlength=len(mean))
-    if ((present < holders) & (mean > 0)).any():
-        return 0.0
-    return float(pair_share.min()) if pair_share.size else 1.0
