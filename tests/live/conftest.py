@@ -1,0 +1,87 @@
+"""Real clusters for the live tests.
+
+``three_brokers`` and ``six_brokers`` are shared by all tests of a run: use topics of your own, and leave brokers,
+settings and throttles as you found them. What kills, pauses or fills brokers takes a cluster of its own from
+``make_sandbox``, which goes down with the test.
+
+With pytest-xdist give ``--dist loadgroup``: all live tests then run on one worker and share these clusters. Without
+it every worker starts its own.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import psutil
+import pytest
+
+from kafkabal.sandbox import Sandbox, SandboxSpec, list_sandboxes, up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HERE = Path(__file__).parent
+
+
+class MakeSandbox(Protocol):
+    """Brings up a sandbox that goes down by itself."""
+
+    def __call__(self, spec: SandboxSpec, label: str = ...) -> Sandbox:
+        """Return the sandbox when it is ready."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test below this folder as live, and keep them on one worker."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.live)
+            item.add_marker(pytest.mark.xdist_group("live"))
+
+
+@pytest.fixture(scope="session")
+def sandbox_home() -> Path:
+    """Folder of the sandboxes of tests; those whose test run was killed are taken down first."""
+    home = Path(tempfile.gettempdir()) / f"kafkabal-live-tests-{os.getuid()}"
+    for sandbox in list_sandboxes(home=home):
+        maker = sandbox.name.rpartition("-")[2]
+        if maker.isdigit() and not psutil.pid_exists(int(maker)):
+            sandbox.down()
+    return home
+
+
+@pytest.fixture(scope="session")
+def three_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
+    """Return three brokers in three racks with two log dirs each, shared by all tests."""
+    with up(SandboxSpec(brokers=3, racks=3), f"three-{os.getpid()}", home=sandbox_home) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="session")
+def six_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
+    """Return six brokers in three racks with two log dirs each, shared by all tests."""
+    with up(SandboxSpec(brokers=6, racks=3), f"six-{os.getpid()}", home=sandbox_home) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def make_sandbox(sandbox_home: Path) -> Iterator[MakeSandbox]:
+    """Bring up sandboxes that go down with the test, whether they came up or not."""
+    with ExitStack() as at_end:
+
+        def make(spec: SandboxSpec, label: str = "disposable") -> Sandbox:
+            name = f"{label}-{os.getpid()}"
+            at_end.callback(_take_down, sandbox_home, name)
+            return up(spec, name, home=sandbox_home)
+
+        yield make
+
+
+def _take_down(home: Path, name: str) -> None:
+    for sandbox in list_sandboxes(home=home):
+        if sandbox.name == name:
+            sandbox.down()
