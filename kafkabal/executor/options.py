@@ -1,0 +1,79 @@
+"""How a run is to be carried out; kept in the journal, so that a resumed run goes on in the same way."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class OnInterrupt(StrEnum):
+    """What happens to moves in flight when a run is told to stop."""
+
+    CANCEL = "cancel"
+    """They are cancelled, and throttles are put back."""
+    FINISH = "finish"
+    """They may finish, nothing new starts, and throttles are put back."""
+    DETACH = "detach"
+    """They go on without us, under their throttle, which stays."""
+
+
+class Throttle(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast copies may run; a rate of None sets no throttle of ours."""
+
+    bytes_per_s: int | None = None
+    """Between brokers, for each broker in each direction."""
+    is_auto: bool = False
+    """Raised and lowered as the cluster bears it, from ``bytes_per_s`` on."""
+    log_dir_bytes_per_s: int | None = None
+    """Between log dirs, for each broker."""
+    override: bool = False
+    """Also replace a lower rate that was there before."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much may be in flight at a time."""
+
+    moves_in_per_broker: int = 10
+    moves_out_per_broker: int = 10
+    moves_per_cluster: int = 1000
+    copies_per_log_dir: int = 2
+    partitions_per_request: int = 1000
+    """What is asked of the controller in one request."""
+    elections_per_step: int = 100
+    one_replica_at_a_time: bool = False
+    disk_share: float = 0.85
+    """No log dir may be fuller than this share of its volume, with both copies on it."""
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a run waits for what."""
+
+    poll_s: float = 1.0
+    unreachable_s: float = 300.0
+    """No call gets through."""
+    refusals: int = 5
+    """How often in a row the cluster may refuse a whole call."""
+    broker_grace_s: float = 30.0
+    """A broker may be gone this long before moves to it are cancelled and put aside."""
+    broker_return_s: float = 120.0
+    """Once nothing but moves that wait for brokers is left."""
+    stall_s: float = 600.0
+    """Nothing in flight gets any bytes."""
+    attempts: int = 6
+    """How often a partition is tried again after an error that may pass."""
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that shapes a run."""
+
+    throttle: Throttle = Throttle()
+    limits: Limits = Limits()
+    patience: Patience = Patience()
+    on_interrupt: OnInterrupt = OnInterrupt.CANCEL
+    window: str | None = None
+    """``HH:MM-HH:MM`` local time."""
+    max_runtime_s: float | None = None
+    elect_leaders: bool = True
+    session_s: float = 30.0
+    """How long the lock outlives its holder."""
