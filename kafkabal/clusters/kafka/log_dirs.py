@@ -1,0 +1,170 @@
+"""Where replicas lie on a broker, how large they are, and copies between its log dirs (KIP-113, 827, 1066)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
+
+from kafkabal.clusters.kafka.chunks import by_topic, chunked
+from kafkabal.clusters.kafka.errors import KAFKA_STORAGE_ERROR, NO_ERROR, check, fault_of, fault_of_error
+from kafkabal.clusters.protocol import ReplicaLog, ReplicaOn, TopicPartition
+from kafkabal.errors import KafkabalError, NotAuthorizedError
+from kafkabal.model.rows import LogDirRow
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from kafkabal.clusters.clock import Deadline
+    from kafkabal.clusters.kafka.client import KafkaClient
+    from kafkabal.clusters.protocol import Fault
+
+Logs = dict[str, dict[int, tuple[int, int]]]
+"""Topic, partition -> index of the log dir, bytes."""
+
+_PARTITIONS_A_REQUEST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLogs:
+    """What one broker says of its log dirs."""
+
+    dirs: list[LogDirRow]
+    current: Logs
+    """The replicas."""
+    future: Logs
+    """Copies of replicas on their way to another log dir; they are no replicas of their own."""
+
+
+def describe_log_dirs(
+    client: KafkaClient, broker: int, deadline: Deadline, partitions: Collection[TopicPartition] | None = None
+) -> BrokerLogs:
+    """Ask a broker for its log dirs, and for the replicas in them: all, or those of some partitions.
+
+    Raises
+    ------
+    NotAuthorizedError
+        If the principal may not describe the cluster; never an empty answer.
+    """
+    topic = DescribeLogDirsRequest.DescribableLogDirTopic
+    named = None
+    if partitions is not None:
+        named = [topic(topic=name, partitions=numbers) for name, numbers in by_topic(partitions)]
+    answer = client.call_broker(broker, DescribeLogDirsRequest(topics=named), deadline)
+    check(answer.error_code, f"describe the log dirs of broker {broker}")
+    if not answer.results:
+        # before version 3 a refusal is an empty list, and no broker is without log dirs
+        raise NotAuthorizedError(
+            f"cannot describe the log dirs of broker {broker}: it names none, as brokers older than Kafka 3.2 do "
+            "where the principal may not describe the cluster",
+            hint="docs/permissions.md lists what each command needs",
+        )
+    for result in answer.results:
+        if result.error_code != KAFKA_STORAGE_ERROR:
+            check(result.error_code, f"describe log dir {result.log_dir} of broker {broker}")
+    return _read(answer.results)
+
+
+def replica_logs(
+    client: KafkaClient, brokers: Collection[int], partitions: Collection[TopicPartition]
+) -> tuple[dict[ReplicaOn, ReplicaLog], dict[int, Fault]]:
+    """Where these partitions lie on these brokers, and which brokers did not answer."""
+
+    def ask(broker: int, deadline: Deadline) -> BrokerLogs:
+        return describe_log_dirs(client, broker, deadline, partitions)
+
+    found: dict[ReplicaOn, ReplicaLog] = {}
+    faults: dict[int, Fault] = {}
+    for broker, logs in client.for_each(brokers, ask).items():
+        if isinstance(logs, NotAuthorizedError):
+            raise logs
+        if isinstance(logs, KafkabalError):
+            faults[broker] = fault_of_error(logs)
+        else:
+            found |= _as_replica_logs(broker, logs)
+    return found, faults
+
+
+def move_log_dirs(client: KafkaClient, targets: Mapping[ReplicaOn, str]) -> dict[ReplicaOn, Fault]:
+    """Ask brokers to keep replicas in these log dirs; returns those that failed."""
+    by_broker: dict[int, list[ReplicaOn]] = {}
+    for replica in targets:
+        by_broker.setdefault(replica.broker, []).append(replica)
+
+    def ask(broker: int, deadline: Deadline) -> dict[ReplicaOn, Fault]:
+        return _move_on_broker(client, broker, {r: targets[r] for r in by_broker[broker]}, deadline)
+
+    faults: dict[ReplicaOn, Fault] = {}
+    for broker, outcome in client.for_each(by_broker, ask).items():
+        if isinstance(outcome, KafkabalError):
+            faults |= dict.fromkeys(by_broker[broker], fault_of_error(outcome))
+        else:
+            faults |= outcome
+    return faults
+
+
+def _read(results: Sequence[Any]) -> BrokerLogs:
+    logs = BrokerLogs([_dir_row(result) for result in results], {}, {})
+    for index, result in enumerate(results):
+        for topic in result.topics:
+            current: dict[int, tuple[int, int]] = {}
+            for p in topic.partitions:
+                if p.is_future_key:
+                    logs.future.setdefault(topic.name, {})[p.partition_index] = (index, p.partition_size)
+                else:
+                    current[p.partition_index] = (index, p.partition_size)
+            logs.current.setdefault(topic.name, {}).update(current)
+    return logs
+
+
+def _dir_row(result: Any) -> LogDirRow:
+    state: Literal["online", "offline", "cordoned"] = "cordoned" if result.is_cordoned else "online"
+    if result.error_code:
+        return LogDirRow(path=result.log_dir, state="offline")
+    return LogDirRow(
+        path=result.log_dir,
+        total_bytes=result.total_bytes if result.total_bytes >= 0 else None,
+        usable_bytes=result.usable_bytes if result.usable_bytes >= 0 else None,
+        state=state,
+    )
+
+
+def _as_replica_logs(broker: int, logs: BrokerLogs) -> dict[ReplicaOn, ReplicaLog]:
+    found: dict[ReplicaOn, ReplicaLog] = {}
+    for topic, numbers in logs.current.items():
+        futures = logs.future.get(topic, {})
+        for number, (index, size_bytes) in numbers.items():
+            going_to, copied_bytes = futures.get(number, (None, 0))
+            found[ReplicaOn(topic, number, broker)] = ReplicaLog(
+                log_dir=logs.dirs[index].path,
+                size_bytes=size_bytes,
+                future_log_dir=None if going_to is None else logs.dirs[going_to].path,
+                future_bytes=copied_bytes,
+            )
+    return found
+
+
+def _move_on_broker(
+    client: KafkaClient, broker: int, targets: Mapping[ReplicaOn, str], deadline: Deadline
+) -> dict[ReplicaOn, Fault]:
+    faults: dict[ReplicaOn, Fault] = {}
+    for chunk in chunked(targets.items(), _PARTITIONS_A_REQUEST):
+        answer = client.call_broker(broker, _move_request(dict(chunk)), deadline)
+        for topic in answer.results:
+            for p in topic.partitions:
+                if p.error_code != NO_ERROR:
+                    faults[ReplicaOn(topic.topic_name, p.partition_index, broker)] = fault_of(p.error_code)
+    return faults
+
+
+def _move_request(targets: Mapping[ReplicaOn, str]) -> Any:
+    directory = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    dirs = []
+    for path in sorted(set(targets.values())):
+        partitions = (TopicPartition(r.topic, r.partition) for r, target in targets.items() if target == path)
+        topics = [
+            directory.AlterReplicaLogDirTopic(name=name, partitions=numbers) for name, numbers in by_topic(partitions)
+        ]
+        dirs.append(directory(path=path, topics=topics))
+    return AlterReplicaLogDirsRequest(dirs=dirs)
