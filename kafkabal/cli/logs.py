@@ -1,4 +1,4 @@
-"""What libraries log: nothing by default, since a library's warning is no message for a user; all of it with ``-vv``."""
+"""What libraries log: by default nothing, since a library's warning is no message for a user; with ``-vv`` all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The settings of a command, and which cluster it means when nothing names one."""
+"""The settings of a command: flags, environment and profile together, and the sandbox where nothing names a cluster."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
     """Bring flags, environment and profile together.
 
+    A command that may be told a cluster and is told none, not even a profile, takes the profile of the current
+    sandbox, if one is up.
+
     Raises
     ------
     UsageError
@@ -21,4 +25,23 @@ def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
     """
     from kafkabal.config.resolve import resolve
 
-    return resolve(flags, environ=context.environ, profiles_file=context.config_dir / "profiles.yaml")
+    profiles_file = context.config_dir / "profiles.yaml"
+    settings = resolve(flags, environ=context.environ, profiles_file=profiles_file)
+    if "bootstrap_servers" not in flags or _names_cluster(settings) or settings.profile is not None:
+        return settings
+    sandbox = _sandbox_profile(context)
+    if sandbox is None:
+        return settings
+    return resolve({**flags, "profile": str(sandbox)}, environ=context.environ, profiles_file=profiles_file)
+
+
+def _names_cluster(settings: Settings) -> bool:
+    return bool(settings.bootstrap_servers or settings.command_config or settings.zookeeper or settings.snapshot)
+
+
+def _sandbox_profile(context: CommandContext) -> Path | None:
+    from kafkabal.sandbox import current_sandbox
+    from kafkabal.sandbox.home import HOME_VARIABLE
+
+    override = context.environ.get(HOME_VARIABLE)
+    return current_sandbox(home=Path(override) if override else context.state_dir / "sandboxes")

@@ -50,6 +50,8 @@ class Metric:
 
     name: str
     help: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels beside those of the table; columns whose metrics differ in them only are one metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,16 @@ class Column:
     """It names the row: a label of every metric of the table."""
     estimated: Sequence[bool] = ()
     """Which values are estimates, shown with a ``~``; programs see them under ``KEY_estimated``."""
+    outside: Sequence[int] = ()
+    """Where a value lies to its band: above (1), below (-1) or within (0); shown with an arrow."""
     tones: Sequence[Tone] = ()
+    quiet: bool = False
+    """Left out of the table where no value says anything: all are unknown, zero or empty."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether people see it."""
+        return bool(self.title) and not (self.quiet and not any(self.values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

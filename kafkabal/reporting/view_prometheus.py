@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric as Family
 
-    from kafkabal.reporting.report import Column, Report, Table
+    from kafkabal.reporting.report import Column, Metric, Report
     from kafkabal.reporting.surface import Surface
 
 
@@ -45,20 +45,26 @@ class _Collected:
 
 
 def _families(report: Report) -> Iterator[Family]:
+    families: dict[str, GaugeMetricFamily] = {}
     for fact in report.facts:
         if fact.metric and fact.value is not None:
-            yield GaugeMetricFamily(fact.metric.name, fact.metric.help, value=float(fact.value))
+            family = families.setdefault(fact.metric.name, _family(fact.metric, []))
+            family.add_metric(list(fact.metric.labels.values()), float(fact.value))
     for table in report.tables:
+        labels = [column for column in table.columns if column.label]
         for column in table.columns:
             if column.metric:
-                yield _family(table, column)
+                family = families.setdefault(column.metric.name, _family(column.metric, [c.key for c in labels]))
+                _add(family, column, column.metric, labels)
+    return iter(families.values())
 
 
-def _family(table: Table, column: Column) -> Family:
-    labels = [c for c in table.columns if c.label]
-    assert column.metric is not None
-    family = GaugeMetricFamily(column.metric.name, column.metric.help, labels=[c.key for c in labels])
+def _family(metric: Metric, keys: list[str]) -> GaugeMetricFamily:
+    return GaugeMetricFamily(metric.name, metric.help, labels=[*keys, *metric.labels])
+
+
+def _add(family: GaugeMetricFamily, column: Column, metric: Metric, labels: list[Column]) -> None:
+    own = list(metric.labels.values())
     for names, value in zip(zip(*(c.values for c in labels), strict=True), column.values, strict=True):
         if value is not None:
-            family.add_metric(["" if name is None else str(name) for name in names], float(value))
-    return family
+            family.add_metric([*("" if name is None else str(name) for name in names), *own], float(value))

@@ -28,6 +28,9 @@ _STYLES: Final[Mapping[Tone, str]] = {
     Tone.FAINT: "dim",
 }
 _LEFT: Final = frozenset({Kind.TEXT, Kind.BAR})
+# by where a value lies to its band; index -1 is the last
+_ARROWS: Final = ("  ", " ▲", " ▼")
+_ASCII_ARROWS: Final = ("  ", " ^", " v")
 # longer than any line that is meant to be read
 _UNLIMITED: Final = 100_000
 
@@ -78,7 +81,7 @@ def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
 
 def _table(table: Table, surface: Surface) -> RichTable:
     drawn = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
-    columns = [column for column in table.columns if column.title]
+    columns = [column for column in table.columns if column.is_shown]
     for column in columns:
         text = column.kind in _LEFT
         drawn.add_column(
@@ -98,6 +101,8 @@ def _cells(column: Column, rows: int | None, surface: Surface) -> Iterator[Text]
         texts = bars(values, unicode=surface.unicode)
     else:
         texts = [show_value(value, column.kind) for value in values]
+    arrows = _ARROWS if surface.unicode else _ASCII_ARROWS
     for i, text in enumerate(texts):
-        mark = "~" if column.estimated and column.estimated[i] else ""
-        yield Text(mark + text, _STYLES[column.tones[i]] if column.tones else "")
+        estimate = "~" if column.estimated and column.estimated[i] else ""
+        arrow = arrows[column.outside[i]] if any(column.outside) else ""
+        yield Text(estimate + text + arrow, _STYLES[column.tones[i]] if column.tones else "")

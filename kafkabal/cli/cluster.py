@@ -1,0 +1,51 @@
+"""The cluster that a command is about: opened, read, and completed by what the settings say of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafkabal.cli.context import CommandContext
+    from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
+    from kafkabal.config.settings import Settings
+
+
+def open_cluster(settings: Settings, context: CommandContext) -> Cluster:
+    """Connect to the cluster that the settings name; to be used in a ``with`` block.
+
+    Raises
+    ------
+    ConfigError
+        If they name none.
+    UnreachableError
+        If nobody answers there.
+    """
+    from kafkabal.clusters.connect import connect
+    from kafkabal.config.address import cluster_address
+
+    cluster = connect(cluster_address(settings))
+    context.detail(f"cluster: {cluster.name}")
+    return cluster
+
+
+def read_cluster(
+    cluster: Cluster, settings: Settings, context: CommandContext, request: ReadRequest | None = None
+) -> Reading:
+    """Read the state, with the capacities that the profile states, and remember its names for completion.
+
+    Brokers that could not be read are warned of; the rest of the state stands.
+    """
+    from dataclasses import replace
+
+    from kafkabal.cli.names import remember_names
+    from kafkabal.clusters.protocol import Reading, ReadRequest
+    from kafkabal.model.capacity import with_capacity
+
+    request = request or ReadRequest()
+    if settings.broker_timeout_s is not None:
+        request = replace(request, deadline_s=settings.broker_timeout_s)
+    reading = cluster.read(request)
+    for problem in reading.problems:
+        context.warn(f"broker {problem.broker}: {problem.message}")
+    remember_names(reading.state, context.cache_dir)
+    return Reading(with_capacity(reading.state, settings.capacity), reading.problems)
