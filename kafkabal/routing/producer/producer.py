@@ -1,0 +1,292 @@
+"""A Kafka producer that asks a routing policy for the partition of every record.
+
+The policy decides from what it has cached; a background thread reads the cluster every few seconds and renews the
+cache, so that no record ever waits for a measurement. librdkafka does the sending: it batches, retries, keeps records
+in order within a partition without duplicates (idempotence) and follows a partition to its new leader.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, TypeAlias
+
+from confluent_kafka import KafkaException, Producer
+
+from kafkabal.errors import PartialFailureError
+from kafkabal.routing.policy import Feedback
+from kafkabal.routing.producer.faults import config_error_of, error_of
+from kafkabal.routing.producer.refresher import Refresher
+from kafkabal.routing.producer.views import ViewSource
+from kafkabal.telemetry.client_statistics import StatisticsReader
+from kafkabal.telemetry.latency import LatencyTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+
+    from confluent_kafka import KafkaError, Message
+
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.config.librdkafka import ClientSetting
+    from kafkabal.routing.policy import Policy
+    from kafkabal.routing.view import RoutingView
+    from kafkabal.scoring.registry import WeightedScore
+    from kafkabal.telemetry.latency import LatencySource
+
+Headers: TypeAlias = "list[tuple[str, str | bytes | None]]"
+DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
+
+DEFAULT_REFRESH_S = 5.0
+_RECORDS_A_POLL = 64
+_FULL_QUEUE_POLL_S = 0.05
+_REFRESHES_TO_FORGET = 6
+
+_DEFAULTS: Mapping[str, ClientSetting] = {"enable.idempotence": True, "linger.ms": 5, "log.connection.close": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """What has become of the records so far."""
+
+    accepted: int
+    """Taken by :meth:`RoutingProducer.produce`."""
+    delivered: int
+    """Acknowledged by the broker."""
+    failed: Mapping[str, int]
+    """Given up on, by reason."""
+
+    @property
+    def in_flight(self) -> int:
+        """Neither delivered nor given up on."""
+        return self.accepted - self.delivered - sum(self.failed.values())
+
+
+class RoutingProducer:
+    """Sends records to the partitions of one topic that a policy picks.
+
+    One thread produces, polls and flushes; the refresh runs in a thread of its own, which alone uses ``cluster`` once
+    the producer stands.
+
+    Parameters
+    ----------
+    cluster
+        Read every ``refresh_s`` seconds; stays open when the producer is closed.
+    policy
+        A new instance, for this producer alone.
+    client
+        Configuration of librdkafka, as :func:`~kafkabal.config.librdkafka.librdkafka_settings` makes it, and whatever
+        is to differ from the defaults: idempotence, and 5 ms of linger.
+    scores
+        What the ``score`` policy evens out.
+    refresh_s
+        Seconds between two views of the cluster.
+    latency
+        Where produce latencies come from; None takes this producer's own statistics.
+    prometheus
+        Value of the configured query by broker id.
+    refresh_failed
+        Told when the cluster could not be read; records are routed by the last view meanwhile.
+    clock
+        Seconds; must be the clock that the policy was given.
+
+    Raises
+    ------
+    UsageError
+        If there is no such topic, the cluster cannot feed a score, or librdkafka does not take the configuration.
+    KafkabalError
+        If the cluster cannot be read.
+
+    Examples
+    --------
+    ::
+
+        with connect(connection) as cluster:
+            policy = load_policy("score").create(Context(seed=1))
+            settings = librdkafka_settings(connection)
+            with RoutingProducer(cluster, "images", policy, settings, scores=load_scores(["disk"])) as producer:
+                for image in images:
+                    producer.produce(image)
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: str,
+        policy: Policy,
+        client: Mapping[str, ClientSetting],
+        *,
+        scores: Iterable[WeightedScore] = (),
+        refresh_s: float = DEFAULT_REFRESH_S,
+        latency: LatencySource | None = None,
+        prometheus: Callable[[], Mapping[int, float]] | None = None,
+        refresh_failed: Callable[[Exception], None] = lambda _: None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.topic = topic
+        self._clock = clock
+        own = LatencyTable(max_age_s=_REFRESHES_TO_FORGET * refresh_s, clock=clock)
+        self._views = ViewSource(cluster, topic, latency=latency or own, prometheus=prometheus, clock=clock)
+        self._scores = tuple(scores)
+        self._view = self._views.next_view(self._scores)
+        self._install(policy)
+        self._client = _client({**_DEFAULTS, **client}, own, refresh_s)
+        self._send = self._client.produce
+        self._accepted = 0
+        self._delivered = 0
+        self._until_poll = _RECORDS_A_POLL
+        self._failed: Counter[str] = Counter()
+        self._refresher = Refresher(self._refresh, refresh_s, failed=refresh_failed)
+
+    def produce(
+        self,
+        value: bytes,
+        key: bytes | None = None,
+        headers: Headers | None = None,
+        on_delivery: DeliveryCallback | None = None,
+    ) -> int:
+        """Queue a record; waits only while librdkafka's queue is full.
+
+        Parameters
+        ----------
+        on_delivery
+            Called from :meth:`poll`, :meth:`flush` or a later ``produce`` when the record's fate is known.
+
+        Returns
+        -------
+        int
+            The partition that the policy picked.
+
+        Raises
+        ------
+        RefusedByClusterError
+            If the record is larger than the client may send.
+        OperationError
+            If the topic has lost the partition.
+        """
+        size = len(value)
+        if key is not None:
+            size += len(key)
+        if headers:
+            size += sum(len(name) + len(data or b"") for name, data in headers)
+        partition = self._pick(key, size or 1)
+        if on_delivery is None and self._learn is None:
+            report: DeliveryCallback = self._report
+        else:
+            report = self._reporting(partition, size or 1, on_delivery)
+        while True:
+            try:
+                self._send(self.topic, value, key, partition, report, report, 0, headers)
+                break
+            except BufferError:
+                self._client.poll(_FULL_QUEUE_POLL_S)
+            except KafkaException as error:
+                raise error_of(error.args[0], self.topic) from error
+        self._accepted += 1
+        self._until_poll -= 1
+        if not self._until_poll:
+            self._until_poll = _RECORDS_A_POLL
+            self._client.poll(0)
+        return partition
+
+    def poll(self, timeout_s: float = 0.0) -> None:
+        """Call what waits to be called back; at most for so long."""
+        self._client.poll(timeout_s)
+
+    def flush(self, timeout_s: float | None = None) -> Deliveries:
+        """Wait until the fate of all records is known, or the time is over.
+
+        Raises
+        ------
+        PartialFailureError
+            If records were given up on, now or since the producer was made.
+        """
+        self._client.flush(-1 if timeout_s is None else timeout_s)
+        deliveries = self.deliveries
+        if deliveries.failed:
+            raise PartialFailureError(
+                f"topic {self.topic}: {sum(deliveries.failed.values())} of {deliveries.accepted} records were not "
+                f"acknowledged, {deliveries.delivered} were",
+                [(reason, f"{count} records") for reason, count in deliveries.failed.items()],
+            )
+        return deliveries
+
+    def reload(self, *, policy: Policy | None = None, scores: Iterable[WeightedScore] | None = None) -> None:
+        """Route by another policy or other scores from the next record on; what is queued goes where it was to go.
+
+        The new policy starts from the last view; new scores count from the next view, which is asked for at once.
+        """
+        if scores is not None:
+            self._scores = tuple(scores)
+        if policy is not None:
+            self._install(policy)
+        self._refresher.wake()
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """What has become of the records, as far as :meth:`poll` has told."""
+        return Deliveries(self._accepted, self._delivered, dict(self._failed))
+
+    @property
+    def view(self) -> RoutingView:
+        """The view that decisions are based on."""
+        return self._view
+
+    def close(self) -> None:
+        """Drop what is not delivered, and stop; :meth:`flush` first to lose nothing."""
+        self._refresher.close()
+        self._client.purge()
+        self._client.flush(0)
+
+    def __enter__(self) -> RoutingProducer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Flush, unless an error is on its way, and close."""
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self.close()
+
+    def _install(self, policy: Policy) -> None:
+        policy.refresh(self._view)
+        self._policy = policy
+        self._learn = policy.acked if policy.about.feedback is Feedback.ACKS else None
+        self._pick = policy.pick
+
+    def _refresh(self) -> None:
+        self._view = self._views.next_view(self._scores)
+        self._policy.refresh(self._view)
+
+    def _report(self, error: KafkaError | None, _message: Message) -> None:
+        if error is None:
+            self._delivered += 1
+        else:
+            self._failed[error_of(error, self.topic).message] += 1
+
+    def _reporting(self, partition: int, size: int, on_delivery: DeliveryCallback | None) -> DeliveryCallback:
+        """A report of one record, which also tells the policy and the caller."""
+        learn, clock = self._learn, self._clock
+        start_s = clock()
+
+        def report(error: KafkaError | None, message: Message) -> None:
+            self._report(error, message)
+            if learn is not None:
+                learn(partition, size, clock() - start_s if error is None else float("nan"))
+            if on_delivery is not None:
+                on_delivery(error, message)
+
+        return report
+
+
+def _client(settings: Mapping[str, ClientSetting], table: LatencyTable, refresh_s: float) -> Producer:
+    """A librdkafka producer whose statistics feed the table."""
+    read = StatisticsReader(table)
+    try:
+        return Producer({"statistics.interval.ms": max(1, round(refresh_s * 1000)), "stats_cb": read, **settings})
+    except KafkaException as error:
+        raise config_error_of(error.args[0]) from error

@@ -1,0 +1,93 @@
+"""What a policy sees of a live cluster: read again and again, with whatever the scores to route by need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.model.state import PRODUCE_LATENCY, PROMETHEUS_VALUE
+from kafkabal.routing.view import view_of
+from kafkabal.scoring.protocol import Need
+from kafkabal.scoring.supply import require, supplied
+from kafkabal.telemetry.latency import as_column
+from kafkabal.telemetry.rates import with_rates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.model.state import ClusterState
+    from kafkabal.routing.view import RoutingView
+    from kafkabal.scoring.registry import WeightedScore
+    from kafkabal.telemetry.latency import LatencySource
+
+_COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
+"""Needs that are met with assumptions, by a second sample, or once records have been sent."""
+
+
+class ViewSource:
+    """Reads a cluster and shows one of its topics as policies see it; one thread at a time may use it.
+
+    A score whose rates or latencies are not known yet is left out of the view until they are.
+
+    Parameters
+    ----------
+    latency
+        Where produce latencies come from.
+    prometheus
+        Gives the value of the configured query by broker id; None where no Prometheus is configured.
+    clock
+        The clock of the policies.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: str,
+        *,
+        latency: LatencySource,
+        prometheus: Callable[[], Mapping[int, float]] | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self._latency = latency
+        self._prometheus = prometheus
+        self._clock = clock
+        self._before: tuple[float, ClusterState] | None = None
+
+    def next_view(self, scores: Iterable[WeightedScore]) -> RoutingView:
+        """Read the cluster once more.
+
+        Raises
+        ------
+        UsageError
+            If there is no such topic, or the cluster can never supply what a score needs.
+        KafkabalError
+            Whatever the cluster or Prometheus raise when they are asked.
+        """
+        wanted = tuple(scores)
+        needs = frozenset(need for weighted in wanted for need in weighted.score.needs)
+        at_s = self._clock()
+        state = self._measured(self._read(at_s, needs))
+        known = supplied(state)
+        for weighted in wanted:
+            if not weighted.score.needs <= known | _COMES_LATER:
+                require(weighted.score, state)
+        ready = [w for w in wanted if w.score.needs <= known | {Need.CAPACITY}]
+        return view_of(state, self._topic, ready, at_s=at_s, latency_s=state.measured[PRODUCE_LATENCY])
+
+    def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:
+        sampled = Need.RATES in needs
+        state = self._cluster.read(ReadRequest(offsets=sampled, group_offsets=sampled)).state
+        before, self._before = self._before, (at_s, state) if sampled else None
+        if before is None or not sampled:
+            return state
+        return with_rates(before[1], state, at_s - before[0], group_offsets=True)
+
+    def _measured(self, state: ClusterState) -> ClusterState:
+        ids = state.brokers.id
+        measured = {PRODUCE_LATENCY: as_column(self._latency.latencies_s(), ids)}
+        if self._prometheus is not None:
+            measured[PROMETHEUS_VALUE] = as_column(self._prometheus(), ids)
+        return state.replace(measured=measured)

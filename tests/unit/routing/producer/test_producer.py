@@ -1,0 +1,210 @@
+"""The routing producer against brokers inside librdkafka: what is sent where, accounted for, and survived."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from threading import Event
+from typing import TYPE_CHECKING, ClassVar
+
+import pytest
+
+from kafkabal.errors import OperationError, PartialFailureError, UnreachableError, UsageError
+from kafkabal.routing.policy import About, Context, Feedback, PolicyBase
+from kafkabal.routing.producer.producer import RoutingProducer
+from kafkabal.scoring.registry import load_scores
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I32
+    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.view import RoutingView
+    from tests.unit.routing.producer.conftest import MockCluster
+
+TOPIC = "images"
+
+
+class Fixed(PolicyBase):
+    """Sends everything to one partition, and remembers what it was told."""
+
+    about: ClassVar = About(name="fixed", meaning="one partition", source="test")
+
+    def __init__(self, partition: int) -> None:
+        super().__init__(Context())
+        self.partition = partition
+        self.views: list[RoutingView] = []
+        self.asked: list[tuple[bytes | None, int]] = []
+        self.refreshed = Event()
+
+    def refresh(self, view: RoutingView) -> None:
+        """Remember the view."""
+        self.views.append(view)
+        self.refreshed.set()
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """Always the same."""
+        self.asked.append((key, size_bytes))
+        return self.partition
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """Always the same."""
+        out[:] = self.partition
+
+
+class Learning(Fixed):
+    """A policy that wants to know when records were acknowledged."""
+
+    about: ClassVar = About(name="learning", meaning="", source="test", feedback=Feedback.ACKS)
+
+    def __init__(self, partition: int) -> None:
+        super().__init__(partition)
+        self.acks: list[tuple[int, int, float]] = []
+
+    def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
+        """Remember it."""
+        self.acks.append((partition, size_bytes, latency_s))
+
+
+def test_records_go_where_the_policy_says(mock_cluster: MockCluster) -> None:
+    """Key, value and headers arrive in the partition that was picked; the policy was asked with all their bytes."""
+    policy = Fixed(2)
+    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client) as producer:
+        assert producer.produce(b"value", b"key", [("path", b"a.jpg")]) == 2
+        producer.produce(b"")
+    found = {(m.partition(), m.key(), m.value(), tuple(m.headers() or ())) for m in mock_cluster.messages(2)}
+    assert found == {(2, b"key", b"value", (("path", b"a.jpg"),)), (2, None, b"", ())}
+    assert policy.asked == [(b"key", 5 + 3 + 4 + 5), (None, 1)]
+
+
+def test_everything_is_accounted_for(mock_cluster: MockCluster) -> None:
+    """After a flush every record that was accepted is delivered, and none is in flight."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
+        for _ in range(1000):
+            producer.produce(b"x" * 100)
+        deliveries = producer.flush()
+    assert (deliveries.accepted, deliveries.delivered, deliveries.in_flight) == (1000, 1000, 0)
+    assert Counter(m.partition() for m in mock_cluster.messages(1000)) == {0: 1000}
+
+
+def test_a_full_queue_holds_the_caller_up(mock_cluster: MockCluster) -> None:
+    """With room for ten records in librdkafka's queue, a thousand still all arrive."""
+    client = {**mock_cluster.client, "queue.buffering.max.messages": 10}
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(1), client) as producer:
+        for _ in range(1000):
+            producer.produce(b"x")
+        assert producer.flush().delivered == 1000
+
+
+def test_callers_and_policies_hear_of_acknowledgements(mock_cluster: MockCluster) -> None:
+    """A callback gets its record's offset; a policy that learns gets partition, bytes and seconds of every record."""
+    policy = Learning(3)
+    offsets: list[int] = []
+    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client) as producer:
+        producer.produce(b"one", on_delivery=lambda error, message: offsets.append(message.offset()))
+        producer.produce(b"three", b"k")
+        producer.flush()
+    assert offsets == [0]
+    assert [(partition, size) for partition, size, _ in policy.acks] == [(3, 3), (3, 6)]
+    assert all(0 < latency_s < 60 for _, _, latency_s in policy.acks)
+
+
+def test_a_record_that_is_given_up_is_reported(mock_cluster: MockCluster) -> None:
+    """With no broker answering, the records fail with a reason, the policy learns NaN, and flush says how many."""
+    policy = Learning(0)
+    client = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "message.timeout.ms": 200}
+    producer = RoutingProducer(mock_cluster, TOPIC, policy, client)
+    producer.produce(b"a")
+    producer.produce(b"b")
+    with pytest.raises(PartialFailureError, match="2 of 2 records were not acknowledged, 0 were") as caught:
+        producer.flush()
+    producer.close()
+    assert [count for _, count in caught.value.failures] == ["2 records"]
+    assert [math.isnan(latency_s) for _, _, latency_s in policy.acks] == [True, True]
+
+
+def test_reloading_loses_no_record(mock_cluster: MockCluster) -> None:
+    """A new policy decides from the next record on, from the last view; what was queued before still arrives."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client, refresh_s=600) as producer:
+        for i in range(500):
+            if i == 200:
+                new = Fixed(1)
+                producer.reload(policy=new)
+                assert new.views[0] is producer.view
+            producer.produce(b"x")
+        assert producer.flush().delivered == 500
+    assert Counter(m.partition() for m in mock_cluster.messages(500)) == {0: 200, 1: 300}
+
+
+def test_the_view_is_renewed_in_the_background(mock_cluster: MockCluster) -> None:
+    """Leadership that moved is in a later view, without any record being produced."""
+    policy = Fixed(0)
+    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client, refresh_s=0.02):
+        mock_cluster.leaders[0] = mock_cluster.leaders[0] % 3 + 1
+        seen = set()
+        while mock_cluster.leaders[0] not in seen:
+            policy.refreshed.clear()
+            assert policy.refreshed.wait(10), "no new view"
+            view = policy.views[-1]
+            seen.add(int(view.broker_id[view.leader[0]]))
+
+
+def test_reloaded_scores_are_in_the_next_view(mock_cluster: MockCluster) -> None:
+    """New scores cause a new view at once, however long the interval is."""
+    policy = Fixed(0)
+    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client, refresh_s=600) as producer:
+        assert producer.view.pressures == ()
+        policy.refreshed.clear()
+        producer.reload(scores=load_scores(["disk=2"]))
+        assert policy.refreshed.wait(10), "no new view"
+        assert [(p.name, p.weight) for p in policy.views[-1].pressures] == [("disk", 2.0)]
+
+
+def test_a_cluster_that_cannot_be_read_stops_no_record(mock_cluster: MockCluster) -> None:
+    """When a refresh fails the last view stays in force, and whoever asked for it is told."""
+    told = Event()
+    with RoutingProducer(
+        mock_cluster,
+        TOPIC,
+        Fixed(0),
+        mock_cluster.client,
+        refresh_s=0.02,
+        refresh_failed=lambda error: told.set(),
+    ) as producer:
+        mock_cluster.fails_with = UnreachableError("nobody answers")
+        assert told.wait(10)
+        producer.produce(b"x")
+        assert producer.flush().delivered == 1
+
+
+def test_a_score_that_needs_rates_waits_for_them(mock_cluster: MockCluster) -> None:
+    """A score of rates is left out of the first view, for want of a second sample, and offsets are asked for."""
+    scores = load_scores(["leader-bytes-in"])
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client, scores=scores) as producer:
+        assert producer.view.pressures == ()
+    assert mock_cluster.reads[0].offsets
+
+
+@pytest.mark.parametrize(
+    ("topic", "client", "scores", "message"),
+    [
+        ("imagse", {}, [], "no topic 'imagse'"),
+        (TOPIC, {"no.such.setting": 1}, [], "client configuration: .*no.such.setting"),
+        (TOPIC, {"linger.ms": "soon"}, [], "client configuration: Invalid value"),
+        (TOPIC, {}, ["prometheus"], "score 'prometheus' needs prometheus"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(
+    mock_cluster: MockCluster, topic: str, client: dict[str, int], scores: list[str], message: str
+) -> None:
+    """An unknown topic, a wrong client setting and a score without its source never get as far as a record."""
+    with pytest.raises(UsageError, match=message):
+        RoutingProducer(mock_cluster, topic, Fixed(0), {**mock_cluster.client, **client}, scores=load_scores(scores))
+
+
+def test_a_partition_that_is_gone_is_an_error_of_the_topic(mock_cluster: MockCluster) -> None:
+    """A partition beyond those of the topic is refused with what may have happened."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
+        producer.produce(b"x")
+        producer.flush()
+        producer.reload(policy=Fixed(99))
+        with pytest.raises(OperationError, match=f"topic {TOPIC} is gone, or has lost partitions"):
+            producer.produce(b"x")
