@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from kafkabal.routing.compiled import kernel
 
 if TYPE_CHECKING:
     from kafkabal.model.state import I32, I64
@@ -17,9 +19,9 @@ class LedPartitions:
     """Partitions that have a live leader, grouped by it."""
 
     broker: I32
-    """int32, shape (n,), ascending: rows of the brokers that lead some partition."""
+    """int32, ascending: rows of the brokers that lead some partition."""
     first: I64
-    """int64, shape (n + 1,): partitions of ``broker[i]`` are ``partition[first[i]:first[i + 1]]``."""
+    """int64, shape (n_brokers + 1,): partitions of broker row b are ``partition[first[b]:first[b + 1]]``."""
     partition: I32
 
     @classmethod
@@ -31,19 +33,26 @@ class LedPartitions:
         OperationError
             If no partition has a leader.
         """
-        partition = view.available
-        partition = partition[np.argsort(view.leader[partition], kind="stable")]
-        broker, first = np.unique(view.leader[partition], return_index=True)
-        return cls(broker, np.append(first, len(partition)), partition)
+        available = view.available
+        leader = view.leader[available]
+        count = np.bincount(leader, minlength=view.n_brokers)
+        return cls(
+            broker=np.flatnonzero(count).astype(np.int32),
+            first=np.append(0, np.cumsum(count)),
+            partition=available[np.argsort(leader, kind="stable")],
+        )
 
-    def __len__(self) -> int:
-        return len(self.broker)
+    def in_turn(self, broker: I32, turn: I64) -> I32:
+        """The partition of each broker row that its given turn comes to."""
+        first = self.first[broker]
+        return self.partition[first + turn % (self.first[broker + 1] - first)]
 
-    @property
-    def count(self) -> I64:
-        """int64, shape (n,): partitions that each broker leads."""
-        return np.diff(self.first)
 
-    def in_turn(self, broker: I64, turn: I64) -> I32:
-        """The partition that it is for each index of a broker at its given turn."""
-        return self.partition[self.first[broker] + turn % self.count[broker]]
+@kernel
+def next_partition(state: Any, broker: int) -> int:
+    """The partition of a broker row whose turn it is, from the columns ``first``, ``partition`` and ``turn``."""
+    first = state.first[broker]
+    turn = state.turn[broker]
+    state.turn[broker] = turn + 1
+    partition: int = state.partition[first + turn % (state.first[broker + 1] - first)]
+    return partition

@@ -24,6 +24,12 @@ BUILT_IN: Mapping[str, str] = {
     "random": "kafkabal.routing.policies.random:Random",
     "round-robin": "kafkabal.routing.policies.round_robin:RoundRobin",
     "key-hash": "kafkabal.routing.policies.key_hash:KeyHash",
+    "power-of-d": "kafkabal.routing.policies.power_of_d:PowerOfD",
+    "least-loaded": "kafkabal.routing.policies.least_loaded:LeastLoaded",
+    "pkg": "kafkabal.routing.policies.pkg:PartialKeyGrouping",
+    "d-choices": "kafkabal.routing.policies.d_choices:DChoices",
+    "w-choices": "kafkabal.routing.policies.w_choices:WChoices",
+    "bounded-load": "kafkabal.routing.policies.bounded_load:BoundedLoad",
 }
 
 

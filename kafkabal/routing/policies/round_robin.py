@@ -49,7 +49,8 @@ class RoundRobin(PolicyBase):
         count, self._count = self._count, self._count + 1
         if not self._over_brokers:
             return int(self._ring[count % len(self._ring)])
-        turn, broker = divmod(count, len(self._led))
+        turn, nth = divmod(count, len(self._led.broker))
+        broker = self._led.broker[nth]
         first, end = self._led.first[broker : broker + 2]
         return int(self._led.partition[first + turn % (end - first)])
 
@@ -59,5 +60,5 @@ class RoundRobin(PolicyBase):
         if not self._over_brokers:
             replay(self._ring, count, out)
             return
-        turn, broker = np.divmod(np.arange(count, self._count), len(self._led))
-        out[:] = self._led.in_turn(broker, turn)
+        turn, nth = np.divmod(np.arange(count, self._count), len(self._led.broker))
+        out[:] = self._led.in_turn(self._led.broker[nth], turn)

@@ -1,0 +1,99 @@
+"""Policies that decide record by record: a kernel over their state, run one by one or compiled over a batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from kafkabal.routing.compiled import as_arrays, compiled, is_available, kernel, write_back
+from kafkabal.routing.keys import KAFKA_SEED, murmur2
+from kafkabal.routing.policy import Feedback, PolicyBase
+from kafkabal.routing.uniforms import Uniforms
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I32, I64
+    from kafkabal.routing.policy import Context, RecordBatch
+
+# below this many records compiling takes longer than it saves
+_WORTH_COMPILING = 300_000
+_SLICE = 65536
+NO_KEY = -1
+
+
+class DecisionPolicy(PolicyBase):
+    """A policy whose decision is a kernel over columns; derive from it and give the class attributes and the state.
+
+    The state is a named tuple of lists of numbers, none empty, each all int or all float; ``refresh`` makes or renews
+    it.
+    """
+
+    choose: ClassVar[Any]
+    """Kernel ``choose(state, size_bytes, hashes, uniforms, now_s) -> partition``; counts the record as sent."""
+    learn: ClassVar[Any] = None
+    """Kernel ``learn(state, partition, size_bytes, latency_s, now_s)`` of an acknowledgement; None where none is."""
+    hash_seeds: ClassVar[tuple[int, ...]] = (KAFKA_SEED,)
+    """Seeds of the key hashes that the decision takes, each a number from 0 to 2^31 - 1, or :data:`NO_KEY`."""
+    draws: int = 1
+    """Random numbers that each decision takes."""
+
+    state: Any
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._uniforms = Uniforms(context.seed)
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        hashes = [NO_KEY if key is None else murmur2(key, seed) & 0x7FFFFFFF for seed in self.hash_seeds]
+        uniforms = [self._uniforms.next() for _ in range(self.draws)]
+        partition: int = type(self).choose(self.state, size_bytes, hashes, uniforms, self._now_s())
+        return partition
+
+    def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.acked`."""
+        if type(self).learn is not None:
+            type(self).learn(self.state, partition, size_bytes, latency_s, self._now_s())
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        compile_it = is_available() and len(records) >= _WORTH_COMPILING
+        for start in range(0, len(records), _SLICE):
+            rows = slice(start, start + _SLICE)
+            self.pick_slice(records[rows], out[rows], compile_it=compile_it)
+
+    def pick_slice(self, records: RecordBatch, out: I32, *, compile_it: bool) -> None:
+        """A batch of bounded size, in machine code or in Python."""
+        columns = (records.size_bytes, *self.columns(records))
+        if compile_it:
+            state = as_arrays(self.state)
+            compiled(choose_each)(compiled(type(self).choose), state, *columns, out)
+            write_back(state, self.state)
+            return
+        picks = [0] * len(records)
+        choose_each(type(self).choose, self.state, *(column.tolist() for column in columns), picks)
+        out[:] = picks
+
+    def columns(self, records: RecordBatch) -> tuple[I64, F64, F64]:
+        """What the kernel takes of each record: hashes (n, seeds), uniforms (n, draws) and times (n,)."""
+        n = len(records)
+        hashes = np.full((n, len(self.hash_seeds)), NO_KEY, np.int64)
+        if records.key is not None and records.keys is not None:
+            keyed = records.key >= 0
+            for column, seed in enumerate(self.hash_seeds):
+                of_key = records.keys.murmur2(seed) & np.uint32(0x7FFFFFFF)
+                hashes[keyed, column] = of_key[records.key[keyed]]
+        uniforms = self._uniforms.take(n * self.draws).reshape(n, self.draws)
+        return hashes, uniforms, np.zeros(n) if records.at_s is None else records.at_s
+
+    def _now_s(self) -> float:
+        return self.context.clock() if self.about.feedback is Feedback.ACKS else 0.0
+
+
+@kernel
+def choose_each(
+    choose: Any, state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any, out: Any
+) -> None:
+    """Decide for each record in turn."""
+    for i in range(len(size_bytes)):
+        out[i] = choose(state, size_bytes[i], hashes[i], uniforms[i], now_s[i])

@@ -1,0 +1,96 @@
+"""``bounded-load``: consistent hashing in which no partition gets more than c times the average."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.compiled import kernel
+from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.keys import KeyTable
+from kafkabal.routing.policy import About, Context, Feedback, Input
+
+if TYPE_CHECKING:
+    from kafkabal.routing.view import RoutingView
+
+_POINTS_A_PARTITION = 64
+_CIRCLE = 2.0**31
+
+
+class State(NamedTuple):
+    """Columns of the decision."""
+
+    point: list[int]
+    """Places on the circle, ascending, from 0 to 2^31 - 1."""
+    owner: list[int]
+    """Partition at each place."""
+    sent_bytes: list[int]
+    total_bytes: list[int]
+    limit: list[float]
+    """One item: c over the number of partitions."""
+
+
+@kernel
+def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+    """The first partition on the circle after the key's place that is below the bound."""
+    place = hashes[0] if hashes[0] >= 0 else int(uniforms[0] * _CIRCLE)
+    low = 0
+    high = len(state.point)
+    while low < high:
+        middle = (low + high) // 2
+        if state.point[middle] < place:
+            low = middle + 1
+        else:
+            high = middle
+    state.total_bytes[0] += size_bytes
+    bound = state.limit[0] * state.total_bytes[0]
+    at = low % len(state.point)
+    # some partition is at or below the average, and c is above 1, so that this ends
+    while state.sent_bytes[state.owner[at]] > bound:
+        at = (at + 1) % len(state.point)
+    best: int = state.owner[at]
+    state.sent_bytes[best] += size_bytes
+    return best
+
+
+class BoundedLoad(DecisionPolicy):
+    """A key stays where the circle puts it, unless that partition already has c times its share.
+
+    Parameters
+    ----------
+    c
+        Bound on a partition's bytes over the average of all, above 1.
+    """
+
+    about: ClassVar = About(
+        name="bounded-load",
+        meaning="consistent hash of the key, passed on while a partition has more than c times the average",
+        source="Mirrokni, Thorup, Zadimoghaddam, SODA 2018; HAProxy 'hash-balance-factor'",
+        inputs=frozenset({Input.KEYS}),
+        feedback=Feedback.SENT,
+    )
+    choose = staticmethod(choose)
+
+    def __init__(self, context: Context, *, c: float = 1.25) -> None:
+        if not c > 1:
+            raise UsageError(f"bounded-load needs a bound c above 1, not {c:g}")
+        super().__init__(context)
+        self._c = c
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        before = getattr(self, "state", None)
+        same = before is not None and len(before.sent_bytes) == view.n_partitions
+        available = view.available
+        names = [b"%d/%d" % (p, i) for p in available.tolist() for i in range(_POINTS_A_PARTITION)]
+        place = (KeyTable.of(names).murmur2() & np.uint32(0x7FFFFFFF)).astype(np.int64)
+        order = np.argsort(place, kind="stable")
+        self.state = State(
+            point=place[order].tolist(),
+            owner=np.repeat(available, _POINTS_A_PARTITION)[order].tolist(),
+            sent_bytes=before.sent_bytes if same else [0] * view.n_partitions,
+            total_bytes=before.total_bytes if same else [0],
+            limit=[self._c / len(available)],
+        )

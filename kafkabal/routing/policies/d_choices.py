@@ -1,0 +1,100 @@
+"""``d-choices``: heavy keys get as many partitions as they need, the others two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from kafkabal.routing.choices import choices_needed
+from kafkabal.routing.compiled import kernel
+from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.heavy_keys import HeavyKeys, count_key
+from kafkabal.routing.policies.pkg import HASH_SEEDS
+from kafkabal.routing.policy import About, Feedback, Input
+
+if TYPE_CHECKING:
+    from kafkabal.routing.view import RoutingView
+
+# d is worked out anew after so many keyed records
+_ANEW = 1000
+
+
+class State(NamedTuple):
+    """Columns of the decision."""
+
+    available: list[int]
+    sent_bytes: list[int]
+    head: list[int]
+    """Two items: keyed records so far, and the choices that a heavy key has now."""
+    heavy_count: list[int]
+    heavy_key: list[int]
+    heavy_slot: list[int]
+    heavy_table: list[int]
+
+
+@kernel
+def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+    """The emptiest of d partitions for a heavy key, of two for any other; the first of equals."""
+    n = len(state.available)
+    if hashes[0] < 0:
+        best = emptier(state, state.available[int(uniforms[0] * n)], state.available[int(uniforms[1] * n)])
+    else:
+        best = emptier(state, state.available[hashes[0] % n], state.available[hashes[1] % n])
+        if is_heavy(state, hashes[0], n):
+            if state.head[0] % _ANEW == 0 or state.head[1] < 2:
+                state.head[1] = choices_needed(state.heavy_count, heavy_keys(state, n), state.head[0], n)
+            for i in range(2, state.head[1]):
+                mixed = (hashes[0] + i * hashes[1]) & 0x7FFFFFFF
+                mixed = ((mixed * 1103515245 + 12345) & 0x7FFFFFFF) >> 8
+                best = emptier(state, best, state.available[mixed % n])
+    state.sent_bytes[best] += size_bytes
+    return best  # type: ignore[no-any-return]
+
+
+@kernel
+def emptier(state: Any, a: int, b: int) -> int:
+    """The partition of two that this producer sent fewer bytes to; the first of equals."""
+    return b if state.sent_bytes[b] < state.sent_bytes[a] else a
+
+
+@kernel
+def is_heavy(state: Any, key: int, n: int) -> bool:
+    """Count a key; whether it makes up more than 1 / (5 n) of the keyed records."""
+    state.head[0] += 1
+    return count_key(state, key) * 5 * n > state.head[0]  # type: ignore[no-any-return]
+
+
+@kernel
+def heavy_keys(state: Any, n: int) -> int:
+    """How many keys are heavy now."""
+    found = 0
+    at = len(state.heavy_count) - 1
+    while at >= 0 and state.heavy_count[at] * 5 * n > state.head[0]:
+        found += 1
+        at -= 1
+    return found
+
+
+class DChoices(DecisionPolicy):
+    """Partial key grouping, with d choices for keys that two partitions cannot carry."""
+
+    about: ClassVar = About(
+        name="d-choices",
+        meaning="partial key grouping with as many partitions for a heavy key as it needs",
+        source="Nasir et al., When Two Choices Are not Enough, ICDE 2016 (arXiv 1510.05714)",
+        inputs=frozenset({Input.KEYS}),
+        feedback=Feedback.SENT,
+    )
+    choose = staticmethod(choose)
+    hash_seeds = HASH_SEEDS
+    draws = 2
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        before = getattr(self, "state", None)
+        available = view.available.tolist()
+        if before is not None and len(before.sent_bytes) == view.n_partitions:
+            self.state = before._replace(available=available)
+            return
+        # a key of frequency f is surely counted with 1 / f counters; twice that keeps the counts close
+        heavy = HeavyKeys.empty(10 * view.n_partitions)
+        self.state = State(available, [0] * view.n_partitions, [0, 0], *heavy)

@@ -1,0 +1,83 @@
+"""``least-loaded``: every record to the least used broker, as far as it is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from kafkabal.routing.compiled import kernel
+from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.led import LedPartitions, next_partition
+from kafkabal.routing.policy import About, Context, Feedback, Input
+
+if TYPE_CHECKING:
+    from kafkabal.routing.view import RoutingView
+
+
+class State(NamedTuple):
+    """Columns of the decision."""
+
+    broker: list[int]
+    """Rows of the brokers that lead a partition."""
+    first: list[int]
+    partition: list[int]
+    turn: list[int]
+    used_bytes: list[float]
+    capacity_bytes: list[float]
+    own: list[int]
+    """One item: 1 where the producer's own records count as soon as they are sent."""
+
+
+@kernel
+def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+    """The least used broker, the first of equals; its partitions take turns."""
+    best = state.broker[0]
+    least = state.used_bytes[best] / state.capacity_bytes[best]
+    for broker in state.broker:
+        used = state.used_bytes[broker] / state.capacity_bytes[broker]
+        if used < least:
+            best = broker
+            least = used
+    state.used_bytes[best] += size_bytes * state.own[0]
+    partition: int = next_partition(state, best)
+    return partition
+
+
+class LeastLoaded(DecisionPolicy):
+    """Least used ratio as of the last view, with or without what this producer has sent since.
+
+    Without, every producer sends all it has to one broker until the next view comes: the herding that stale
+    measurements are known for.
+
+    Parameters
+    ----------
+    own
+        Count own records as soon as they are sent.
+    """
+
+    about: ClassVar = About(
+        name="least-loaded",
+        meaning="the least used broker; with own=true, records sent since the last view count",
+        source="Mitzenmacher, How Useful Is Old Information?, TPDS 2000",
+        inputs=frozenset({Input.LOG_DIRS}),
+        feedback=Feedback.SENT,
+    )
+    choose = staticmethod(choose)
+    hash_seeds = ()
+    draws = 0
+
+    def __init__(self, context: Context, *, own: bool = False) -> None:
+        super().__init__(context)
+        self._own = own
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        led = LedPartitions.of(view)
+        self.state = State(
+            broker=led.broker.tolist(),
+            first=led.first.tolist(),
+            partition=led.partition.tolist(),
+            turn=[0] * view.n_brokers,
+            used_bytes=view.used_bytes.tolist(),
+            capacity_bytes=view.capacity_bytes.tolist(),
+            own=[int(self._own)],
+        )

@@ -1,0 +1,76 @@
+"""``power-of-d``: of d partitions drawn at random, the one whose broker is fuller loses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.compiled import kernel
+from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.policy import About, Context, Feedback, Input
+
+if TYPE_CHECKING:
+    from kafkabal.routing.view import RoutingView
+
+
+class State(NamedTuple):
+    """Columns of the decision."""
+
+    available: list[int]
+    leader: list[int]
+    used_bytes: list[float]
+    """Of each broker: as of the last view, and what this producer sent since."""
+    capacity_bytes: list[float]
+
+
+@kernel
+def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:  # noqa: ARG001
+    """The least used of the drawn ones; the first of equals."""
+    n = len(state.available)
+    best = state.available[int(uniforms[0] * n)]
+    broker = state.leader[best]
+    least = state.used_bytes[broker] / state.capacity_bytes[broker]
+    for i in range(1, len(uniforms)):
+        partition = state.available[int(uniforms[i] * n)]
+        broker = state.leader[partition]
+        used = state.used_bytes[broker] / state.capacity_bytes[broker]
+        if used < least:
+            best = partition
+            least = used
+    state.used_bytes[state.leader[best]] += size_bytes
+    return best
+
+
+class PowerOfD(DecisionPolicy):
+    """Least used ratio of d draws with replacement, own records counted as soon as they are sent.
+
+    Parameters
+    ----------
+    d
+        Draws a record, 1 or more; 1 is random.
+    """
+
+    about: ClassVar = About(
+        name="power-of-d",
+        meaning="the partition on the least used broker of d drawn at random",
+        source="Azar, Broder, Karlin, Upfal 1994; Mitzenmacher 2001",
+        inputs=frozenset({Input.LOG_DIRS}),
+        feedback=Feedback.SENT,
+    )
+    choose = staticmethod(choose)
+    hash_seeds = ()
+
+    def __init__(self, context: Context, *, d: int = 2) -> None:
+        if d < 1:
+            raise UsageError(f"power-of-d draws 1 or more partitions, not {d}")
+        super().__init__(context)
+        self.draws = d
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        self.state = State(
+            available=view.available.tolist(),
+            leader=view.leader.tolist(),
+            used_bytes=view.used_bytes.tolist(),
+            capacity_bytes=view.capacity_bytes.tolist(),
+        )

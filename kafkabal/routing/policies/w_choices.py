@@ -1,0 +1,37 @@
+"""``w-choices``: heavy keys may go anywhere, the others to two partitions."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from kafkabal.routing.compiled import kernel
+from kafkabal.routing.policies.d_choices import DChoices, emptier, is_heavy
+from kafkabal.routing.policy import About, Feedback, Input
+
+
+@kernel
+def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+    """The emptiest of all partitions for a heavy key, of two for any other; the first of equals."""
+    n = len(state.available)
+    if hashes[0] < 0:
+        best = emptier(state, state.available[int(uniforms[0] * n)], state.available[int(uniforms[1] * n)])
+    else:
+        best = emptier(state, state.available[hashes[0] % n], state.available[hashes[1] % n])
+        if is_heavy(state, hashes[0], n):
+            for partition in state.available:
+                best = emptier(state, best, partition)
+    state.sent_bytes[best] += size_bytes
+    return best  # type: ignore[no-any-return]
+
+
+class WChoices(DChoices):
+    """Partial key grouping, with every partition open to heavy keys."""
+
+    about: ClassVar = About(
+        name="w-choices",
+        meaning="partial key grouping with all partitions open to a heavy key",
+        source="Nasir et al., When Two Choices Are not Enough, ICDE 2016 (arXiv 1510.05714)",
+        inputs=frozenset({Input.KEYS}),
+        feedback=Feedback.SENT,
+    )
+    choose = staticmethod(choose)
