@@ -1,0 +1,123 @@
+"""What a user may ask of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkabal.scoring.registry import WeightedScore
+
+DEFAULT_TOLERANCE = 0.09
+DEFAULT_LOG_DIR_LIMIT = 0.85
+DEFAULT_FREE_SHARE = 0.05
+
+
+class Mode(StrEnum):
+    """Which part of the work is done."""
+
+    FULL = "full"
+    """Repair what breaks a rule, then bring every score inside its band."""
+    REPAIR_ONLY = "repair-only"
+    """Racks and replicas on dead, drained or excluded holders only."""
+    LEADERS_ONLY = "leaders-only"
+    """Leadership only; no byte moves."""
+    LOG_DIRS_ONLY = "log-dirs-only"
+    """Only between log dirs of the same broker."""
+    ONLY_TO_NEW = "only-to-new"
+    """Only onto brokers that hold nothing yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerLimit:
+    """The most that a broker may hold; None sets no limit."""
+
+    replicas: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """What shapes a plan. Equal clusters and equal options give equal plans.
+
+    Raises
+    ------
+    UsageError
+        If a value is outside its range.
+    """
+
+    tolerance: float = DEFAULT_TOLERANCE
+    """Half the width of every band, as a share of the mean; 0 <= tolerance < 1."""
+    scores: tuple[WeightedScore, ...] = ()
+    """Empty: the default scores."""
+    mode: Mode = Mode.FULL
+    below: float | None = None
+    """Only relieve brokers whose disk is used above this share; 0 < below <= 1."""
+    drain: frozenset[int] = frozenset()
+    """Ids of brokers that are to end up empty."""
+    exclude_brokers: frozenset[int] = frozenset()
+    """Ids of brokers that take nothing."""
+    topics: tuple[str, ...] = ()
+    """Shell patterns of topics that may move; empty: all."""
+    exclude_topics: tuple[str, ...] = ()
+    """Shell patterns of topics that are left as they are; they weigh all the same."""
+    include_internal: bool = False
+    """Internal topics may move too."""
+    max_bytes: int | None = None
+    """Most bytes that may come to brokers which held no copy before."""
+    max_moves: int | None = None
+    """Most replicas that may change their broker."""
+    max_leader_changes: int | None = None
+    max_duration_s: float | None = None
+    """Longest time that the bytes may take at :attr:`throttle_bytes_per_s` for each broker."""
+    throttle_bytes_per_s: int | None = None
+    log_dir_limit: float = DEFAULT_LOG_DIR_LIMIT
+    """Share of a volume that is never exceeded; 0 < limit <= 1."""
+    broker_limits: Mapping[int, BrokerLimit] = field(default_factory=dict)
+    """By broker id."""
+    replication_factor: int | None = None
+    """Give every topic that may move this many replicas; None keeps what each has."""
+    seed: int = 0
+    """Kept in the plan; equal seeds give equal plans."""
+
+    def __post_init__(self) -> None:
+        _check(0 <= self.tolerance < 1, f"tolerance {self.tolerance} is not a share from 0 to 1")
+        _check(self.below is None or 0 < self.below <= 1, f"below {self.below} is not a share from 0 to 1")
+        _check(0 < self.log_dir_limit <= 1, f"log dir limit {self.log_dir_limit} is not a share from 0 to 1")
+        for name in ("max_bytes", "max_moves", "max_leader_changes", "max_duration_s"):
+            value = getattr(self, name)
+            _check(value is None or value >= 0, f"{name.replace('_', ' ')} {value} is negative")
+        _check(
+            self.max_duration_s is None or bool(self.throttle_bytes_per_s),
+            "a longest duration needs a throttle to reckon with",
+        )
+        _check(
+            self.replication_factor is None or self.replication_factor > 0,
+            f"replication factor {self.replication_factor} is not above 0",
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Options that differ from their defaults, in JSON types, as they stand in the plan file."""
+        plain = PlanOptions()
+        given = {name: getattr(self, name) for name in self.__slots__ if getattr(self, name) != getattr(plain, name)}
+        return {"tolerance": self.tolerance, **{name: _json(value) for name, value in sorted(given.items())}}
+
+
+def _check(holds: bool, message: str) -> None:
+    if not holds:
+        raise UsageError(message)
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return [v if isinstance(v, str) else f"{v.score.name}={v.weight:g}" for v in value]
+    if isinstance(value, dict):
+        return {str(k): {"replicas": v.replicas, "bytes": v.bytes} for k, v in sorted(value.items())}
+    return value

@@ -1,0 +1,256 @@
+"""A cluster and the options of a plan as the dense columns that the search works on.
+
+A *slot* is one place in the replica list of a partition. Partitions are rows and slots are columns of matrices of
+shape (n_partitions, width), padded with -1, where width is the largest replication factor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.capacity import is_silent
+from kafkabal.model.sizes import move_bytes, replica_bytes
+from kafkabal.model.state import LogDirState
+from kafkabal.model.volumes import log_bytes
+from kafkabal.planner.options import DEFAULT_FREE_SHARE
+from kafkabal.scoring.registry import default_scores
+from kafkabal.scoring.scores.disk import SCORE as DISK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkabal.model.state import F64, I32, I64, Bools, ClusterState
+    from kafkabal.planner.options import PlanOptions
+    from kafkabal.scoring.registry import WeightedScore
+
+NONE = -1
+UNLIMITED = np.iinfo(np.int64).max // 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Problem:
+    """What may move where, and what it weighs."""
+
+    cluster: ClusterState
+    options: PlanOptions
+    scores: tuple[WeightedScore, ...]
+
+    home: I32
+    """shape (n_partitions, width): broker of each slot before the plan, -1 where a slot is new or padding."""
+    held_bytes: I64
+    """shape (n_partitions, width): bytes of the copy in each slot before the plan."""
+    slots: I32
+    """shape (n_partitions,): slots to be filled; differs from the current factor only where a change was asked."""
+    arriving_bytes: I64
+    """shape (n_partitions,): bytes of a new copy; 0 where not known."""
+    size_known: Bools
+    topic: I32
+    movable: Bools
+    """shape (n_partitions,): the partition may be touched."""
+    leader: I32
+    """shape (n_partitions,): broker that leads, or that the first slot names where none does."""
+    electable: Bools
+    """shape (n_partitions, width): the copy is in sync and on a live broker, so that it may lead."""
+
+    counted: Bools
+    """shape (n_brokers,): live and not drained: has a fair share."""
+    weighed: Bools
+    """shape (n_brokers,): counted, and its log dirs are known: has a fair share of bytes."""
+    takes: Bools
+    """shape (n_brokers,): may take replicas."""
+    leaves: Bools
+    """shape (n_brokers,): dead or drained: every replica that may move has to leave it."""
+    rack: I32
+    """shape (n_brokers,): number of the rack; a broker without one is a rack of its own; -1 where dead."""
+    n_racks: int
+    capacity: F64
+    limit_bytes: I64
+    """shape (n_brokers,): most bytes of replicas that a broker may be filled to."""
+    limit_replicas: I64
+
+    @property
+    def n_brokers(self) -> int:
+        """Rows of brokers, dead ones included."""
+        return len(self.counted)
+
+    @property
+    def n_topics(self) -> int:
+        """Rows of topics."""
+        return len(self.cluster.topics)
+
+    @property
+    def width(self) -> int:
+        """Largest number of slots of a partition."""
+        return self.home.shape[1]
+
+    def has_score(self, name: str) -> bool:
+        """Whether a score was chosen."""
+        return any(s.score.name == name for s in self.scores)
+
+
+def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
+    """Put a cluster into the columns of the search.
+
+    Raises
+    ------
+    UsageError
+        If the options name a broker that does not exist.
+    ConfigError
+        If the capacity of only some brokers is known.
+    """
+    brokers = cluster.brokers
+    drained = _rows_of(cluster, options.drain, "drain")
+    counted = brokers.is_live & ~drained
+    home, held = _matrix(cluster)
+    slots = cluster.replication_factor
+    movable = _movable(cluster, options)
+    each = move_bytes(cluster)
+    if options.replication_factor is not None:
+        slots, home, held = _refactored(slots, home, held, movable, options.replication_factor)
+    return Problem(
+        cluster=cluster,
+        options=options,
+        scores=options.scores or default_scores(several_log_dirs=bool((np.diff(cluster.log_dirs.first) > 1).any())),
+        home=home,
+        held_bytes=held,
+        slots=slots,
+        arriving_bytes=np.maximum(each, 0),
+        size_known=each >= 0,
+        topic=cluster.partitions.topic,
+        movable=movable,
+        leader=_leaders(cluster),
+        electable=_electable(cluster, home),
+        counted=counted,
+        weighed=counted & ~is_silent(cluster),
+        takes=_takes(cluster, options, counted),
+        leaves=~counted,
+        rack=_racks(cluster),
+        n_racks=len(np.unique(_racks(cluster)[counted])),
+        capacity=DISK.capacity(cluster),
+        limit_bytes=_limit_bytes(cluster, options),
+        limit_replicas=_limit_replicas(cluster, options),
+    )
+
+
+def _rows_of(cluster: ClusterState, ids: Iterable[int], what: str) -> Bools:
+    rows = np.zeros(len(cluster.brokers), np.bool_)
+    for broker_id in ids:
+        row = cluster.brokers.index_of(broker_id)
+        if row < 0:
+            raise UsageError(f"{what}: this cluster has no broker {broker_id}")
+        rows[row] = True
+    return rows
+
+
+def _matrix(cluster: ClusterState) -> tuple[I32, I64]:
+    r, first = cluster.replicas, cluster.partitions.first
+    width = int(cluster.replication_factor.max(initial=1))
+    home = np.full((len(cluster.partitions), width), NONE, np.int32)
+    held = np.zeros(home.shape, np.int64)
+    slot = np.arange(len(r)) - first[r.partition]
+    home[r.partition, slot] = r.broker
+    held[r.partition, slot] = replica_bytes(cluster)
+    return home, held
+
+
+def _movable(cluster: ClusterState, options: PlanOptions) -> Bools:
+    topics = np.array(
+        [
+            (options.include_internal or not internal)
+            and (not options.topics or _matches(name, options.topics))
+            and not _matches(name, options.exclude_topics)
+            for name, internal in zip(cluster.topics.name, cluster.topics.internal.tolist(), strict=True)
+        ],
+        np.bool_,
+    )
+    movable = topics[cluster.partitions.topic]
+    # a partition that another reassignment is moving is left to it
+    movable[cluster.replicas.partition[cluster.replicas.adding | cluster.replicas.removing]] = False
+    return movable
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _refactored(slots: I32, home: I32, held: I64, movable: Bools, factor: int) -> tuple[I32, I32, I64]:
+    wanted = np.where(movable, factor, slots).astype(np.int32)
+    missing = max(0, factor - home.shape[1])
+    padding = ((0, 0), (0, missing))
+    return wanted, np.pad(home, padding, constant_values=NONE), np.pad(held, padding)
+
+
+def _leaders(cluster: ClusterState) -> I32:
+    leader = cluster.partitions.leader
+    if not len(leader):
+        return leader
+    return np.where(leader >= 0, leader, cluster.replicas.broker[cluster.partitions.first[:-1]]).astype(np.int32)
+
+
+def _electable(cluster: ClusterState, home: I32) -> Bools:
+    r = cluster.replicas
+    electable = np.zeros(home.shape, np.bool_)
+    slot = np.arange(len(r)) - cluster.partitions.first[r.partition]
+    electable[r.partition, slot] = r.in_sync & cluster.brokers.is_live[r.broker]
+    return electable
+
+
+def _takes(cluster: ClusterState, options: PlanOptions, counted: Bools) -> Bools:
+    dirs = cluster.log_dirs
+    open_dirs = np.bincount(dirs.broker[dirs.state == LogDirState.ONLINE], minlength=len(counted))
+    return counted & (open_dirs > 0) & ~_rows_of(cluster, options.exclude_brokers, "exclude brokers")
+
+
+def _racks(cluster: ClusterState) -> I32:
+    rack = cluster.brokers.rack.copy()
+    alone = np.flatnonzero(rack < 0)
+    rack[alone] = len(cluster.racks) + alone
+    rack[~cluster.brokers.is_live] = NONE
+    return rack
+
+
+def _limit_bytes(cluster: ClusterState, options: PlanOptions) -> I64:
+    """What the open log dirs of a broker may hold, less what other programs occupy on their volumes."""
+    room = dir_room_bytes(cluster, options.log_dir_limit)
+    limit = np.zeros(len(cluster.brokers), np.int64)
+    dirs = cluster.log_dirs
+    _, first = np.unique(dirs.volume, return_index=True)
+    np.add.at(limit, dirs.broker[first], np.minimum(room[first], UNLIMITED // 1024))
+    used = np.zeros(len(cluster.brokers), np.int64)
+    np.add.at(used, dirs.broker, log_bytes(dirs, cluster.replicas))
+    limit += used
+    limit[dirs.broker[dirs.total_bytes < 0]] = UNLIMITED
+    for broker_id, given in options.broker_limits.items():
+        if given.bytes is not None:
+            row = cluster.brokers.index_of(broker_id)
+            limit[row] = min(int(limit[row]), given.bytes)
+    return limit
+
+
+def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
+    """int64, shape (n_dirs,): bytes that may still come to the volume of each dir; 0 where it takes nothing."""
+    dirs = cluster.log_dirs
+    full_at = np.floor(dirs.total_bytes * min(limit, 1 - DEFAULT_FREE_SHARE)).astype(np.int64)
+    logs = np.zeros(len(dirs), np.int64)
+    np.add.at(logs, dirs.volume, log_bytes(dirs, cluster.replicas))
+    used = np.where(dirs.usable_bytes >= 0, dirs.total_bytes - dirs.usable_bytes, logs[dirs.volume])
+    room = np.maximum(full_at - used, 0)
+    room[dirs.total_bytes < 0] = UNLIMITED
+    room[dirs.state != LogDirState.ONLINE] = 0
+    return room
+
+
+def _limit_replicas(cluster: ClusterState, options: PlanOptions) -> I64:
+    limit = np.full(len(cluster.brokers), UNLIMITED, np.int64)
+    for broker_id, given in options.broker_limits.items():
+        row = cluster.brokers.index_of(broker_id)
+        if row < 0:
+            raise UsageError(f"broker limit: this cluster has no broker {broker_id}")
+        if given.replicas is not None:
+            limit[row] = given.replicas
+    return limit

@@ -1,0 +1,96 @@
+"""Why a partition is planned, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.planner.why import Why
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I32, I64
+    from kafkabal.planner.bands import Bands
+    from kafkabal.planner.search.state import State
+
+
+class Reasons:
+    """Reasons of partitions, from what was outside its band before the plan."""
+
+    def __init__(self, state: State, bands: Bands, used: I64, count: I64, leads: I64, leader: I32) -> None:
+        problem = state.problem
+        self.state = state
+        self.leader = leader
+        self.ids: list[int] = problem.cluster.brokers.id.tolist()
+        self.used, self.count, self.leads, self.bands = used, count, leads, bands
+        rows = problem.weighed
+        mean = used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
+        self.share: F64 = used / problem.capacity / mean if mean else np.ones(len(used))
+        self._told: dict[tuple[int, int, int], str] = {}
+
+    def __call__(self, partitions: I64) -> list[str]:
+        """A reason for each of some partition rows."""
+        state, problem = self.state, self.state.problem
+        moved = state.moved()[partitions]
+        why = np.where(moved, state.why[partitions], Why.NOTHING)
+        slot = why.argmax(1)
+        rows = np.arange(len(partitions))
+        code = why[rows, slot].tolist()
+        origin = problem.home[partitions, slot].tolist()
+        target = state.place[partitions, slot].tolist()
+        topic = problem.topic[partitions].tolist()
+        old, new = problem.leader[partitions].tolist(), self.leader[partitions].tolist()
+        return [
+            self._moved(c, o, t, name) if c else self._led(a, b)
+            for c, o, t, name, a, b in zip(code, origin, target, topic, old, new, strict=True)
+        ]
+
+    def _moved(self, code: int, origin: int, target: int, topic: int) -> str:
+        if code == Why.TOPIC:
+            name, most = self.state.problem.cluster.topics.name[topic], int(self.bands.topic_most[topic])
+            return f"topic-spread: broker {self.ids[origin]} holds more than {most} replicas of {name}"
+        key = (code, origin, target)
+        if key not in self._told:
+            self._told[key] = self._tell(code, origin, target)
+        return self._told[key]
+
+    def _tell(self, code: int, origin: int, target: int) -> str:
+        problem = self.state.problem
+        if code == Why.NEW:
+            return f"replication factor: broker {self.ids[target]} gets a further replica"
+        if code == Why.RACK:
+            return f"racks: broker {self.ids[origin]} shares its rack with another replica"
+        if code == Why.LEAVES:
+            dead = not problem.cluster.brokers.is_live[origin]
+            return f"broker {self.ids[origin]} is {'dead' if dead else 'drained'}"
+        return self._balance(origin, target)
+
+    def _balance(self, origin: int, target: int) -> str:
+        b = self.bands
+        if self.used[origin] > b.high_bytes[origin]:
+            return f"disk: broker {self.ids[origin]} at {self.share[origin]:.2f} of its share"
+        if self.count[origin] > b.high_count[origin]:
+            return f"replicas: broker {self.ids[origin]} holds {self.count[origin]}, at most {b.high_count[origin]}"
+        if self.used[target] < b.low_bytes[target]:
+            return f"disk: broker {self.ids[target]} at {self.share[target]:.2f} of its share"
+        if self.count[target] < b.low_count[target]:
+            return f"replicas: broker {self.ids[target]} holds {self.count[target]}, at least {b.low_count[target]}"
+        return f"makes room on broker {self.ids[origin]} for what another broker has to shed"
+
+    def _led(self, old: int, new: int) -> str:
+        if old == new:
+            return "log-dir: evens the log dirs of a broker"
+        key = (-1, old, new)
+        if key not in self._told:
+            self._told[key] = self._tell_leader(old, new)
+        return self._told[key]
+
+    def _tell_leader(self, old: int, new: int) -> str:
+        b = self.bands
+        if not self.state.problem.counted[old]:
+            return f"leaders: broker {self.ids[old]} is to lead nothing"
+        if self.leads[old] > b.high_leaders[old]:
+            return f"leaders: broker {self.ids[old]} leads {self.leads[old]}, at most {b.high_leaders[old]}"
+        if self.leads[new] < b.low_leaders[new]:
+            return f"leaders: broker {self.ids[new]} leads {self.leads[new]}, at least {b.low_leaders[new]}"
+        return f"leaders: broker {self.ids[new]} leads instead of {self.ids[old]}, which others need to hand on to"

@@ -1,0 +1,105 @@
+"""Put slots that lie nowhere onto brokers, the largest first, each where it helps most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.planner.search.targets import make_targets, zones
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I64, Bools
+    from kafkabal.planner.search.state import State
+    from kafkabal.planner.search.targets import Targets
+
+_CELLS_AT_ONCE = 2**17
+_MOST_AT_ONCE = 256
+
+
+def deal(state: State) -> I64:
+    """Put every waiting slot onto a broker that the rules allow.
+
+    Returns
+    -------
+    int64, shape (n,)
+        Cells for which there is no broker; they still lie nowhere.
+    """
+    problem = state.problem
+    p, k = np.nonzero(state.is_slot & (state.place < 0))
+    if not p.size:
+        return np.empty(0, np.int64)
+    order = np.lexsort((p, -problem.arriving_bytes[p]))
+    p, k = p[order], k[order]
+    bytes_ = problem.arriving_bytes[p]
+    zone = zones(problem)
+    if zone.any():
+        targets = make_targets(state, zone)
+    else:
+        targets = make_targets(state, zone, int(bytes_.sum()), len(p))
+    step = max(1, min(_MOST_AT_ONCE, _CELLS_AT_ONCE // problem.n_brokers, int(problem.takes.sum())))
+    left: list[I64] = []
+    while p.size:
+        now, again = _first_of_each(p[:step])
+        stuck = _deal_block(state, p[now], k[now], targets)
+        left.append(p[now][stuck] * state.width + k[now][stuck])
+        p, k = np.concatenate((p[again], p[step:])), np.concatenate((k[again], k[step:]))
+    return np.concatenate(left)
+
+
+def _first_of_each(p: I64) -> tuple[I64, I64]:
+    """Positions of the first slot of each partition, and of the others, which wait for the next block."""
+    _, first = np.unique(p, return_index=True)
+    first = np.sort(first)
+    rest = np.ones(len(p), np.bool_)
+    rest[first] = False
+    return first, np.flatnonzero(rest)
+
+
+def _deal_block(state: State, p: I64, k: I64, targets: Targets) -> Bools:
+    """Put each slot onto its best broker, one after the other; returns which found none."""
+    allowed = state.may_go_anywhere(p, k)
+    bytes_ = state.problem.arriving_bytes[p]
+    room = state.problem.limit_bytes - state.used
+    allowed &= bytes_[:, None] <= room
+    allowed &= state.count < state.problem.limit_replicas
+    misfit = _misfit(state, bytes_, targets)
+    misfit[~allowed] = np.inf
+    chosen = np.full(len(p), -1, np.int64)
+    step = _step(state, bytes_, targets)
+    for i in range(len(p)):
+        best = int(misfit[i].argmin())
+        if misfit[i, best] < np.inf:
+            chosen[i] = best
+            misfit[i + 1 :, best] += step[i, best]
+            same_topic = np.flatnonzero(state.problem.topic[p[i + 1 :]] == state.problem.topic[p[i]]) + i + 1
+            misfit[same_topic, best] = np.inf
+    found = chosen >= 0
+    state.put(p[found], k[found], chosen[found])
+    return ~found
+
+
+def _misfit(state: State, bytes_: I64, targets: Targets) -> F64:
+    """How full each broker would be with each slot: against its targets, and far more so beyond its bands."""
+    bands = state.bands
+    unit_bytes, unit_count = _units(state, targets)
+    over = np.maximum(state.used + bytes_[:, None] - bands.high_bytes, 0) / unit_bytes
+    over_count = np.maximum(state.count + 1 - bands.high_count, 0) / unit_count
+    need = (state.used - targets.bytes + bytes_[:, None]) / unit_bytes
+    need_count = (state.count - targets.count + 1) / unit_count
+    return np.asarray(np.maximum(need, need_count) + 1000 * (over + over_count))
+
+
+def _step(state: State, bytes_: I64, targets: Targets) -> F64:
+    unit_bytes, unit_count = _units(state, targets)
+    return np.maximum(bytes_[:, None] / unit_bytes, 1 / unit_count)
+
+
+def _units(state: State, targets: Targets) -> tuple[F64, float]:
+    """A fair share of bytes of each broker, and of replicas."""
+    problem = state.problem
+    rows = problem.weighed
+    capacity = problem.capacity
+    mean = targets.bytes[rows].sum() / capacity[rows].sum() if rows.any() else 0.0
+    fair_count = targets.count[problem.counted].mean() if problem.counted.any() else 1.0
+    return np.maximum(mean * capacity, 1.0), max(float(fair_count), 1.0)

@@ -1,0 +1,218 @@
+"""Move many replicas at once from brokers above their targets to brokers below, a shrinking share of the need a round.
+
+In each round brokers that give and brokers that take are paired, those that deal in large replicas with each other.
+Each pair moves the replica nearest the size that evens both: the bytes in excess over the count in excess.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.planner.search.targets import make_targets, zones
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I32, I64, Bools
+    from kafkabal.planner.search.state import State
+    from kafkabal.planner.search.targets import Targets
+
+_SHARE_A_ROUND = 1 / 8
+_TRIES = (0, 1, -1, 2, -2, 3, -3, 4)
+_SIZE_BITS = 43
+_MOST_IDLE_ROUNDS = 6
+
+
+class _Shelf:
+    """Replicas that givers may part with, sorted by broker and size; what was taken is removed after each round."""
+
+    def __init__(self, state: State, free: Bools) -> None:
+        problem = state.problem
+        p, k = np.nonzero(free & problem.movable[:, None] & problem.size_known[:, None])
+        broker = state.place[p, k]
+        bytes_ = state.load(p, k, broker)
+        self.shift = max(0, int(bytes_.max(initial=0)).bit_length() - _SIZE_BITS)
+        key = self._key(broker, bytes_)
+        order = np.argsort(key, kind="stable")
+        self.key = key[order]
+        self.p, self.k, self.bytes = p[order], k[order], bytes_[order]
+        self._index(problem.n_brokers)
+
+    def _key(self, broker: I32, bytes_: I64) -> I64:
+        return (broker.astype(np.int64) << _SIZE_BITS) | (bytes_ >> self.shift)
+
+    def _index(self, n_brokers: int) -> None:
+        self.first = np.searchsorted(self.key, np.arange(n_brokers + 1) << _SIZE_BITS)
+        self.sum_before = np.concatenate(([0], np.cumsum(self.bytes)))
+
+    def fewest_for(self, surplus: I64) -> I64:
+        """How few replicas of each broker sum up to its surplus; one more than there are where all do not."""
+        end = self.first[1:]
+        goal = self.sum_before[end] - np.maximum(surplus, 0)
+        at = np.searchsorted(self.sum_before, goal, side="right") - 1
+        return end - np.maximum(at, self.first[:-1])
+
+    def find(self, broker: I32, size: F64) -> I64:
+        """Position of the smallest replica of each broker that is at least so large."""
+        most = (1 << (_SIZE_BITS + self.shift)) - 1
+        wanted = np.clip(size, 0, most).astype(np.int64)
+        return np.searchsorted(self.key, self._key(broker, wanted))
+
+    def remove(self, taken: Bools) -> None:
+        keep = ~taken
+        self.key, self.p, self.k, self.bytes = self.key[keep], self.p[keep], self.k[keep], self.bytes[keep]
+        self._index(len(self.first) - 1)
+
+
+def push(state: State, *, moved: bool = False) -> None:
+    """Bring brokers near their targets; what is left is a matter of single replicas.
+
+    Parameters
+    ----------
+    moved
+        Move replicas on that have left their home already, which costs nothing more, instead of those still there.
+    """
+    zone = zones(state.problem)
+    targets = make_targets(state, zone)
+    givers = (state.used > targets.bytes) | (state.count > targets.count)
+    if not givers.any():
+        return
+    free = state.moved() if moved else state.at_home()
+    shelf = _Shelf(state, free & givers[state.place])
+    idle = 0
+    while idle < _MOST_IDLE_ROUNDS and shelf.p.size:
+        idle = 0 if _round(state, shelf, targets, zone, idle) else idle + 1
+
+
+def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) -> int:
+    lanes = _lanes(state, shelf, targets, zone, turn)
+    if lanes is None:
+        return 0
+    giver, taker, size = lanes
+    at = _spread(shelf.find(giver, size))
+    taken = np.zeros(len(shelf.p), np.bool_)
+    moved = 0
+    for offset in _TRIES:
+        where = at + offset
+        fits = (where >= shelf.first[giver]) & (where < shelf.first[giver + 1])
+        lane = np.flatnonzero(fits)
+        lane = lane[~taken[where[lane]]]
+        lane = _acceptable(state, shelf, targets, lane, where, giver, taker)
+        chosen = where[lane]
+        taken[chosen] = True
+        state.move(shelf.p[chosen], shelf.k[chosen], taker[lane].astype(np.int32))
+        moved += len(lane)
+        open_ = np.ones(len(giver), np.bool_)
+        open_[lane] = False
+        giver, taker, at = giver[open_], taker[open_], at[open_]
+        if not giver.size:
+            break
+    shelf.remove(taken)
+    return moved
+
+
+def _lanes(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) -> tuple[I32, I32, F64] | None:
+    """Pairs of a giver and a taker, with the size of the replica that should go between them."""
+    surplus, spare = state.used - targets.bytes, state.count - targets.count
+    fewest = np.where(surplus > 0, shelf.fewest_for(surplus), 0)
+    give = np.minimum(np.maximum(fewest, spare), np.diff(shelf.first))
+    typical = max(1.0, float(np.maximum(surplus, 0)[give > 0].sum()) / max(1, int(np.maximum(give, 0).sum())))
+    room = np.maximum(state.bands.high_count - state.count, 0)
+    take = np.minimum(np.maximum(-spare, np.ceil(-surplus / typical).astype(np.int64)), room)
+    take = np.where((give > 0) & (spare >= 0) | ~state.problem.takes, 0, take)
+    scale_give, scale_take = _scales(give, take, zone)
+    giver_size = np.maximum(surplus, 0) / np.maximum(give, 1)
+    taker_size = np.maximum(-surplus, 0) / np.maximum(take, 1)
+    giver, taker = _pair(
+        _repeat(give, scale_give, giver_size, zone), _repeat(take, scale_take, taker_size, zone), zone, turn
+    )
+    if not giver.size:
+        return None
+    size = _sizes(giver, giver_size, taker_size[taker])
+    order = np.lexsort((taker, size, giver))
+    return giver[order].astype(np.int32), taker[order].astype(np.int32), size[order]
+
+
+def _scales(give: I64, take: I64, zone: I32) -> tuple[F64, F64]:
+    """Share of what each broker gives or takes in this round, so that both sides of a zone deal equally often."""
+    inside = zone >= 0
+    giving = np.bincount(zone[inside], np.maximum(give, 0)[inside])
+    taking = np.bincount(zone[inside], np.maximum(take, 0)[inside])
+    scale_give = np.minimum(1.0, taking / np.maximum(giving, 1))[zone]
+    scale_take = np.minimum(1.0, giving / np.maximum(taking, 1))[zone]
+    return scale_give * _SHARE_A_ROUND, scale_take * _SHARE_A_ROUND
+
+
+def _sizes(giver: I64, giver_size: F64, wish: F64) -> F64:
+    """What the takers wish for, scaled so that each giver parts with what it has to on average."""
+    number = np.bincount(giver, minlength=len(giver_size))
+    wishes = np.bincount(giver, wish, len(giver_size))
+    scale = np.where(wishes > 0, giver_size * number / np.maximum(wishes, 1e-9), 0.0)
+    return wish * scale[giver]
+
+
+def _repeat(need: I64, scale: F64, size: F64, zone: I32) -> I64:
+    """Each broker as often as it deals in this round, by zone, those of large replicas first."""
+    times = np.where(need > 0, np.maximum(1, (need * scale).astype(np.int64)), 0)
+    order = np.lexsort((-size, zone))
+    return np.repeat(order, times[order])
+
+
+def _pair(giver: I64, taker: I64, zone: I32, turn: int) -> tuple[I64, I64]:
+    """The first giver of a zone with its first taker, and so on; each turn starts at another taker."""
+    a, b = _rank_in_zone(zone[giver], 0), _rank_in_zone(zone[taker], turn)
+    _, i, j = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    return giver[i], taker[j]
+
+
+def _rank_in_zone(zone: I32, turn: int) -> I64:
+    first = np.searchsorted(zone, zone)
+    rank = np.arange(len(zone)) - first
+    number = np.searchsorted(zone, zone, side="right") - first
+    return (zone.astype(np.int64) << 32) + (rank + turn) % number
+
+
+def _spread(at: I64) -> I64:
+    """Let no two lanes start at the same replica; they are sorted by broker and size."""
+    steps = np.arange(len(at))
+    return np.maximum.accumulate(at - steps) + steps
+
+
+def _acceptable(state: State, shelf: _Shelf, targets: Targets, lane: I64, where: I64, giver: I32, taker: I32) -> I64:
+    """Lanes whose replica may go, does not overshoot on either side, and is in no one else's way."""
+    p, k, bytes_ = shelf.p[where[lane]], shelf.k[where[lane]], shelf.bytes[where[lane]]
+    b, c = giver[lane], taker[lane]
+    arriving = state.problem.arriving_bytes[p]
+    surplus = state.used[b] - targets.bytes[b]
+    room = np.minimum(state.bands.high_bytes, state.problem.limit_bytes)[c] - state.used[c]
+    good = state.may_go(p, k, c) & (arriving <= room)
+    good &= (bytes_ <= np.maximum(surplus, 0)) | (state.count[b] > targets.count[b])
+    good &= (arriving <= targets.bytes[c] - state.used[c]) | (state.count[c] < targets.count[c])
+    good &= state.count[c] < state.bands.high_count[c]
+    lane, p, c, b = lane[good], p[good], c[good], b[good]
+    lane_bytes = arriving[good]
+    alone = _first_of(p) & _first_of(state.problem.topic[p].astype(np.int64) * len(targets.bytes) + c)
+    lane, c, b, lane_bytes, left = lane[alone], c[alone], b[alone], lane_bytes[alone], bytes_[good][alone]
+    fits = _running(c, lane_bytes) <= np.minimum(state.bands.high_bytes, state.problem.limit_bytes)[c] - state.used[c]
+    fits &= _running(c, np.ones(len(c), np.int64)) <= state.bands.high_count[c] - state.count[c]
+    fits &= (_running(b, left) <= state.used[b] - targets.bytes[b]) | (
+        _running(b, np.ones(len(b), np.int64)) <= state.count[b] - targets.count[b]
+    )
+    return lane[fits]
+
+
+def _first_of(key: I64) -> Bools:
+    first = np.zeros(len(key), np.bool_)
+    first[np.unique(key, return_index=True)[1]] = True
+    return first
+
+
+def _running(group: I32, value: I64) -> I64:
+    """Sum of the values so far within each group, this one included."""
+    order = np.argsort(group, kind="stable")
+    sums = np.cumsum(value[order])
+    starts = np.flatnonzero(np.append(True, np.diff(group[order]) != 0)) if len(group) else np.empty(0, np.int64)
+    before = np.repeat(sums[starts] - value[order][starts], np.diff(np.append(starts, len(group))))
+    result = np.empty_like(sums)
+    result[order] = sums - before
+    return result

@@ -1,0 +1,275 @@
+"""Bring single brokers into their bands, one replica or one exchange at a time, the worst broker first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I64, Bools
+    from kafkabal.planner.search.state import State
+
+_NEAR = 24
+"""Replicas of each broker that are looked at, on either side of the size that is wanted."""
+_PARTNERS = 12
+_EXCHANGES = 48
+_PRICE = 0.05
+"""What a byte moved weighs against a byte outside its band."""
+_LEAST_GAIN = 1e-13
+
+
+class Step(NamedTuple):
+    """Slots and where they go, one entry each."""
+
+    p: I64
+    k: I64
+    target: I64
+
+
+class Violation:
+    """How far brokers are outside their bands, in fair shares, weighted by the scores."""
+
+    def __init__(self, state: State) -> None:
+        problem = state.problem
+        self.state = state
+        rows = problem.weighed
+        mean = state.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
+        self.fair_bytes: F64 = np.maximum(mean * problem.capacity, 1.0)
+        self.fair_count = max(1.0, float(state.count[problem.counted].mean())) if problem.counted.any() else 1.0
+        weight = {s.score.name: s.weight for s in problem.scores}
+        self.per_byte: F64 = weight.get("disk", 1.0) / self.fair_bytes
+        self.per_replica = weight.get("replicas", 1.0) / self.fair_count
+
+    def of(self, broker: I64, bytes_: I64, count: I64) -> F64:
+        """Violation of brokers that would hold so much."""
+        bands = self.state.bands
+        out = np.maximum(bytes_ - bands.high_bytes[broker], 0) + np.maximum(bands.low_bytes[broker] - bytes_, 0)
+        miss = np.maximum(count - bands.high_count[broker], 0) + np.maximum(bands.low_count[broker] - count, 0)
+        return np.where(self.state.problem.counted[broker], out * self.per_byte[broker] + miss * self.per_replica, 0.0)
+
+    def now(self) -> F64:
+        """Violation of every broker as it stands."""
+        everyone = np.arange(len(self.fair_bytes))
+        return self.of(everyone, self.state.used, self.state.count)
+
+    def change(self, broker: I64, bytes_: I64, count: I64) -> F64:
+        """What coming (or, negative, leaving) bytes and replicas change."""
+        used, number = self.state.used[broker], self.state.count[broker]
+        return self.of(broker, used + bytes_, number + count) - self.of(broker, used, number)
+
+
+class Index:
+    """Replicas that may move, by broker and size. Entries that have moved since are skipped."""
+
+    def __init__(self, state: State) -> None:
+        problem = state.problem
+        self.state = state
+        free = (state.place >= 0) & problem.movable[:, None] & problem.size_known[:, None]
+        p, k = np.nonzero(free)
+        broker = state.place[p, k].astype(np.int64)
+        bytes_ = state.load(p, k, broker)
+        # moved ones first: to move them on costs nothing more
+        shelf = 2 * broker + (problem.home[p, k] == broker)
+        order = np.lexsort((bytes_, shelf))
+        self.p, self.k, self.bytes = p[order], k[order], bytes_[order]
+        self.first = np.searchsorted(shelf[order], np.arange(2 * problem.n_brokers + 1))
+
+    def near(self, broker: int, size: float, number: int) -> tuple[I64, I64]:
+        """Slots on a broker nearest a size, moved and unmoved ones."""
+        found = [self._near(shelf, size, number) for shelf in (2 * broker, 2 * broker + 1)]
+        at = np.concatenate(found)
+        return self._still(at, broker)
+
+    def spread(self, broker: int, number: int) -> tuple[I64, I64]:
+        """Slots on a broker, evenly picked over their sizes."""
+        found = []
+        for shelf in (2 * broker, 2 * broker + 1):
+            first, end = int(self.first[shelf]), int(self.first[shelf + 1])
+            found.append(np.unique(np.linspace(first, end - 1, number).astype(np.int64)) if end > first else _NOTHING)
+        return self._still(np.concatenate(found), broker)
+
+    def _near(self, shelf: int, size: float, number: int) -> I64:
+        first, end = int(self.first[shelf]), int(self.first[shelf + 1])
+        at = first + int(np.searchsorted(self.bytes[first:end], size))
+        return np.arange(max(first, at - number), min(end, at + number))
+
+    def _still(self, at: I64, broker: int) -> tuple[I64, I64]:
+        p, k = self.p[at], self.k[at]
+        here = self.state.place[p, k] == broker
+        return p[here], k[here]
+
+
+_NOTHING = np.empty(0, np.int64)
+
+
+def settle(state: State) -> None:
+    """Move single replicas, or exchange two, until no broker gains by it."""
+    violation = Violation(state)
+    index = Index(state)
+    stuck = np.zeros(state.problem.n_brokers, np.bool_)
+    steps = 0
+    while True:
+        now = violation.now()
+        now[stuck] = 0.0
+        worst = int(now.argmax())
+        if now[worst] <= 0:
+            return
+        step = _best_single(state, violation, index, worst) or _best_exchange(state, violation, index, worst)
+        if step is None:
+            stuck[worst] = True
+            continue
+        stuck[:] &= False
+        state.move(step.p, step.k, step.target)
+        steps += 1
+        if steps % 512 == 0:
+            index = Index(state)
+
+
+def _best_single(state: State, violation: Violation, index: Index, broker: int) -> Step | None:
+    found = [f for f in (_give(state, violation, index, broker), _take(state, violation, index, broker)) if f]
+    if not found:
+        return None
+    return min(found, key=lambda f: f[0])[1]
+
+
+def _give(state: State, violation: Violation, index: Index, broker: int) -> tuple[float, Step] | None:
+    surplus = float(state.used[broker] - state.bands.high_bytes[broker])
+    spare = int(state.count[broker] - state.bands.high_count[broker])
+    if surplus <= 0 and spare <= 0:
+        return None
+    p, k = index.near(broker, max(surplus, 0.0) / max(spare, 1), _NEAR)
+    if not p.size:
+        return None
+    allowed = state.may_go_anywhere(p, k)
+    leaving = state.load(p, k, np.full(len(p), broker))
+    arriving = state.problem.arriving_bytes[p]
+    everyone = np.arange(state.problem.n_brokers)
+    gain = violation.change(np.full(len(p), broker), -leaving, np.full(len(p), -1))[:, None]
+    gain = gain + violation.change(everyone, arriving[:, None], np.ones((len(p), 1), np.int64))
+    allowed &= (state.used + arriving[:, None] <= state.problem.limit_bytes) & (gain < -_LEAST_GAIN)
+    gain += _price(state, violation, p, k, broker)[:, None]
+    # of equals, the one that is left with most room
+    gain += 1e-6 * (state.used / violation.fair_bytes + state.count / violation.fair_count)
+    gain[~allowed] = np.inf
+    best = int(gain.argmin())
+    row, target = divmod(best, state.problem.n_brokers)
+    if not allowed[row, target]:
+        return None
+    return float(gain[row, target]), Step(p[row : row + 1], k[row : row + 1], np.array([target]))
+
+
+def _take(state: State, violation: Violation, index: Index, broker: int) -> tuple[float, Step] | None:
+    lack = float(state.bands.low_bytes[broker] - state.used[broker])
+    short = int(state.bands.low_count[broker] - state.count[broker])
+    if (lack <= 0 and short <= 0) or not state.problem.takes[broker]:
+        return None
+    size = max(lack, 0.0) / max(short, 1)
+    found = [index.near(int(donor), size, _NEAR // 3) for donor in _donors(state, violation, broker)]
+    p, k = np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+    if not p.size:
+        return None
+    donor = state.place[p, k].astype(np.int64)
+    allowed = state.may_go(p, k, np.full(len(p), broker))
+    gain = violation.change(donor, -state.load(p, k, donor), np.full(len(p), -1))
+    gain += violation.change(np.full(len(p), broker), state.problem.arriving_bytes[p], np.ones(len(p), np.int64))
+    allowed &= (gain < -_LEAST_GAIN) & (state.used[broker] + state.problem.arriving_bytes[p] <= _limit(state, broker))
+    gain += _price(state, violation, p, k, donor)
+    gain[~allowed] = np.inf
+    best = int(gain.argmin())
+    if not allowed[best]:
+        return None
+    return float(gain[best]), Step(p[best : best + 1], k[best : best + 1], np.array([broker]))
+
+
+def _limit(state: State, broker: int) -> int:
+    return int(state.problem.limit_bytes[broker])
+
+
+def _donors(state: State, violation: Violation, broker: int) -> I64:
+    """Brokers that can best spare something, in bytes and in number."""
+    bands = state.bands
+    slack_bytes = (state.used - bands.low_bytes) / violation.fair_bytes
+    slack_count = (state.count - bands.low_count) / violation.fair_count
+    slack = np.minimum(slack_bytes, slack_count)
+    slack[~state.problem.counted] = -np.inf
+    slack[broker] = -np.inf
+    return np.argsort(-slack, kind="stable")[: 2 * _PARTNERS]
+
+
+def _price(state: State, violation: Violation, p: I64, k: I64, broker: I64 | int) -> F64:
+    """What it costs to move slots off a broker: nothing where they have left their home already."""
+    from_home = state.problem.home[p, k] == broker
+    return np.where(from_home, _PRICE * state.problem.arriving_bytes[p] * violation.per_byte[broker], 0.0)
+
+
+def _best_exchange(state: State, violation: Violation, index: Index, broker: int) -> Step | None:
+    """Exchange a replica of the broker with one of another broker."""
+    best: tuple[float, Step] | None = None
+    need = _need(state, broker)
+    for partner in _partners(state, violation, broker, need):
+        found = _exchange(state, violation, index, broker, int(partner), need)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = found
+    return best[1] if best else None
+
+
+def _need(state: State, broker: int) -> int:
+    """Bytes that the broker should gain (negative: lose) to be inside its band."""
+    used, bands = int(state.used[broker]), state.bands
+    if used > bands.high_bytes[broker]:
+        return int(bands.high_bytes[broker]) - used
+    return max(0, int(bands.low_bytes[broker]) - used)
+
+
+def _partners(state: State, violation: Violation, broker: int, need: int) -> I64:
+    share = (state.used - state.bands.low_bytes) / violation.fair_bytes
+    if need < 0:
+        share = (state.bands.high_bytes - state.used) / violation.fair_bytes
+    share = np.where(state.problem.takes, share, -np.inf)
+    share[broker] = -np.inf
+    return np.argsort(-share, kind="stable")[:_PARTNERS]
+
+
+def _exchange(
+    state: State, violation: Violation, index: Index, broker: int, partner: int, need: int
+) -> tuple[float, Step] | None:
+    if not need or not state.problem.takes[broker] or not state.problem.takes[partner]:
+        return None
+    p1, k1 = _sample(index, broker, max(0, -need))
+    p2, k2 = _sample(index, partner, max(0, need))
+    if not p1.size or not p2.size:
+        return None
+    out1, in1 = state.load(p1, k1, np.full(len(p1), broker)), state.problem.arriving_bytes[p1]
+    out2, in2 = state.load(p2, k2, np.full(len(p2), partner)), state.problem.arriving_bytes[p2]
+    gain = violation.change(np.int64(broker), in2[None, :] - out1[:, None], np.int64(0))
+    gain = gain + violation.change(np.int64(partner), in1[:, None] - out2[None, :], np.int64(0))
+    useless = gain >= -_LEAST_GAIN
+    gain += _price(state, violation, p1, k1, broker)[:, None] + _price(state, violation, p2, k2, partner)[None, :]
+    gain[useless] = np.inf
+    order = np.argsort(gain, axis=None, kind="stable")[:_EXCHANGES]
+    i, j = np.unravel_index(order, gain.shape)
+    good = gain[i, j] < np.inf
+    i, j = i[good], j[good]
+    if not i.size:
+        return None
+    fits = may_exchange(state, p1[i], k1[i], p2[j], k2[j])
+    if not fits.any():
+        return None
+    a, b = i[fits][0], j[fits][0]
+    step = Step(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner, broker]))
+    return float(gain[a, b]), step
+
+
+def _sample(index: Index, broker: int, size: float) -> tuple[I64, I64]:
+    near, spread, least = index.near(broker, size, _NEAR), index.spread(broker, _NEAR), index.near(broker, 0, _NEAR)
+    cells = np.unique(np.concatenate([p * index.state.width + k for p, k in (near, spread, least)]))
+    return cells // index.state.width, cells % index.state.width
+
+
+def may_exchange(state: State, p1: I64, k1: I64, p2: I64, k2: I64) -> Bools:
+    """Whether each first slot may take the place of the second one and the other way round."""
+    b1, b2 = state.place[p1, k1], state.place[p2, k2]
+    same_topic = state.problem.topic[p1] == state.problem.topic[p2]
+    most = np.where(same_topic, 1, 0)
+    return np.asarray((p1 != p2) & state.may_go(p1, k1, b2, forgiven=most) & state.may_go(p2, k2, b1, forgiven=most))

@@ -1,0 +1,170 @@
+"""Where every slot lies in the plan so far, with the loads that follow from it.
+
+A slot is named by its partition and its position, or by one number, its *cell*: ``partition x width + position``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.planner.bands import make_bands
+from kafkabal.planner.problem import NONE
+from kafkabal.planner.why import Why
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafkabal.model.state import I8, I32, I64, Bools
+    from kafkabal.planner.bands import Bands
+    from kafkabal.planner.problem import Problem
+
+
+class State:
+    """A placement that can be changed, and loads that are kept in step with it."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.width = problem.width
+        self.place: I32 = problem.home.copy()
+        self.place[np.arange(self.width) >= problem.slots[:, None]] = NONE
+        self.is_slot: Bools = np.arange(self.width) < problem.slots[:, None]
+        # the last entry answers for "nowhere", which -1 points at
+        self.rack: I32 = np.append(problem.rack, NONE).astype(np.int32)
+        self.required_racks: I32 = np.minimum(problem.slots, problem.n_racks).astype(np.int32)
+        self.one_a_rack = bool((problem.slots <= problem.n_racks).all())
+        self.why: I8 = np.zeros(self.place.shape, np.int8)
+        """A :class:`~kafkabal.planner.why.Why` for each slot that has left its place."""
+        self._recount()
+        self.bands: Bands = make_bands(problem, self._total_bytes())
+
+    def _recount(self) -> None:
+        problem = self.problem
+        placed = self.place >= 0
+        broker = self.place[placed]
+        load = np.where(self.place == problem.home, problem.held_bytes, problem.arriving_bytes[:, None])[placed]
+        n = problem.n_brokers
+        self.used: I64 = np.bincount(broker, load.astype(np.float64), n).astype(np.int64)
+        self.count: I64 = np.bincount(broker, minlength=n).astype(np.int64)
+        topic = np.broadcast_to(problem.topic[:, None], self.place.shape)[placed]
+        pairs = np.bincount(topic.astype(np.int64) * n + broker, minlength=problem.n_topics * n)
+        smallest = np.min_scalar_type(2 * int(pairs.max(initial=0)) + 2)
+        self.topic_count: NDArray[np.unsignedinteger] = pairs.astype(smallest).reshape(problem.n_topics, n)
+
+    def _total_bytes(self) -> int:
+        """Bytes that counted brokers hold once every slot on other brokers, and every empty one, has come to them."""
+        problem = self.problem
+        here = int(self.used[problem.weighed].sum())
+        movable = problem.movable[:, None] & self.is_slot
+        coming = movable & ((self.place < 0) | problem.leaves[self.place])
+        return here + int(problem.arriving_bytes[np.nonzero(coming)[0]].sum())
+
+    def refresh_bands(self) -> None:
+        """Follow the total, which changes where the copies of a partition differ in size."""
+        self.bands = make_bands(self.problem, self._total_bytes())
+
+    # -- questions ---------------------------------------------------------------------------------------------
+
+    def load(self, p: I64, k: I64, broker: I32 | I64) -> I64:
+        """Bytes of slots on these brokers: those of the copy that is there, else of a new one."""
+        problem = self.problem
+        return np.where(problem.home[p, k] == broker, problem.held_bytes[p, k], problem.arriving_bytes[p])
+
+    def at_home(self) -> Bools:
+        """bool, shape (n_partitions, width): the slot lies where it lay before."""
+        return np.asarray(self.is_slot & (self.place == self.problem.home))
+
+    def moved(self) -> Bools:
+        """bool, shape (n_partitions, width): the slot lies on a broker that held no copy before."""
+        return np.asarray((self.place >= 0) & (self.place != self.problem.home))
+
+    def moved_bytes(self) -> int:
+        """Bytes that the plan so far moves."""
+        return int((self.moved().sum(1) * self.problem.arriving_bytes).sum())
+
+    def distinct_racks(self, brokers: I32) -> I32:
+        """int32, shape (n,): distinct racks of the brokers in each row of a matrix; -1 is nowhere."""
+        racks = self.rack[brokers]
+        distinct = (racks[:, 0] >= 0).astype(np.int32)
+        for i in range(1, racks.shape[1]):
+            fresh = racks[:, i] >= 0
+            for j in range(i):
+                fresh &= racks[:, j] != racks[:, i]
+            distinct += fresh
+        return distinct
+
+    def others(self, p: I64, k: I64) -> I32:
+        """int32, shape (n, width): brokers of the other slots of each partition."""
+        rows = self.place[p]
+        rows[np.arange(len(p)), k] = NONE
+        return rows
+
+    def may_go(self, p: I64, k: I64, target: I32 | I64, forgiven: I64 | int = 0) -> Bools:
+        """bool, shape (n,): the rules let each slot go to its target.
+
+        Parameters
+        ----------
+        forgiven
+            How many replicas of the same topic leave the target in return.
+        """
+        problem = self.problem
+        target = np.asarray(target)
+        others = self.others(p, k)
+        homes = problem.home[p]
+        homes[np.arange(len(p)), k] = NONE
+        column = target[:, None]
+        allowed = problem.takes[target] & ~((others == column) | (homes == column)).any(1)
+        allowed &= self._racks_allow(p, others, target)
+        topic = problem.topic[p]
+        allowed &= self.topic_count[topic, target] < self.bands.topic_most[topic] + forgiven
+        return np.asarray(allowed)
+
+    def _racks_allow(self, p: I64, others: I32, target: I32) -> Bools:
+        same = (self.rack[others] == self.rack[target][:, None]).any(1)
+        if self.one_a_rack:
+            return ~same
+        return np.asarray(~same | (self.distinct_racks(others) >= self.required_racks[p]))
+
+    def may_go_anywhere(self, p: I64, k: I64) -> Bools:
+        """bool, shape (n, n_brokers): :meth:`may_go` for every broker at once."""
+        problem = self.problem
+        rows = np.arange(len(p))
+        others = self.others(p, k)
+        homes = problem.home[p]
+        homes[rows, k] = NONE
+        # one column more, which -1 points at
+        closed = np.zeros((len(p), problem.n_brokers + 1), np.bool_)
+        racks = np.zeros((len(p), int(self.rack.max()) + 2), np.bool_)
+        for i in range(self.width):
+            closed[rows, others[:, i]] = True
+            closed[rows, homes[:, i]] = True
+            racks[rows, self.rack[others[:, i]]] = True
+        if not self.one_a_rack:
+            racks[self.distinct_racks(others) >= self.required_racks[p]] = False
+        topic = problem.topic[p]
+        full = self.topic_count[topic] >= self.bands.topic_most[topic][:, None]
+        return np.asarray(~(closed[:, :-1] | racks[:, problem.rack] | full) & problem.takes)
+
+    # -- changes -----------------------------------------------------------------------------------------------
+
+    def lift(self, p: I64, k: I64, why: Why) -> None:
+        """Take slots off their brokers; they lie nowhere until they are put somewhere."""
+        broker = self.place[p, k]
+        np.subtract.at(self.used, broker, self.load(p, k, broker))
+        np.subtract.at(self.count, broker, 1)
+        np.subtract.at(self.topic_count, (self.problem.topic[p], broker), 1)
+        self.place[p, k] = NONE
+        self.why[p, k] = np.maximum(self.why[p, k], why)
+
+    def put(self, p: I64, k: I64, target: I32 | I64) -> None:
+        """Put slots that lie nowhere onto brokers."""
+        np.add.at(self.used, target, self.load(p, k, target))
+        np.add.at(self.count, target, 1)
+        np.add.at(self.topic_count, (self.problem.topic[p], target), 1)
+        self.place[p, k] = target
+
+    def move(self, p: I64, k: I64, target: I32 | I64) -> None:
+        """Take slots from where they are to other brokers, for the sake of balance."""
+        self.lift(p, k, Why.BALANCE)
+        self.put(p, k, target)

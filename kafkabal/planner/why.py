@@ -1,0 +1,16 @@
+"""What makes a replica leave its place."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Why(IntEnum):
+    """What made a replica leave its place; the weightiest reason of a partition is told."""
+
+    NOTHING = 0
+    BALANCE = 1
+    TOPIC = 2
+    RACK = 3
+    NEW = 4
+    LEAVES = 5
