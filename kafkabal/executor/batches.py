@@ -1,0 +1,117 @@
+"""What may start next: bounded per broker and direction, per log dir and per cluster, and never onto a full disk.
+
+The waiting partitions are gone through in order of size, largest first: a large copy that starts late makes the run
+late. A leader sends a copy to every adding replica, so caps on outgoing copies spread the work over source leaders.
+A copy that takes less than one look at the cluster takes only its share of a slot, or small partitions would leave
+the brokers idle between two looks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kafkabal.executor.look import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkabal.executor.disks import Disks
+    from kafkabal.executor.options import Limits
+    from kafkabal.executor.task import Task
+
+_LEAST_SHARE = 0.02
+_NEARLY_FULL = 1e-9
+
+
+@dataclass(slots=True)
+class Slots:
+    """Slots in use, by broker and direction, by log dir, and in all."""
+
+    limits: Limits
+    bytes_a_look: float
+    """What one broker copies between two looks; 0 where that is not known."""
+    inbound: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    outbound: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    copying: defaultdict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
+    in_all: float = 0.0
+
+    def take(self, task: Task) -> None:
+        """Occupy the slots of a task that runs, or is about to."""
+        share = self._share(task)
+        if task.stage in (Stage.MISPLACED, Stage.COPYING):
+            for target in task.misplaced.items():
+                self.copying[target] += share
+            return
+        adding = task.arriving if task.is_running else task.adding
+        for broker in adding:
+            self.inbound[broker] += share
+        self.outbound[task.leader] += share * len(adding)
+        self.in_all += share
+
+    def fits(self, task: Task) -> bool:
+        """Whether a task may start; one that is larger than a cap may where nothing else is."""
+        share, limits = self._share(task), self.limits
+        if task.stage is Stage.MISPLACED:
+            return all(_fits(self.copying[t], share, limits.copies_per_log_dir) for t in task.misplaced.items())
+        adding = task.adding
+        return (
+            _fits(self.in_all, share, limits.moves_per_cluster)
+            and _fits(self.outbound[task.leader], share * len(adding), limits.moves_out_per_broker)
+            and all(_fits(self.inbound[b], share, limits.moves_in_per_broker) for b in adding)
+        )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the cluster as a whole takes nothing more."""
+        return self.in_all + _LEAST_SHARE > self.limits.moves_per_cluster + _NEARLY_FULL
+
+    def _share(self, task: Task) -> float:
+        if not self.bytes_a_look:
+            return 1.0
+        return min(max(task.wanted.copy_bytes / self.bytes_a_look, _LEAST_SHARE), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What starts now, and what only a lack of disk space keeps waiting."""
+
+    starting: list[Task]
+    without_room: list[Task]
+
+
+def choose(waiting: Iterable[Task], slots: Slots, disks: Disks) -> Batch:
+    """Pick the tasks to start, from the largest to the smallest; slots and room of those picked are taken."""
+    starting: list[Task] = []
+    without_room: list[Task] = []
+    for task in waiting:
+        if slots.is_full:
+            break
+        if not _needs_copy(task):
+            starting.append(task)  # an order, or fewer replicas: done at once
+        elif slots.fits(task):
+            arriving = arrivals(task)
+            if all(disks.has_room(b, path, task.wanted.copy_bytes) for b, path in arriving):
+                for broker, path in arriving:
+                    disks.reserve(broker, path, task.wanted.copy_bytes)
+                slots.take(task)
+                starting.append(task)
+            else:
+                without_room.append(task)
+    return Batch(starting, without_room)
+
+
+def arrivals(task: Task) -> list[tuple[int, str | None]]:
+    """Broker and path, None for any, of each copy that the next step of a task makes."""
+    if task.stage in (Stage.MISPLACED, Stage.COPYING):
+        return list(task.misplaced.items())
+    return [(b, task.wanted.log_dirs.get(b)) for b in task.adding]
+
+
+def _needs_copy(task: Task) -> bool:
+    return task.stage is Stage.MISPLACED or bool(task.adding)
+
+
+def _fits(used: float, share: float, limit: int) -> bool:
+    return used <= _NEARLY_FULL or used + share <= limit + _NEARLY_FULL

@@ -1,0 +1,262 @@
+"""Throttles of a run on the cluster: original values recorded first, set where needed, and put back on the way out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ConfigSource, ResourceKind
+from kafkabal.executor.journal import Rate
+from kafkabal.executor.record import Original
+from kafkabal.executor.throttle import (
+    FOLLOWER_RATE,
+    LEADER_RATE,
+    LIST_KEYS,
+    LOG_DIR_RATE,
+    RATE_KEYS,
+    active_entries,
+    list_entries,
+    list_to_set,
+    put_back_rate,
+    rate_to_set,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from kafkabal.clusters.protocol import Cluster, ConfigValue, Fault
+    from kafkabal.executor.effects import Effects
+    from kafkabal.executor.journal import Journal
+    from kafkabal.executor.record import PlannedPartition, RunRecord
+    from kafkabal.executor.states import RunState
+    from kafkabal.executor.task import Task
+
+Entries = dict[str, set[str]]
+"""Entries of throttled replicas by key."""
+
+
+_GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+@dataclass(slots=True)
+class Leftovers:
+    """What putting back left undone."""
+
+    pending: list[str] = field(default_factory=list)
+    """Throttles of ours that are still there, and why."""
+    complaints: list[str] = field(default_factory=list)
+    """Values that somebody else changed meanwhile, and that stay."""
+
+
+class Throttling:
+    """Sets and unsets the throttles of one run.
+
+    Parameters
+    ----------
+    remember
+        Called after the state has changed in a way that another host must know of before an effect.
+    now
+        Gives the time as the journal writes it.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        effects: Effects,
+        journal: Journal,
+        record: RunRecord,
+        state: RunState,
+        *,
+        remember: Callable[[], None],
+        now: Callable[[], str],
+    ) -> None:
+        self._cluster = cluster
+        self._effects = effects
+        self._journal = journal
+        self._state = state
+        self._remember = remember
+        self._now = now
+        throttle = record.options.throttle
+        self.rate = throttle.bytes_per_s
+        self._log_dir_rate = throttle.log_dir_bytes_per_s
+        self._override = throttle.override
+        known = (*record.originals, *state.later_originals)
+        self._originals = {(o.of, o.key): o for o in known}
+        self._ours = _entries_by_topic(record.partitions)
+        self._in_force: dict[tuple[ConfigResource, str], int] = {}
+        """Rates that are settled on a broker: set by us, or kept since what is there is lower."""
+        self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours)
+        """Entries of ours that a topic has; None where that is not known."""
+
+    def cover(self, starting: Collection[Task], running: Collection[Task], alive: frozenset[int]) -> dict[Task, str]:
+        """Have every replica that moves or is about to under the throttle, and no other.
+
+        Returns
+        -------
+        dict
+            Tasks that must not start, with the reason.
+        """
+        silent = self._settle_rates(self._rates_for((*starting, *running), alive))
+        refused = {t: silent[b] for t in starting for b in (t.leader, *t.adding, *t.misplaced) if b in silent}
+        if self.rate is not None:
+            covered = [t for t in starting if t not in refused]
+            faults = self._settle_lists(_active(covered, running))
+            refused |= {t: str(faults[r]) for t in covered if (r := _topic(t.name.topic)) in faults}
+        return refused
+
+    def put_back(self, still_running: Collection[Task] = ()) -> Leftovers:
+        """Put back every config as it was found; of tasks that still run, their entries and all rates stay."""
+        left = Leftovers()
+        faults = self._settle_lists(_active((), still_running), anew=True)
+        left.pending += [f"throttled replicas of {resource}: {why}" for resource, why in faults.items()]
+        if still_running:
+            left.pending += [f"the throttle of {t.name}, which is still in flight" for t in still_running]
+        else:
+            self._put_back_rates(left)
+        return left
+
+    def _rates_for(self, tasks: Iterable[Task], alive: frozenset[int]) -> dict[tuple[ConfigResource, str], int]:
+        """Rates that these tasks need, as far as they are not settled."""
+        wanted: dict[tuple[ConfigResource, str], int] = {}
+        for task in tasks:
+            arriving = task.arriving if task.is_running else task.adding
+            if self.rate is not None and arriving:
+                wanted |= {(_broker(b), LEADER_RATE): self.rate for b in task.current if b not in arriving}
+                wanted |= {(_broker(b), FOLLOWER_RATE): self.rate for b in arriving}
+            if self._log_dir_rate is not None:
+                wanted |= {(_broker(b), LOG_DIR_RATE): self._log_dir_rate for b in task.misplaced}
+        return {at: v for at, v in wanted.items() if self._in_force.get(at) != v and int(at[0].name) in alive}
+
+    def _settle_rates(self, wanted: Mapping[tuple[ConfigResource, str], int]) -> dict[int, str]:
+        """Set rates; returns the brokers on which that failed, with the reason."""
+        if not wanted:
+            return {}
+        current, faults = self._read({resource for resource, _ in wanted}, RATE_KEYS)
+        changes = []
+        for (resource, key), rate in sorted(wanted.items()):
+            if resource not in faults:
+                changes += self._rate_change(resource, key, rate, current[resource].get(key))
+        self._announce({c.value for c in changes if c.value is not None})
+        faults |= self._effects.alter_configs(changes)
+        self._in_force |= {at: rate for at, rate in wanted.items() if at[0] not in faults}
+        return {int(resource.name): str(fault) for resource, fault in faults.items()}
+
+    def _rate_change(
+        self, resource: ConfigResource, key: str, rate: int, current: ConfigValue | None
+    ) -> list[ConfigChange]:
+        """At most one change; what somebody else has set meanwhile stays."""
+        original = self._originals[resource, key]
+        own = current.value if current is not None and current.source is ConfigSource.OWN else None
+        if own != original.own_value and own not in self._state.rates:
+            return []
+        value = rate_to_set(original, rate, override=self._override) or original.own_value
+        return [] if value == own else [ConfigChange(resource, key, value)]
+
+    def _announce(self, rates: set[str]) -> None:
+        """Write down what we are about to set, so that it is known as ours whatever happens."""
+        new = sorted(rates - self._state.rates)
+        if new:
+            self._state.rates.update(new)
+            self._journal.append(*(Rate(at=self._now(), value=value) for value in new))
+            self._remember()
+
+    def _settle_lists(
+        self, active: Mapping[ConfigResource, Entries], *, anew: bool = False
+    ) -> dict[ConfigResource, Fault]:
+        """Bring the lists of topics to the active entries; returns the topics that failed."""
+        topics = {r for r in active.keys() | self._listed.keys() if anew or self._listed.get(r, {}) != active.get(r)}
+        if not topics:
+            return {}
+        current, faults = self._read(topics, LIST_KEYS)
+        changes = []
+        for resource in sorted(topics - faults.keys()):
+            self._listed[resource] = None
+            for key in LIST_KEYS:
+                entries = active[resource][key] if resource in active else ()
+                original, found = self._originals[resource, key], current[resource].get(key)
+                put = list_to_set(original, found, self._ours[resource][key], entries)
+                changes += [ConfigChange(resource, key, put.value)] if put.is_needed else []
+        faults |= self._effects.alter_configs(changes)
+        for resource in topics:
+            if resource not in faults and resource in active:
+                self._listed[resource] = active[resource]
+            elif resource not in faults or faults[resource].name == _GONE:
+                self._listed.pop(resource, None)
+                faults.pop(resource, None)
+        return faults
+
+    def _put_back_rates(self, left: Leftovers) -> None:
+        originals = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER]
+        brokers = {o.of for o in originals} if self._state.rates else set()
+        current, faults = self._read(brokers, RATE_KEYS) if brokers else ({}, {})
+        changes = []
+        for original in originals:
+            if original.of in current:
+                put = put_back_rate(original, current[original.of].get(original.key), self._state.rates)
+                changes += [ConfigChange(original.of, original.key, put.value)] if put.is_needed else []
+                left.complaints += [f"{original.key} of {original.of}: {put.complaint}"] if put.complaint else []
+        self._in_force.clear()
+        faults |= self._effects.alter_configs(changes)
+        left.pending += [f"replication rates of {resource}: {why}" for resource, why in faults.items()]
+
+    def _read(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], dict[ConfigResource, Fault]]:
+        """Read configs, and record as original what is seen for the first time."""
+        current, faults = self._cluster.configs(resources, keys)
+        new = [
+            Original.found(resource, key, values.get(key))
+            for resource, values in sorted(current.items())
+            for key in keys
+            if (resource, key) not in self._originals
+        ]
+        if new:
+            self._originals |= {(o.of, o.key): o for o in new}
+            self._state.later_originals += new
+            self._journal.append(*new)
+            self._remember()
+        return current, dict(faults)
+
+
+def read_originals(
+    cluster: Cluster, partitions: Collection[PlannedPartition]
+) -> tuple[tuple[Original, ...], dict[ConfigResource, Fault]]:
+    """Every config that a run may change, as it is now, and the resources that did not tell."""
+    brokers = {_broker(b) for p in partitions for b in p.brokers}
+    topics = {_topic(p.topic) for p in partitions}
+    found: list[Original] = []
+    faults: dict[ConfigResource, Fault] = {}
+    for resources, keys in ((brokers, RATE_KEYS), (topics, LIST_KEYS)):
+        values, silent = cluster.configs(resources, keys)
+        found += [Original.found(r, key, v.get(key)) for r, v in sorted(values.items()) for key in keys]
+        faults |= silent
+    return tuple(found), faults
+
+
+def _active(starting: Iterable[Task], running: Iterable[Task]) -> dict[ConfigResource, Entries]:
+    """Entries that are needed now, by topic."""
+    active: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
+    for task in (*starting, *running):
+        arriving = task.arriving if task.is_running else task.adding
+        if arriving:
+            for key, entries in active_entries(task.name.partition, task.current, arriving).items():
+                active[_topic(task.name.topic)][key] |= entries
+    return dict(active)
+
+
+def _entries_by_topic(partitions: Iterable[PlannedPartition]) -> dict[ConfigResource, Entries]:
+    """Every entry that a run may add, by topic."""
+    ours: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
+    for planned in partitions:
+        for key, entries in list_entries(planned).items():
+            ours[_topic(planned.topic)][key] |= entries
+    return dict(ours)
+
+
+def _broker(broker: int) -> ConfigResource:
+    return ConfigResource(ResourceKind.BROKER, str(broker))
+
+
+def _topic(topic: str) -> ConfigResource:
+    return ConfigResource(ResourceKind.TOPIC, topic)

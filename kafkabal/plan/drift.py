@@ -1,0 +1,115 @@
+"""Which partitions of a plan are no longer as they were when it was made, and how.
+
+A partition that is already where the plan wants it has not drifted, and neither has one whose leader or size has
+changed: both change all the time and do not make the move wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from kafkabal.model.state import ClusterState
+    from kafkabal.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A planned partition that differs from the plan's idea of it."""
+
+    partition: str
+    what: str
+    """What changed, as the end of a sentence that begins with the partition."""
+
+    def __str__(self) -> str:
+        return f"{self.partition} {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A partition as a state describes it."""
+
+    placement: Placement
+    is_moving: bool
+    """A reassignment of it is running."""
+
+
+def find_drift(plan: Plan, state: ClusterState) -> tuple[Drift, ...]:
+    """Compare a plan with the cluster as it is now.
+
+    Returns
+    -------
+    tuple of Drift
+        In the order of the plan; empty if every partition is either as the plan found it or as it wants it.
+    """
+    found = placements(state, ((c.topic, c.partition) for c in plan.partitions))
+    brokers = set(state.brokers.id[state.brokers.is_live].tolist())
+    drifts = ((c.name, _difference(c, found.get((c.topic, c.partition)), brokers)) for c in plan.partitions)
+    return tuple(Drift(name, what) for name, what in drifts if what)
+
+
+def placements(state: ClusterState, names: Iterable[tuple[str, int]]) -> Mapping[tuple[str, int], Found]:
+    """Where these partitions lie; those that do not exist are absent."""
+    return {name: _found(state, row) for name, row in partition_rows(state, names)}
+
+
+def partition_rows(state: ClusterState, names: Iterable[tuple[str, int]]) -> Iterator[tuple[tuple[str, int], int]]:
+    """The row of each of these partitions that exists."""
+    topics = {name: row for row, name in enumerate(state.topics.name)}
+    ends = np.searchsorted(state.partitions.topic, np.arange(len(topics) + 1))
+    for topic, number in names:
+        row = topics.get(topic)
+        if row is None:
+            continue
+        numbers = state.partitions.number[ends[row] : ends[row + 1]]
+        at = int(np.searchsorted(numbers, number))
+        if at < len(numbers) and numbers[at] == number:
+            yield (topic, number), int(ends[row]) + at
+
+
+def _found(state: ClusterState, row: int) -> Found:
+    replicas, ids = state.replicas, state.brokers.id
+    rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
+    leader = int(state.partitions.leader[row])
+    return Found(
+        Placement(
+            replicas=tuple(ids[replicas.broker[rows]].tolist()),
+            leader=int(ids[leader]) if leader >= 0 else -1,
+            log_dirs=tuple(state.log_dirs.path[d] if d >= 0 else ANY_DIR for d in replicas.log_dir[rows].tolist()),
+        ),
+        is_moving=bool((replicas.adding[rows] | replicas.removing[rows]).any()),
+    )
+
+
+def _difference(change: PartitionChange, found: Found | None, brokers: set[int]) -> str:
+    if found is None:
+        return "does not exist any more"
+    now = found.placement
+    strangers = sorted(set(change.replicas) - brokers)
+    if strangers:
+        return f"is to go to broker {strangers[0]}, which is not alive"
+    if found.is_moving:
+        return "is being reassigned by somebody else"
+    if now.replicas == change.replicas or change.previous is None:
+        return ""
+    if now.replicas != change.previous.replicas:
+        return f"was on brokers {_list(change.previous.replicas)} and is on {_list(now.replicas)}"
+    return _log_dir_difference(change.previous, now)
+
+
+def _log_dir_difference(previous: Placement, now: Placement) -> str:
+    for broker, before, after in zip(previous.replicas, previous.log_dirs, now.log_dirs, strict=True):
+        if ANY_DIR not in (before, after) and before != after:
+            return f"was in {before} of broker {broker} and is in {after}"
+    return ""
+
+
+def _list(brokers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, brokers))
