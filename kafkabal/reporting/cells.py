@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNKNOWN = "-"
-BAR_CELLS = 16
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _FAIR_MARK = "┊"
 
@@ -37,23 +36,25 @@ def show_value(value: Any, kind: Kind) -> str:
             return _show_text(value)
 
 
-def bars(values: Sequence[float | None], *, unicode: bool) -> list[str]:
-    """A bar for each value, the longest filling all cells; a mark stands where 1.0, the fair share, is.
+def bars(values: Sequence[float | None], *, length: int, fair_mark: bool, unicode: bool) -> list[str]:
+    """A bar for each value, the longest filling all ``length`` cells; a value that is not known has none.
 
-    A value that is not known has an empty bar.
+    Parameters
+    ----------
+    fair_mark
+        Put a mark where 1.0, the fair share, is.
     """
     longest = max((value for value in values if value is not None), default=1.0)
-    scale = BAR_CELLS / max(longest, 1.0)
-    return ["" if value is None else _bar(value * scale, scale, unicode=unicode) for value in values]
+    scale = length / (max(longest, 1.0) if fair_mark else longest or 1.0)
+    mark = min(int(scale), length - 1) if fair_mark else None
+    return ["" if value is None else _bar(value * scale, mark, unicode=unicode) for value in values]
 
 
-def _bar(cells: float, fair_cell: float, *, unicode: bool) -> str:
-    eighths = min(round(cells * 8), BAR_CELLS * 8)
-    full, rest = divmod(eighths, 8)
-    drawn = "█" * full + (_EIGHTHS[rest] if rest else "") if unicode else "#" * round(cells)
-    mark = min(int(fair_cell), BAR_CELLS - 1)
-    if len(drawn) > mark:
-        return drawn.rstrip()
+def _bar(cells: float, mark: int | None, *, unicode: bool) -> str:
+    full, rest = divmod(round(cells * 8), 8)
+    drawn = "█" * full + _EIGHTHS[rest].strip() if unicode else "#" * round(cells)
+    if mark is None or len(drawn) > mark:
+        return drawn
     return drawn.ljust(mark) + (_FAIR_MARK if unicode else "|")
 
 

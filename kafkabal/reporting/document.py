@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkabal.reporting.report import Kind
+from kafkabal.reporting.report import BARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,4 +43,4 @@ def _machine_columns(table: Table) -> Iterator[tuple[str, Any]]:
 
 def machine_columns(table: Table) -> list[Column]:
     """The columns that programs see: all but the bars, which only draw what another column says."""
-    return [column for column in table.columns if column.kind is not Kind.BAR]
+    return [column for column in table.columns if column.kind not in BARS]

@@ -31,7 +31,12 @@ class Kind(StrEnum):
     DURATION = "duration"
     """Seconds."""
     BAR = "bar"
-    """A bar as long as the value, all bars of a column to one scale, with a mark where 1.0 is; people only."""
+    """A bar as long as the value, all bars of a column to one scale; people only."""
+    FAIR_BAR = "fair-bar"
+    """The same with a mark where the fair share, 1.0, is."""
+
+
+BARS = frozenset({Kind.BAR, Kind.FAIR_BAR})
 
 
 class Tone(StrEnum):
@@ -74,6 +79,8 @@ class Column:
     tones: Sequence[Tone] = ()
     quiet: bool = False
     """Left out of the table where no value says anything: all are unknown, zero or empty."""
+    dispensable: int = 0
+    """Left out of a table that is too wide, the highest first; 0 stays."""
 
     @property
     def is_shown(self) -> bool:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from kafkabal.reporting.cells import bars, show_value
-from kafkabal.reporting.report import Kind, Tone
+from kafkabal.reporting.report import BARS, Kind, Tone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rich.console import RenderableType
+    from rich.console import JustifyMethod, RenderableType
 
     from kafkabal.reporting.report import Column, Report, Table
     from kafkabal.reporting.surface import Surface
@@ -27,10 +27,13 @@ _STYLES: Final[Mapping[Tone, str]] = {
     Tone.BAD: "bold red",
     Tone.FAINT: "dim",
 }
-_LEFT: Final = frozenset({Kind.TEXT, Kind.BAR})
+_LEFT: Final = BARS | {Kind.TEXT}
 # by where a value lies to its band; index -1 is the last
 _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
+_GAP: Final = 2
+_BAR_CELLS: Final = 16
+_SHORT_BAR_CELLS: Final = 8
 # longer than any line that is meant to be read
 _UNLIMITED: Final = 100_000
 
@@ -79,30 +82,54 @@ def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
         yield from (Text(note) for note in report.notes)
 
 
-def _table(table: Table, surface: Surface) -> RichTable:
-    drawn = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
+def _table(table: Table, surface: Surface) -> RenderableType:
+    drawn, left_out = _fitting(table, surface)
+    grid = RichTable(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
+    for column, _ in drawn:
+        justify: JustifyMethod = "left" if column.kind in _LEFT else "right"
+        grid.add_column(column.title, justify=justify, no_wrap=True, overflow="ellipsis")
+    for row in zip(*(cells for _, cells in drawn), strict=True):
+        grid.add_row(*row)
+    if not left_out:
+        return grid
+    return Group(grid, Text(f"too narrow for: {', '.join(left_out)}", _STYLES[Tone.FAINT]))
+
+
+def _fitting(table: Table, surface: Surface) -> tuple[list[tuple[Column, list[Text]]], list[str]]:
+    """Columns with their cells, as many as fit: bars are shortened first, then what is dispensable is left out."""
     columns = [column for column in table.columns if column.is_shown]
-    for column in columns:
-        text = column.kind in _LEFT
-        drawn.add_column(
-            column.title,
-            justify="left" if text else "right",
-            no_wrap=True,
-            overflow="ellipsis" if text else "crop",
-        )
-    for row in zip(*(list(_cells(column, table.shown_rows, surface)) for column in columns), strict=True):
-        drawn.add_row(*row)
-    return drawn
+    cells = {column.key: _cells(column, table.shown_rows, surface, _BAR_CELLS) for column in columns}
+    left_out: list[str] = []
+    if surface.width is not None and _width(columns, cells) > surface.width:
+        for column in columns:
+            if column.kind in BARS:
+                cells[column.key] = _cells(column, table.shown_rows, surface, _SHORT_BAR_CELLS)
+        while _width(columns, cells) > surface.width and any(column.dispensable for column in columns):
+            least = max(columns, key=lambda column: column.dispensable)
+            columns.remove(least)
+            left_out.extend([least.title] if least.title.strip() else [])
+    return [(column, cells[column.key]) for column in columns], left_out
 
 
-def _cells(column: Column, rows: int | None, surface: Surface) -> Iterator[Text]:
+def _width(columns: list[Column], cells: Mapping[str, list[Text]]) -> int:
+    widths = (max([len(column.title), *(cell.cell_len for cell in cells[column.key])]) for column in columns)
+    return sum(widths) + _GAP * (len(columns) - 1)
+
+
+def _cells(column: Column, rows: int | None, surface: Surface, bar_cells: int) -> list[Text]:
     values = column.values[:rows]
-    if column.kind is Kind.BAR:
-        texts = bars(values, unicode=surface.unicode)
+    if column.kind in BARS:
+        fair = column.kind is Kind.FAIR_BAR
+        texts = bars(values, length=bar_cells, fair_mark=fair, unicode=surface.unicode)
     else:
         texts = [show_value(value, column.kind) for value in values]
     arrows = _ARROWS if surface.unicode else _ASCII_ARROWS
-    for i, text in enumerate(texts):
-        estimate = "~" if column.estimated and column.estimated[i] else ""
-        arrow = arrows[column.outside[i]] if any(column.outside) else ""
-        yield Text(estimate + text + arrow, _STYLES[column.tones[i]] if column.tones else "")
+    return [
+        Text(
+            ("~" if column.estimated and column.estimated[i] else "")
+            + text
+            + (arrows[column.outside[i]] if any(column.outside) else ""),
+            _STYLES[column.tones[i]] if column.tones else "",
+        )
+        for i, text in enumerate(texts)
+    ]

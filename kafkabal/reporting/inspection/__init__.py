@@ -1,0 +1,1 @@
+"""What ``inspect`` shows: figures of a cluster by holder, its scores, and a verdict in one sentence."""

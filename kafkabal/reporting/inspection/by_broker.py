@@ -1,0 +1,73 @@
+"""One row a broker, worst first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.model.capacity import broker_capacity_bytes
+from kafkabal.reporting.inspection import columns
+from kafkabal.reporting.inspection.condition import broker_conditions, broker_severity
+from kafkabal.reporting.inspection.figures import (
+    broker_figures,
+    foreign_bytes,
+    partition_figures,
+    sum_by,
+)
+from kafkabal.reporting.inspection.inspection import worst_first
+from kafkabal.reporting.report import Column, Table
+from kafkabal.scoring.protocol import Grain
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I64, ClusterState
+    from kafkabal.reporting.inspection.inspection import Inspection
+
+
+def broker_table(inspection: Inspection) -> Table:
+    """All brokers, dead ones included."""
+    cluster, n = inspection.cluster, len(inspection.cluster.brokers)
+    scored = tuple(inspection.of_grain(Grain.BROKER))
+    figures, partitions = broker_figures(cluster), partition_figures(cluster)
+    share = scored[0].evaluation.share if scored else np.ones(n)
+    order = worst_first(broker_severity(cluster), share)
+    capacity, foreign = broker_capacity_bytes(cluster), foreign_of_brokers(cluster)
+    leader = cluster.partitions.leader
+    return Table(
+        key="brokers",
+        columns=(
+            Column(key="broker", title="broker", values=cluster.brokers.id[order].tolist(), label=True),
+            rack_column(cluster, order),
+            columns.state(broker_conditions(cluster), order),
+            columns.used("broker", figures.bytes, figures.estimated, order),
+            columns.capacity("broker", capacity, order),
+            columns.foreign("broker", foreign, order),
+            columns.fullness(figures.bytes, foreign, capacity, order),
+            *(columns.main_share(scored[0], order) if scored else ()),
+            *columns.counts("broker", figures, order, scored),
+            *columns.partition_troubles(
+                "broker",
+                under_replicated=sum_by(leader, partitions.under_replicated, n),
+                offline=sum_by(partitions.preferred, partitions.offline, n),
+                not_preferred=sum_by(partitions.preferred, partitions.not_preferred, n),
+                order=order,
+            ),
+            *columns.rates("broker", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
+            *columns.shares("broker", scored, order),
+        ),
+    )
+
+
+def rack_column(cluster: ClusterState, order: I64) -> Column:
+    """Rack of each broker, None where it has none."""
+    racks = [cluster.racks[r] if r >= 0 else None for r in cluster.brokers.rack[order].tolist()]
+    return Column(key="rack", title="rack", values=racks, quiet=True, dispensable=4)
+
+
+def foreign_of_brokers(cluster: ClusterState) -> F64:
+    """float64, shape (n_brokers,): bytes of other programs on a broker's volumes; NaN where none is known."""
+    foreign, broker = foreign_bytes(cluster), cluster.log_dirs.broker
+    known = ~np.isnan(foreign)
+    total = np.bincount(broker[known], foreign[known], len(cluster.brokers))
+    some = np.bincount(broker[known], minlength=len(cluster.brokers)) > 0
+    return np.where(some, total, np.nan)

@@ -1,0 +1,52 @@
+"""One row a log dir, worst first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.model.capacity import dir_capacity_bytes
+from kafkabal.reporting.inspection import columns
+from kafkabal.reporting.inspection.condition import dir_conditions
+from kafkabal.reporting.inspection.figures import dir_figures, foreign_bytes
+from kafkabal.reporting.inspection.inspection import Scored, has_several_log_dirs, worst_first
+from kafkabal.reporting.report import Column, Table
+from kafkabal.scoring.evaluation import evaluate
+from kafkabal.scoring.registry import load_score
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I32, I64
+    from kafkabal.reporting.inspection.inspection import Inspection
+
+
+def log_dir_table(inspection: Inspection) -> Table:
+    """All log dirs that brokers told of; the share is taken within each broker, and shown where one has several."""
+    cluster, dirs = inspection.cluster, inspection.cluster.log_dirs
+    score = load_score("log-dir")
+    scored = Scored(score, evaluate(score, cluster, tolerance=inspection.tolerance))
+    figures, foreign = dir_figures(cluster), foreign_bytes(cluster)
+    order = worst_first(dirs.state.astype(np.int64) % 2, scored.evaluation.share)
+    capacity = dir_capacity_bytes(cluster)
+    return Table(
+        key="log_dirs",
+        columns=(
+            Column(key="broker", title="broker", values=cluster.brokers.id[dirs.broker[order]].tolist(), label=True),
+            Column(key="log_dir", title="log dir", values=[dirs.path[i] for i in order.tolist()], label=True),
+            columns.state(dir_conditions(cluster), order),
+            columns.used("log_dir", figures.bytes, figures.estimated, order),
+            columns.capacity("log_dir", capacity, order),
+            columns.foreign("log_dir", foreign, order),
+            columns.fullness(figures.bytes, foreign, capacity, order),
+            *(columns.main_share(scored, order) if has_several_log_dirs(cluster) else ()),
+            *columns.counts("log_dir", figures, order),
+            *columns.rates("log_dir", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
+            _volumes(dirs.volume, order),
+        ),
+    )
+
+
+def _volumes(volume: I32, order: I64) -> Column:
+    """Number of the volume, of interest to people only where dirs share one."""
+    shared = len(np.unique(volume)) < len(volume)
+    return Column(key="volume", title="volume" if shared else "", values=volume[order].tolist())

@@ -1,0 +1,82 @@
+"""One row a partition: broken ones first, then by size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.reporting.inspection import columns
+from kafkabal.reporting.inspection.figures import partition_figures
+from kafkabal.reporting.report import Column, Kind, Table, Tone, counted
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I64, ClusterState
+    from kafkabal.reporting.inspection.figures import PartitionFigures
+    from kafkabal.reporting.inspection.inspection import Inspection
+
+_SHOWN = 20
+
+
+def partition_table(inspection: Inspection) -> Table:
+    """All partitions; the bar compares each with the mean partition."""
+    cluster = inspection.cluster
+    p, figures = cluster.partitions, partition_figures(cluster)
+    size = figures.leader_bytes
+    order = np.lexsort((np.arange(len(p)), -size, ~figures.under_replicated, ~figures.offline))
+    relative = size[order] / max(float(size.mean()) if len(p) else 1.0, 1e-9)
+    names = cluster.topics.name
+    return Table(
+        key="partitions",
+        shown_rows=_SHOWN,
+        columns=(
+            Column(key="topic", title="topic", values=[names[t] for t in p.topic[order].tolist()], label=True),
+            Column(key="partition", title="partition", kind=Kind.NUMBER, values=p.number[order].tolist(), label=True),
+            _state(figures, order),
+            Column(key="leader", title="leader", kind=Kind.NUMBER, values=_leader_ids(cluster, order)),
+            Column(key="replicas", title="replicas", values=_replica_ids(cluster, order, only_in_sync=False)),
+            Column(key="isr", title="", values=_replica_ids(cluster, order, only_in_sync=True)),
+            _size(figures, order),
+            Column(key="bar", title=" ", kind=Kind.BAR, dispensable=3, values=relative.tolist()),
+            Column(key="all_replicas_bytes", title="", values=figures.bytes[order].tolist()),
+            Column(key="start_offset", title="", values=counted(p.start_offset[order].tolist())),
+            Column(key="end_offset", title="", values=counted(p.end_offset[order].tolist())),
+            Column(
+                key="preferred_leader", title="", values=(~figures.not_preferred & ~figures.offline)[order].tolist()
+            ),
+            *columns.rates("partition", p.in_bytes_per_s, p.out_bytes_per_s, order),
+        ),
+    )
+
+
+def _state(figures: PartitionFigures, order: I64) -> Column:
+    texts = np.where(figures.offline, "offline", np.where(figures.under_replicated, "under-replicated", ""))[order]
+    tones = {"offline": Tone.BAD, "under-replicated": Tone.WARNING, "": Tone.PLAIN}
+    listed = texts.tolist()
+    return Column(key="state", title="state", values=listed, quiet=True, tones=[tones[text] for text in listed])
+
+
+def _size(figures: PartitionFigures, order: I64) -> Column:
+    return Column(
+        key="size_bytes",
+        title="size",
+        kind=Kind.BYTES,
+        values=figures.leader_bytes[order].tolist(),
+        estimated=figures.estimated[order].tolist(),
+    )
+
+
+def _leader_ids(cluster: ClusterState, order: I64) -> list[int | None]:
+    leader = cluster.partitions.leader[order]
+    return counted(np.where(leader >= 0, cluster.brokers.id[leader], -1).tolist())
+
+
+def _replica_ids(cluster: ClusterState, order: I64, *, only_in_sync: bool) -> list[list[int]]:
+    """Broker ids of the replicas of each partition, in the order of the replica list."""
+    r = cluster.replicas
+    widest = int(cluster.replication_factor.max(initial=0))
+    ids = np.full((len(cluster.partitions), widest), -1)
+    position = np.arange(len(r)) - cluster.partitions.first[r.partition]
+    ids[r.partition, position] = np.where(r.in_sync | (not only_in_sync), cluster.brokers.id[r.broker], -1)
+    rows: list[list[int]] = ids[order].tolist()
+    return [[broker for broker in row if broker >= 0] for row in rows] if (ids < 0).any() else rows

@@ -1,0 +1,93 @@
+"""One row a rack, worst first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.model.capacity import broker_capacity_bytes
+from kafkabal.reporting.inspection import columns
+from kafkabal.reporting.inspection.by_broker import foreign_of_brokers
+from kafkabal.reporting.inspection.figures import HolderFigures, broker_figures, rate_by, sum_by
+from kafkabal.reporting.inspection.inspection import worst_first
+from kafkabal.reporting.report import Column, Kind, Table, known
+from kafkabal.scoring.protocol import Grain
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I32
+    from kafkabal.reporting.inspection.inspection import Inspection, Scored
+
+
+def rack_table(inspection: Inspection) -> Table:
+    """All racks, and the brokers without one under ``-``, if there are any."""
+    cluster, brokers = inspection.cluster, inspection.cluster.brokers
+    names: list[str | None] = [*cluster.racks]
+    rack = brokers.rack
+    if (rack < 0).any():
+        rack = np.where(rack < 0, len(names), rack).astype(np.int32)
+        names.append(None)
+    n = len(names)
+    figures = _sum(broker_figures(cluster), rack, n)
+    scored = next(inspection.of_grain(Grain.BROKER), None)
+    share = _share(scored, rack, n) if scored else np.full(n, np.nan)
+    order = worst_first(np.zeros(n, np.int64), share)
+    capacity = _total(broker_capacity_bytes(cluster), rack, n)
+    foreign = _total(foreign_of_brokers(cluster), rack, n)
+    shares = known(share[order])
+    return Table(
+        key="racks",
+        columns=(
+            Column(key="rack", title="rack", values=[names[i] for i in order.tolist()], label=True),
+            Column(
+                key="brokers",
+                title="brokers",
+                kind=Kind.NUMBER,
+                values=np.bincount(rack, minlength=n)[order].tolist(),
+            ),
+            Column(
+                key="dead_brokers",
+                title="dead",
+                kind=Kind.NUMBER,
+                values=sum_by(rack, ~brokers.is_live, n)[order].tolist(),
+                quiet=True,
+            ),
+            columns.used("rack", figures.bytes, figures.estimated, order),
+            columns.capacity("rack", capacity, order),
+            columns.foreign("rack", foreign, order),
+            columns.fullness(figures.bytes, foreign, capacity, order),
+            Column(key="share", title=scored.score.name if scored else "", kind=Kind.FAIR, values=shares),
+            Column(key="bar", title=" " if scored else "", kind=Kind.FAIR_BAR, dispensable=3, values=shares),
+            *columns.counts("rack", figures, order),
+            *columns.rates("rack", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
+        ),
+    )
+
+
+def _share(scored: Scored, rack: I32, n: int) -> F64:
+    """Load over capacity of each rack's counted brokers, over that of all; NaN where none is counted."""
+    e = scored.evaluation
+    load = np.bincount(rack[e.counted], e.load[e.counted], n)
+    capacity = np.bincount(rack[e.counted], e.capacity[e.counted], n)
+    mean = load.sum() / capacity.sum() if load.sum() else 1.0
+    use = np.divide(load, capacity, out=np.full(n, np.nan), where=capacity > 0)
+    return np.asarray(use / mean if load.sum() else np.where(capacity > 0, 1.0, np.nan), np.float64)
+
+
+def _total(values: F64, rack: I32, n: int) -> F64:
+    """Sum of what is known of the brokers of each rack; NaN where nothing is."""
+    rows = ~np.isnan(values)
+    total = np.bincount(rack[rows], values[rows], n)
+    return np.where(np.bincount(rack[rows], minlength=n) > 0, total, np.nan)
+
+
+def _sum(figures: HolderFigures, rack: I32, n: int) -> HolderFigures:
+    return HolderFigures(
+        bytes=sum_by(rack, figures.bytes, n),
+        estimated=sum_by(rack, figures.estimated, n) > 0,
+        replicas=sum_by(rack, figures.replicas, n),
+        leaders=sum_by(rack, figures.leaders, n),
+        out_of_sync=sum_by(rack, figures.out_of_sync, n),
+        in_bytes_per_s=rate_by(rack, figures.in_bytes_per_s, n),
+        out_bytes_per_s=rate_by(rack, figures.out_bytes_per_s, n),
+    )

@@ -1,0 +1,99 @@
+"""One row a topic, the one that makes the cluster most uneven first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.model.capacity import broker_capacity_bytes
+from kafkabal.model.sizes import replica_bytes
+from kafkabal.reporting.inspection import columns
+from kafkabal.reporting.inspection.figures import partition_figures, rate_by, sum_by
+from kafkabal.reporting.report import Column, Kind, Table, Tone
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I64, Bools, ClusterState
+    from kafkabal.reporting.inspection.inspection import Inspection
+
+_REMOTE_STORAGE = "remote.storage.enable"
+_SHOWN = 20
+
+
+def topic_table(inspection: Inspection) -> Table:
+    """All topics.
+
+    ``uneven`` counts the bytes that lie above their broker's fair share of the topic: what would have to move for
+    the topic to be even, if partitions could be cut at will.
+    """
+    cluster, n = inspection.cluster, len(inspection.cluster.topics)
+    p, figures = cluster.partitions, partition_figures(cluster)
+    offline, under = sum_by(p.topic, figures.offline, n), sum_by(p.topic, figures.under_replicated, n)
+    total, uneven = sum_by(p.topic, figures.bytes, n), uneven_bytes(cluster)
+    order = np.lexsort((np.arange(n), -total, -uneven, -under, -offline))
+    share = total[order] / max(int(total.sum()), 1)
+    tiered = is_tiered(cluster)
+    return Table(
+        key="topics",
+        shown_rows=_SHOWN,
+        columns=(
+            Column(key="topic", title="topic", values=[cluster.topics.name[i] for i in order.tolist()], label=True),
+            _kind_column(cluster, tiered, order),
+            Column(key="internal", title="", values=cluster.topics.internal[order].tolist()),
+            Column(key="tiered", title="", values=tiered[order].tolist()),
+            _count("partitions", "partitions", np.bincount(p.topic, minlength=n), order),
+            _count("replicas", "replicas", sum_by(p.topic, cluster.replication_factor.astype(np.int64), n), order),
+            columns.used("topic", total, sum_by(p.topic, figures.estimated, n) > 0, order),
+            Column(key="share_of_bytes", title="of all", kind=Kind.SHARE, dispensable=4, values=share.tolist()),
+            Column(
+                key="uneven_bytes", title="uneven", kind=Kind.BYTES, values=np.rint(uneven[order]).astype(int).tolist()
+            ),
+            Column(
+                key="bar",
+                title=" ",
+                kind=Kind.BAR,
+                dispensable=3,
+                values=(uneven[order] / max(float(uneven.max(initial=0)), 1)).tolist(),
+            ),
+            *columns.partition_troubles("topic", under, offline, sum_by(p.topic, figures.not_preferred, n), order),
+            *columns.rates(
+                "topic", rate_by(p.topic, p.in_bytes_per_s, n), rate_by(p.topic, p.out_bytes_per_s, n), order
+            ),
+        ),
+    )
+
+
+def uneven_bytes(cluster: ClusterState) -> F64:
+    """float64, shape (n_topics,): bytes above the fair share of the live brokers, in proportion to capacity."""
+    n_topics, n_brokers = len(cluster.topics), len(cluster.brokers)
+    topic = cluster.partitions.topic[cluster.replicas.partition].astype(np.int64)
+    pairs, index = np.unique(topic * n_brokers + cluster.replicas.broker, return_inverse=True)
+    held = np.bincount(index, replica_bytes(cluster), len(pairs))
+    topic_of, broker_of = pairs // max(n_brokers, 1), pairs % max(n_brokers, 1)
+    live = cluster.brokers.is_live
+    weight = np.where(live, _weights(cluster), 0.0)
+    fair = np.bincount(topic_of, held, n_topics)[topic_of] * weight[broker_of] / max(float(weight.sum()), 1e-9)
+    return np.asarray(np.bincount(topic_of, np.maximum(held - fair, 0), n_topics), np.float64)
+
+
+def is_tiered(cluster: ClusterState) -> Bools:
+    """bool, shape (n_topics,): has remote segments, which no local size counts (KIP-405)."""
+    configs = cluster.topics.configs
+    return np.fromiter(((c or {}).get(_REMOTE_STORAGE) == "true" for c in configs), np.bool_, len(configs))
+
+
+def _weights(cluster: ClusterState) -> F64:
+    """Capacity of each broker; equal where it is not known of all live ones."""
+    capacity = broker_capacity_bytes(cluster)
+    unknown = np.isnan(capacity[cluster.brokers.is_live]).any()
+    return np.ones(len(capacity)) if unknown else np.nan_to_num(capacity)
+
+
+def _kind_column(cluster: ClusterState, tiered: Bools, order: I64) -> Column:
+    internal = cluster.topics.internal
+    texts = ["internal" if internal[i] else "local bytes only" if tiered[i] else None for i in order.tolist()]
+    return Column(key="kind", title="kind", values=texts, quiet=True, dispensable=1, tones=[Tone.FAINT] * len(texts))
+
+
+def _count(key: str, title: str, values: I64, order: I64) -> Column:
+    return Column(key=key, title=title, kind=Kind.NUMBER, values=values[order].tolist())

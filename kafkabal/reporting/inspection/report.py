@@ -1,0 +1,153 @@
+"""The report of ``inspect``: the verdict, a table of the wanted holders, and the scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kafkabal.model.sizes import is_estimated
+from kafkabal.reporting.inspection.by_broker import broker_table
+from kafkabal.reporting.inspection.by_log_dir import log_dir_table
+from kafkabal.reporting.inspection.by_partition import partition_table
+from kafkabal.reporting.inspection.by_rack import rack_table
+from kafkabal.reporting.inspection.by_topic import is_tiered, topic_table
+from kafkabal.reporting.inspection.figures import partition_figures
+from kafkabal.reporting.inspection.verdict import judge
+from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from kafkabal.reporting.inspection.inspection import Inspection
+
+
+class By(StrEnum):
+    """What a row of ``inspect`` stands for."""
+
+    BROKER = "broker"
+    LOG_DIR = "log-dir"
+    RACK = "rack"
+    TOPIC = "topic"
+    PARTITION = "partition"
+
+
+_TABLES: Final[Mapping[By, Callable[[Inspection], Table]]] = {
+    By.BROKER: broker_table,
+    By.LOG_DIR: log_dir_table,
+    By.RACK: rack_table,
+    By.TOPIC: topic_table,
+    By.PARTITION: partition_table,
+}
+
+
+def inspection_report(
+    inspection: Inspection,
+    by: By = By.BROKER,
+    *,
+    shown_rows: int | None = None,
+    cluster_flags: str = "",
+    now_s: float = 0.0,
+) -> Report:
+    """Everything ``inspect`` has to say.
+
+    Parameters
+    ----------
+    shown_rows
+        How many rows people see; 0 for all, None for what suits the view.
+    cluster_flags
+        The flags that named the cluster, for the command to run next.
+    now_s
+        Seconds since the epoch, as Prometheus is told.
+    """
+    verdict = judge(inspection)
+    table = _TABLES[by](inspection)
+    if shown_rows is not None:
+        table = replace(table, shown_rows=shown_rows or None)
+    command = " ".join(part for part in (verdict.next_command, cluster_flags) if part)
+    return Report(
+        command="inspect",
+        headline=verdict.sentence,
+        tone=verdict.tone,
+        facts=tuple(_facts(inspection, command, now_s)),
+        tables=(table, score_table(inspection)),
+        notes=tuple(_notes(inspection, command)),
+    )
+
+
+def score_table(inspection: Inspection) -> Table:
+    """One row a score, in the given order."""
+    evaluations = [scored.evaluation for scored in inspection.scored]
+    return Table(
+        key="scores",
+        columns=(
+            Column(key="score", title="score", values=[s.score.name for s in inspection.scored], label=True),
+            Column(key="unit", title="", values=[s.score.unit for s in inspection.scored]),
+            Column(key="max_share", title="most", kind=Kind.FAIR, values=[e.max_share for e in evaluations]),
+            Column(key="min_share", title="least", kind=Kind.FAIR, values=[e.min_share for e in evaluations]),
+            Column(
+                key="skew",
+                title="skew",
+                kind=Kind.NUMBER,
+                values=[float(e.skew) for e in evaluations],
+                metric=Metric("kafkabal_skew_ratio", "How far the most uneven holder is from its fair share."),
+            ),
+            Column(
+                key="outside",
+                title="outside band",
+                kind=Kind.NUMBER,
+                values=[int(e.outside.sum()) for e in evaluations],
+                metric=Metric("kafkabal_outside_band", "Holders outside the band of the tolerance."),
+            ),
+        ),
+    )
+
+
+def _facts(inspection: Inspection, command: str, now_s: float) -> Iterator[Fact]:
+    cluster, figures = inspection.cluster, partition_figures(inspection.cluster)
+    yield Fact(key="cluster_id", value=cluster.cluster_id)
+    yield Fact(key="taken_at", value=cluster.taken_at)
+    yield Fact(key="tolerance", value=inspection.tolerance)
+    yield Fact(key="next_command", value=command or None)
+    for key, value, help_text in (
+        ("brokers", len(cluster.brokers), "Brokers, dead ones included."),
+        ("dead_brokers", int((~cluster.brokers.is_live).sum()), "Brokers that hold replicas and are not registered."),
+        ("topics", len(cluster.topics), "Topics."),
+        ("partitions", len(cluster.partitions), "Partitions."),
+        ("replicas", len(cluster.replicas), "Replicas."),
+        ("offline_partitions", int(figures.offline.sum()), "Partitions without a leader."),
+        ("under_replicated_partitions", int(figures.under_replicated.sum()), "Partitions not fully in sync."),
+        ("not_preferred_partitions", int(figures.not_preferred.sum()), "Partitions not led by their first replica."),
+        ("moving_partitions", _moving(inspection), "Partitions that a reassignment is changing."),
+    ):
+        yield Fact(key=f"n_{key}", value=value, metric=Metric(f"kafkabal_{key}", help_text))
+    yield Fact(
+        key="read_at_s",
+        value=now_s or None,
+        metric=Metric("kafkabal_last_success_timestamp_seconds", "When the cluster was last read."),
+    )
+
+
+def _moving(inspection: Inspection) -> int:
+    r = inspection.cluster.replicas
+    return len(np.unique(r.partition[r.adding | r.removing]))
+
+
+def _notes(inspection: Inspection, command: str) -> Iterator[str]:
+    cluster = inspection.cluster
+    if command:
+        yield f"next: {command}"
+    yield from inspection.lacking
+    estimated = int(is_estimated(cluster).sum())
+    if estimated:
+        yield f"~ {estimated:,} of {len(cluster.replicas):,} replicas did not tell their size: taken from other copies"
+    tiered = int(is_tiered(cluster).sum())
+    if tiered:
+        yield f"{tiered} topics keep old segments in remote storage: local bytes only are counted"
+    moving = _moving(inspection)
+    if moving:
+        yield f"{moving:,} partitions are being moved: old and new copies both count"
+    if any(scored.score.name == "bytes-out" for scored in inspection.scored):
+        yield "bytes-out does not see reads that commit no offset, nor reads from followers"
