@@ -7,13 +7,11 @@ Brokers are named by id and log dirs by path, since a plan outlives the state th
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PLAN_FORMAT = 1
 ANY_DIR = "any"
