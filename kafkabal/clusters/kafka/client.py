@@ -163,7 +163,7 @@ class KafkaClient:
             If the answer does not come; the request may have taken effect.
         """
         deadline = deadline or self.deadline()
-        for pause_s in _pauses():
+        for pause_s in pauses():
             try:
                 answer = self._controller_link().call(request, deadline)
                 if NOT_CONTROLLER not in codes(answer) or deadline.remaining_s < pause_s:
@@ -235,7 +235,8 @@ def _connected(link: BrokerLink, deadline: Deadline) -> BrokerLink:
     return link
 
 
-def _pauses() -> Iterator[float]:
+def pauses() -> Iterator[float]:
+    """Yield without end how long to wait before each further attempt: doubling, up to a second."""
     pause_s = _FIRST_PAUSE_S
     while True:
         yield pause_s

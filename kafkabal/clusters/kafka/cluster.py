@@ -1,0 +1,198 @@
+"""A live Kafka cluster as a :class:`~kafkabal.clusters.protocol.Cluster`."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    AlterReplicaLogDirsRequest,
+    CreateTopicsRequest,
+    DescribeLogDirsRequest,
+    ElectLeadersRequest,
+    IncrementalAlterConfigsRequest,
+)
+from kafka.protocol.consumer import JoinGroupRequest, ListOffsetsRequest, OffsetFetchRequest
+
+from kafkabal.clusters.clock import SystemClock
+from kafkabal.clusters.kafka.client import KafkaClient
+from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
+from kafkabal.clusters.kafka.elections import elect_preferred_leaders
+from kafkabal.clusters.kafka.lock import GroupLock
+from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
+from kafkabal.clusters.kafka.metadata import partition_status
+from kafkabal.clusters.kafka.reader import KafkaReader
+from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
+from kafkabal.clusters.kafka.records import TopicRecordStore
+from kafkabal.clusters.kafka.topics import create_topics
+from kafkabal.clusters.protocol import Capability
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from types import TracebackType
+
+    from kafkabal.clusters.clock import Clock
+    from kafkabal.clusters.protocol import (
+        ClusterLock,
+        ConfigChange,
+        ConfigResource,
+        ConfigValue,
+        Fault,
+        NewTopic,
+        PartitionStatus,
+        Reading,
+        ReadRequest,
+        Reassignment,
+        RecordStore,
+        ReplicaLog,
+        ReplicaOn,
+        TopicPartition,
+    )
+    from kafkabal.config.connection import ConnectionSettings
+
+# which request, in which version or a later one, stands for a capability
+_NEEDS = {
+    Capability.LOG_DIRS: (DescribeLogDirsRequest, 1),
+    Capability.VOLUME_BYTES: (DescribeLogDirsRequest, 4),
+    Capability.OFFSETS: (ListOffsetsRequest, 1),
+    Capability.GROUP_OFFSETS: (OffsetFetchRequest, 2),
+    Capability.CREATE_TOPICS: (CreateTopicsRequest, 1),
+    Capability.REASSIGN: (AlterPartitionReassignmentsRequest, 0),
+    Capability.REPLICATION_FACTOR_GUARD: (AlterPartitionReassignmentsRequest, GUARD_VERSION),
+    Capability.MOVE_LOG_DIRS: (AlterReplicaLogDirsRequest, 1),
+    Capability.ELECT_LEADERS: (ElectLeadersRequest, 1),
+    Capability.CONFIGS: (IncrementalAlterConfigsRequest, 0),
+    Capability.LOCK: (JoinGroupRequest, 4),
+    Capability.RECORDS: (CreateTopicsRequest, 1),
+}
+
+
+class KafkaCluster:
+    """A cluster reached through its brokers; connections open with the first call.
+
+    Parameters
+    ----------
+    settings
+        How to reach it.
+    clock
+        What time it is, and how to wait.
+    """
+
+    source = "kafka"
+
+    def __init__(self, settings: ConnectionSettings, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._client = KafkaClient(settings, self._clock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """Its bootstrap servers."""
+        return ",".join(self._settings.bootstrap_servers)
+
+    @cached_property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the version of the brokers can do; permissions show only when something is tried."""
+        supports = self._client.supports
+        return frozenset(c for c, (request, version) in _NEEDS.items() if supports(request, version))
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The whole state.
+
+        Raises
+        ------
+        UnreachableError
+            If no broker answers.
+        NotAuthorizedError
+            If the principal may not describe the cluster, or topics that brokers hold.
+        """
+        return KafkaReader(self._client, request, self.source).read()
+
+    def cluster_id(self) -> str:
+        """Id of the cluster."""
+        return self._client.nodes().cluster_id
+
+    def broker_ids(self) -> frozenset[int]:
+        """Ids of the brokers that are registered now."""
+        self._client.metadata(())
+        return frozenset(self._client.nodes().by_id)
+
+    def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
+        """Leader, replicas and ISR of every partition of these topics; a topic that is gone has none."""
+        return partition_status(self._client, topics)
+
+    def replica_logs(
+        self, brokers: Collection[int], partitions: Collection[TopicPartition]
+    ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
+        """Where these partitions lie on these brokers, and which brokers did not answer."""
+        return replica_logs(self._client, brokers, partitions)
+
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
+        """Create topics; returns those that failed."""
+        return create_topics(self._client, topics, validate_only=validate_only)
+
+    def alter_reassignments(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = False,
+    ) -> Mapping[TopicPartition, Fault]:
+        """Start reassignments, or cancel those whose target is None; returns those that failed."""
+        return alter_reassignments(
+            self._client, targets, allow_replication_factor_change=allow_replication_factor_change
+        )
+
+    def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
+        """All reassignments that are running."""
+        return list_reassignments(self._client)
+
+    def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
+        """Ask brokers to keep replicas in these log dirs; returns those that failed.
+
+        A broker that does not hold the replica yet answers ``REPLICA_NOT_AVAILABLE`` and remembers the wish.
+        """
+        return move_log_dirs(self._client, targets)
+
+    def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
+        """Elect the first replica of each; returns those that failed; one that leads already is no failure."""
+        return elect_preferred_leaders(self._client, partitions)
+
+    def configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
+        """Values of some keys; a key without any value is absent; and the resources that did not answer."""
+        return describe_configs(self._client, resources, keys)
+
+    def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
+        """Set or delete keys, all of one resource at once; returns the resources that failed."""
+        return alter_configs(self._client, changes)
+
+    def lock(self, owner: str, session_s: float) -> ClusterLock:
+        """Take the lock of this cluster.
+
+        Raises
+        ------
+        BusyError
+            If another holds it; it names the holder.
+        """
+        return GroupLock(self._settings, self._clock, owner, session_s)
+
+    def records(self) -> RecordStore:
+        """The internal topic in which runs are remembered; it is created by the first write."""
+        return TopicRecordStore(self._client)
+
+    def close(self) -> None:
+        """Drop all connections."""
+        self._client.close()

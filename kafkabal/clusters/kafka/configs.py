@@ -1,0 +1,175 @@
+"""Configs of topics, brokers and the cluster-wide default, with where each value comes from (KIP-226, 339)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+
+from kafkabal.clusters.kafka.chunks import chunked
+from kafkabal.clusters.kafka.errors import NO_ERROR, fault_of, fault_of_error
+from kafkabal.clusters.kafka.parallel import run_all
+from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind
+from kafkabal.errors import KafkabalError, NoAnswerError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from kafkabal.clusters.clock import Deadline
+    from kafkabal.clusters.kafka.client import KafkaClient
+    from kafkabal.clusters.protocol import ConfigChange, Fault
+
+_RESOURCES_A_REQUEST = 500
+_SET, _DELETE = 0, 1
+_TYPES = {ResourceKind.TOPIC: 2, ResourceKind.BROKER: 4, ResourceKind.BROKER_DEFAULT: 4}
+_DYNAMIC_TOPIC, _DYNAMIC_BROKER, _DYNAMIC_DEFAULT, _STATIC = range(1, 5)
+_OWN = {
+    ResourceKind.TOPIC: _DYNAMIC_TOPIC,
+    ResourceKind.BROKER: _DYNAMIC_BROKER,
+    ResourceKind.BROKER_DEFAULT: _DYNAMIC_DEFAULT,
+}
+_INHERITED = {
+    _DYNAMIC_DEFAULT: ConfigSource.CLUSTER_DEFAULT,
+    # to a topic, what is set on the broker is a setting of the machine, dynamic or not
+    _DYNAMIC_BROKER: ConfigSource.STATIC,
+    _STATIC: ConfigSource.STATIC,
+}
+
+
+def describe_configs(
+    client: KafkaClient,
+    resources: Collection[ConfigResource],
+    keys: Collection[str] | None,
+    deadline: Deadline | None = None,
+) -> tuple[dict[ConfigResource, dict[str, ConfigValue]], dict[ConfigResource, Fault]]:
+    """Values of some keys, None meaning all; a key without any value is absent; and the resources that failed."""
+    found: dict[ConfigResource, dict[str, ConfigValue]] = {}
+    faults: dict[ConfigResource, Fault] = {}
+
+    def ask(group: Sequence[ConfigResource], deadline: Deadline) -> Any:
+        return _put_question(client, group, _describe_request(group, keys), deadline)
+
+    for group, answer in _ask_owners(client, resources, ask, deadline):
+        if isinstance(answer, KafkabalError):
+            faults |= dict.fromkeys(group, fault_of_error(answer))
+            continue
+        by_name = {(result.resource_type, result.resource_name): result for result in answer.results}
+        for resource in group:
+            result = by_name[_TYPES[resource.kind], resource.name]
+            if result.error_code != NO_ERROR:
+                faults[resource] = fault_of(result.error_code, result.error_message)
+            else:
+                found[resource] = _values(resource, result)
+    return found, faults
+
+
+def alter_configs(client: KafkaClient, changes: Sequence[ConfigChange]) -> dict[ConfigResource, Fault]:
+    """Set or delete keys, all of one resource at once; returns the resources that failed.
+
+    The configs of a broker can only be changed through that broker, or through the listener of the controller where
+    the settings name one.
+    """
+    by_resource: dict[ConfigResource, list[ConfigChange]] = {}
+    for change in changes:
+        by_resource.setdefault(change.resource, []).append(change)
+    faults: dict[ConfigResource, Fault] = {}
+
+    def ask(group: Sequence[ConfigResource], deadline: Deadline) -> Any:
+        return _put_change(client, group, _alter_request({r: by_resource[r] for r in group}), deadline)
+
+    for group, answer in _ask_owners(client, by_resource, ask):
+        if isinstance(answer, KafkabalError):
+            faults |= dict.fromkeys(group, fault_of_error(answer))
+            continue
+        by_name = {(result.resource_type, result.resource_name): result for result in answer.responses}
+        for resource in group:
+            result = by_name[_TYPES[resource.kind], resource.name]
+            if result.error_code != NO_ERROR:
+                faults[resource] = fault_of(result.error_code, result.error_message)
+    return faults
+
+
+def _ask_owners(
+    client: KafkaClient,
+    resources: Iterable[ConfigResource],
+    ask: Callable[[Sequence[ConfigResource], Deadline], Any],
+    deadline: Deadline | None = None,
+) -> Iterable[tuple[Sequence[ConfigResource], Any]]:
+    """Ask for each broker by itself and for the rest in chunks, all at once; yields answers or errors."""
+    ordered = sorted(resources)
+    brokers = [(resource,) for resource in ordered if resource.kind is ResourceKind.BROKER]
+    others = [resource for resource in ordered if resource.kind is not ResourceKind.BROKER]
+    groups = [*brokers, *map(tuple, chunked(others, _RESOURCES_A_REQUEST))]
+    deadline = deadline or client.deadline()
+    return run_all({group: partial(ask, group, deadline) for group in groups}, deadline).items()
+
+
+def _put_question(client: KafkaClient, group: Sequence[ConfigResource], request: Any, deadline: Deadline) -> Any:
+    if group[0].kind is ResourceKind.BROKER:
+        return client.call_broker(int(group[0].name), request, deadline)
+    return client.call_any(request, deadline)
+
+
+def _put_change(client: KafkaClient, group: Sequence[ConfigResource], request: Any, deadline: Deadline) -> Any:
+    if group[0].kind is not ResourceKind.BROKER:
+        return client.call_controller(request, _codes, deadline)
+    try:
+        return client.call_broker(int(group[0].name), request, deadline)
+    except NoAnswerError:
+        raise
+    except UnreachableError:
+        if not client.settings.bootstrap_controllers:
+            raise
+        return client.call_controller_listener(request, _codes)
+
+
+def _codes(answer: Any) -> set[int]:
+    return {result.error_code for result in answer.responses}
+
+
+def _describe_request(group: Sequence[ConfigResource], keys: Collection[str] | None) -> Any:
+    return DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsRequest.DescribeConfigsResource(
+                resource_type=_TYPES[resource.kind],
+                resource_name=resource.name,
+                configuration_keys=None if keys is None else sorted(keys),
+            )
+            for resource in group
+        ]
+    )
+
+
+def _alter_request(changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> Any:
+    kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            kind(
+                resource_type=_TYPES[resource.kind],
+                resource_name=resource.name,
+                configs=[
+                    kind.AlterableConfig(
+                        name=change.key,
+                        config_operation=_DELETE if change.value is None else _SET,
+                        value=change.value,
+                    )
+                    for change in own
+                ],
+            )
+            for resource, own in changes.items()
+        ],
+        validate_only=False,
+    )
+
+
+def _values(resource: ConfigResource, result: Any) -> dict[str, ConfigValue]:
+    return {
+        entry.name: ConfigValue(entry.value, _source(resource.kind, entry.config_source))
+        for entry in result.configs
+        if entry.value is not None or entry.is_sensitive
+    }
+
+
+def _source(kind: ResourceKind, code: int) -> ConfigSource:
+    return ConfigSource.OWN if code == _OWN[kind] else _INHERITED.get(code, ConfigSource.BUILT_IN)

@@ -1,0 +1,60 @@
+"""Elections of preferred leaders (KIP-460)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.admin import ElectionType, ElectLeadersRequest
+
+from kafkabal.clusters.kafka.chunks import by_topic, chunked
+from kafkabal.clusters.kafka.errors import ELECTION_NOT_NEEDED, NO_ERROR, check, fault_of, fault_of_error
+from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.errors import UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from kafkabal.clusters.kafka.client import KafkaClient
+    from kafkabal.clusters.protocol import Fault
+
+_PARTITIONS_A_REQUEST = 1000
+_SUCCESS = (NO_ERROR, ELECTION_NOT_NEEDED)
+
+
+def elect_preferred_leaders(client: KafkaClient, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Fault]:
+    """Elect the first replica of each; returns those that failed; one that leads already is no failure.
+
+    A chunk that gets no answer fails with its partitions; if it is the first one, the error is raised.
+    """
+    faults: dict[TopicPartition, Fault] = {}
+    for at, chunk in enumerate(chunked(sorted(partitions), _PARTITIONS_A_REQUEST)):
+        try:
+            faults |= _elect(client, chunk)
+        except UnreachableError as error:
+            if at == 0:
+                raise
+            faults |= dict.fromkeys(chunk, fault_of_error(error))
+    return faults
+
+
+def _elect(client: KafkaClient, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Fault]:
+    request = ElectLeadersRequest(
+        election_type=ElectionType.PREFERRED,
+        topic_partitions=[
+            ElectLeadersRequest.TopicPartitions(topic=name, partitions=numbers)
+            for name, numbers in by_topic(partitions)
+        ],
+        timeout_ms=int(client.settings.request_timeout_s * 1000),
+    )
+    answer = client.call_controller(request, _codes)
+    check(answer.error_code, "elect preferred leaders")
+    return {
+        TopicPartition(result.topic, p.partition_id): fault_of(p.error_code, p.error_message)
+        for result in answer.replica_election_results
+        for p in result.partition_result
+        if p.error_code not in _SUCCESS
+    }
+
+
+def _codes(answer: Any) -> set[int]:
+    return {answer.error_code, *(p.error_code for r in answer.replica_election_results for p in r.partition_result)}

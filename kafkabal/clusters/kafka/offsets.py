@@ -1,0 +1,109 @@
+"""Start and end offsets of partitions, asked of their leaders, and what consumer groups have committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.admin import ListGroupsRequest
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
+
+from kafkabal.clusters.kafka.chunks import by_topic, chunked
+from kafkabal.clusters.kafka.errors import NO_ERROR, check
+from kafkabal.clusters.protocol import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from kafkabal.clusters.clock import Deadline
+    from kafkabal.clusters.kafka.client import KafkaClient
+
+_EARLIEST, _LATEST = -2, -1
+_PARTITIONS_A_REQUEST = 10_000
+# how long a leader may look into tiered storage
+_REMOTE_TIMEOUT_MS = 10_000
+_GROUPS_A_REQUEST = 200
+_FIRST_BATCHED_VERSION = 8
+# from version 10 on topics are named by id
+_LAST_VERSION_WITH_NAMES = 9
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderOffsets:
+    """Offsets of the partitions that a broker leads; one that it would not tell is absent."""
+
+    start: dict[TopicPartition, int] = field(default_factory=dict)
+    end: dict[TopicPartition, int] = field(default_factory=dict)
+
+
+def leader_offsets(
+    client: KafkaClient, leader: int, partitions: Collection[TopicPartition], deadline: Deadline
+) -> LeaderOffsets:
+    """Ask a leader where its partitions start and end."""
+    offsets = LeaderOffsets()
+    for chunk in chunked(sorted(partitions), _PARTITIONS_A_REQUEST):
+        topics = list(by_topic(chunk))
+        for timestamp, into in ((_EARLIEST, offsets.start), (_LATEST, offsets.end)):
+            answer = client.call_broker(leader, _offsets_request(topics, timestamp), deadline)
+            for topic in answer.topics:
+                for p in topic.partitions:
+                    if p.error_code == NO_ERROR:
+                        into[TopicPartition(topic.name, p.partition_index)] = p.offset
+    return offsets
+
+
+def group_offsets(client: KafkaClient, broker: int, deadline: Deadline) -> dict[str, dict[TopicPartition, int]]:
+    """What the groups that a broker coordinates have committed: group, partition -> offset.
+
+    Raises
+    ------
+    NotAuthorizedError
+        If the principal may not describe the groups.
+    """
+    listed = client.call_broker(broker, ListGroupsRequest(), deadline)
+    check(listed.error_code, f"list the consumer groups of broker {broker}")
+    found: dict[str, dict[TopicPartition, int]] = {}
+    for groups in chunked(sorted(group.group_id for group in listed.groups), _GROUPS_A_REQUEST):
+        for group, topics in _fetch(client, broker, groups, deadline):
+            found[group] = {
+                TopicPartition(topic.name, p.partition_index): p.committed_offset
+                for topic in topics
+                for p in topic.partitions
+                if p.error_code == NO_ERROR and p.committed_offset >= 0
+            }
+    return found
+
+
+def _offsets_request(topics: Sequence[tuple[str, list[int]]], timestamp: int) -> Any:
+    kind = ListOffsetsRequest.ListOffsetsTopic
+    return ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=0,
+        topics=[
+            kind(
+                name=name,
+                partitions=[kind.ListOffsetsPartition(partition_index=n, timestamp=timestamp) for n in numbers],
+            )
+            for name, numbers in topics
+        ],
+        timeout_ms=_REMOTE_TIMEOUT_MS,
+    )
+
+
+def _fetch(
+    client: KafkaClient, broker: int, groups: Sequence[str], deadline: Deadline
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Topics of each group, of many groups in one request where brokers can (Kafka 3.0, KIP-709)."""
+    if client.supports(OffsetFetchRequest, _FIRST_BATCHED_VERSION):
+        kind = OffsetFetchRequest.OffsetFetchRequestGroup
+        request = OffsetFetchRequest(
+            groups=[kind(group_id=group, topics=None) for group in groups], max_version=_LAST_VERSION_WITH_NAMES
+        )
+        answer = client.call_broker(broker, request, deadline)
+        yield from ((group.group_id, group.topics) for group in answer.groups if group.error_code == NO_ERROR)
+        return
+    for group in groups:
+        request = OffsetFetchRequest(group_id=group, topics=None, max_version=_FIRST_BATCHED_VERSION - 1)
+        answer = client.call_broker(broker, request, deadline)
+        if answer.error_code == NO_ERROR:
+            yield group, answer.topics

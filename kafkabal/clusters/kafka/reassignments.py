@@ -1,0 +1,122 @@
+"""Reassignments: started, listed and cancelled (KIP-455), with the replication factor guarded (KIP-860)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
+
+from kafkabal.clusters.kafka.chunks import by_topic, chunked
+from kafkabal.clusters.kafka.errors import (
+    INVALID_REPLICATION_FACTOR,
+    NO_ERROR,
+    check,
+    fault_of,
+    fault_of_error,
+)
+from kafkabal.clusters.kafka.metadata import partition_status
+from kafkabal.clusters.protocol import Reassignment, TopicPartition
+from kafkabal.errors import UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkabal.clusters.kafka.client import KafkaClient
+    from kafkabal.clusters.protocol import Fault
+
+    Targets = Mapping[TopicPartition, tuple[int, ...] | None]
+
+GUARD_VERSION = 1
+"""First version of the request that can refuse a change of the replication factor."""
+_PARTITIONS_A_REQUEST = 1000
+
+
+def list_reassignments(client: KafkaClient) -> dict[TopicPartition, Reassignment]:
+    """All reassignments that are running."""
+    request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=_timeout_ms(client))
+    answer = client.call_controller(request, lambda a: (a.error_code,))
+    check(answer.error_code, "list reassignments", answer.error_message)
+    return {
+        TopicPartition(topic.name, p.partition_index): Reassignment(
+            replicas=tuple(p.replicas), adding=tuple(p.adding_replicas), removing=tuple(p.removing_replicas)
+        )
+        for topic in answer.topics
+        for p in topic.partitions
+    }
+
+
+def alter_reassignments(
+    client: KafkaClient, targets: Targets, *, allow_replication_factor_change: bool
+) -> dict[TopicPartition, Fault]:
+    """Start reassignments, or cancel those whose target is None; returns those that failed.
+
+    A chunk that gets no answer fails with its partitions; if it is the first one, the error is raised.
+    """
+    faults: dict[TopicPartition, Fault] = {}
+    if not allow_replication_factor_change and not client.supports(AlterPartitionReassignmentsRequest, GUARD_VERSION):
+        faults = _factor_changes(client, targets)
+    wanted = [(partition, target) for partition, target in targets.items() if partition not in faults]
+    for at, chunk in enumerate(chunked(wanted, _PARTITIONS_A_REQUEST)):
+        try:
+            faults |= _alter(client, dict(chunk), allow_replication_factor_change=allow_replication_factor_change)
+        except UnreachableError as error:
+            if at == 0:
+                raise
+            faults |= dict.fromkeys((partition for partition, _ in chunk), fault_of_error(error))
+    return faults
+
+
+def _alter(
+    client: KafkaClient, targets: Targets, *, allow_replication_factor_change: bool
+) -> dict[TopicPartition, Fault]:
+    topic = AlterPartitionReassignmentsRequest.ReassignableTopic
+    request = AlterPartitionReassignmentsRequest(
+        timeout_ms=_timeout_ms(client),
+        allow_replication_factor_change=allow_replication_factor_change,
+        topics=[
+            topic(
+                name=name,
+                partitions=[
+                    topic.ReassignablePartition(partition_index=number, replicas=_ids(targets, name, number))
+                    for number in numbers
+                ],
+            )
+            for name, numbers in by_topic(targets)
+        ],
+    )
+    answer = client.call_controller(request, _codes)
+    check(answer.error_code, "alter reassignments", answer.error_message)
+    return {
+        TopicPartition(t.name, p.partition_index): fault_of(p.error_code, p.error_message)
+        for t in answer.responses
+        for p in t.partitions
+        if p.error_code != NO_ERROR
+    }
+
+
+def _ids(targets: Targets, topic: str, partition: int) -> list[int] | None:
+    target = targets[TopicPartition(topic, partition)]
+    return None if target is None else list(target)
+
+
+def _codes(answer: Any) -> set[int]:
+    return {answer.error_code, *(p.error_code for t in answer.responses for p in t.partitions)}
+
+
+def _factor_changes(client: KafkaClient, targets: Targets) -> dict[TopicPartition, Fault]:
+    """What brokers without the guard would let through: targets of another length than what is, or is coming."""
+    running = list_reassignments(client)
+    now = partition_status(client, {partition.topic for partition in targets})
+    faults: dict[TopicPartition, Fault] = {}
+    for partition, target in targets.items():
+        if target is None or partition not in now:
+            continue
+        replicas = running[partition].target if partition in running else now[partition].replicas
+        if len(replicas) != len(target):
+            message = f"{len(replicas)} replicas would become {len(target)}"
+            faults[partition] = fault_of(INVALID_REPLICATION_FACTOR, message)
+    return faults
+
+
+def _timeout_ms(client: KafkaClient) -> int:
+    return int(client.settings.request_timeout_s * 1000)
