@@ -39,7 +39,7 @@ def log_dir_table(inspection: Inspection) -> Table:
             columns.foreign("log_dir", foreign, order),
             columns.fullness(figures.bytes, foreign, capacity, order),
             *(columns.main_share(scored, order) if has_several_log_dirs(cluster) else ()),
-            *columns.counts("log_dir", figures, order),
+            *columns.counts("log_dir", figures, order, leaders_shown=False),
             *columns.rates("log_dir", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
             _volumes(dirs.volume, order),
         ),

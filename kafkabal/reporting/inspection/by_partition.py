@@ -37,7 +37,7 @@ def partition_table(inspection: Inspection) -> Table:
             Column(key="replicas", title="replicas", values=_replica_ids(cluster, order, only_in_sync=False)),
             Column(key="isr", title="", values=_replica_ids(cluster, order, only_in_sync=True)),
             _size(figures, order),
-            Column(key="bar", title=" ", kind=Kind.BAR, dispensable=3, values=relative.tolist()),
+            Column(key="bar", title=" ", kind=Kind.BAR, dispensable=2, values=relative.tolist()),
             Column(key="all_replicas_bytes", title="", values=figures.bytes[order].tolist()),
             Column(key="start_offset", title="", values=counted(p.start_offset[order].tolist())),
             Column(key="end_offset", title="", values=counted(p.end_offset[order].tolist())),

@@ -57,7 +57,7 @@ def rack_table(inspection: Inspection) -> Table:
             columns.foreign("rack", foreign, order),
             columns.fullness(figures.bytes, foreign, capacity, order),
             Column(key="share", title=scored.score.name if scored else "", kind=Kind.FAIR, values=shares),
-            Column(key="bar", title=" " if scored else "", kind=Kind.FAIR_BAR, dispensable=3, values=shares),
+            Column(key="bar", title=" " if scored else "", kind=Kind.FAIR_BAR, dispensable=2, values=shares),
             *columns.counts("rack", figures, order),
             *columns.rates("rack", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
         ),

@@ -52,7 +52,7 @@ def topic_table(inspection: Inspection) -> Table:
                 key="bar",
                 title=" ",
                 kind=Kind.BAR,
-                dispensable=3,
+                dispensable=2,
                 values=(uneven[order] / max(float(uneven.max(initial=0)), 1)).tolist(),
             ),
             *columns.partition_troubles("topic", under, offline, sum_by(p.topic, figures.not_preferred, n), order),

@@ -69,7 +69,7 @@ def main_share(scored: Scored, order: I64) -> tuple[Column, Column]:
     title = scored.score.name
     return (
         Column(key="share", title=title, kind=Kind.FAIR, values=share, outside=side, tones=[_tone(s) for s in side]),
-        Column(key="bar", title=" ", kind=Kind.FAIR_BAR, dispensable=3, values=share, tones=[_tone(s) for s in side]),
+        Column(key="bar", title=" ", kind=Kind.FAIR_BAR, dispensable=2, values=share, tones=[_tone(s) for s in side]),
     )
 
 
@@ -84,7 +84,9 @@ def shares(prefix: str, scored: Sequence[Scored], order: I64) -> Iterator[Column
         yield Column(key=f"{name}_outside", title="", values=e.outside[order].tolist())
 
 
-def counts(prefix: str, figures: HolderFigures, order: I64, scored: Sequence[Scored] = ()) -> Iterator[Column]:
+def counts(
+    prefix: str, figures: HolderFigures, order: I64, scored: Sequence[Scored] = (), *, leaders_shown: bool = True
+) -> Iterator[Column]:
     """Replicas and leaders, with an arrow where their own score lies outside its band, and what is out of sync."""
     sides = {s.score.name: s.side()[order].tolist() for s in scored}
     yield Column(
@@ -97,7 +99,7 @@ def counts(prefix: str, figures: HolderFigures, order: I64, scored: Sequence[Sco
     )
     yield Column(
         key="leaders",
-        title="leaders",
+        title="leaders" if leaders_shown else "",
         kind=Kind.NUMBER,
         values=figures.leaders[order].tolist(),
         outside=sides.get("leaders", ()),
@@ -109,7 +111,7 @@ def counts(prefix: str, figures: HolderFigures, order: I64, scored: Sequence[Sco
         kind=Kind.NUMBER,
         values=figures.out_of_sync[order].tolist(),
         quiet=True,
-        dispensable=2,
+        dispensable=3,
         tones=[Tone.WARNING if n else Tone.PLAIN for n in figures.out_of_sync[order].tolist()],
         metric=Metric(f"kafkabal_{prefix}_out_of_sync_replicas", "Replicas that are not in sync."),
     )
@@ -133,14 +135,22 @@ def partition_troubles(
     prefix: str, under_replicated: I64, offline: I64, not_preferred: I64, order: I64
 ) -> Iterator[Column]:
     """Partitions with something wrong."""
-    for key, title, values, tone, help_text in (
-        ("offline_partitions", "offline", offline, Tone.BAD, "Partitions without a leader."),
-        ("under_replicated_partitions", "under-repl.", under_replicated, Tone.WARNING, "Partitions not fully in sync."),
+    for key, title, values, tone, dispensable, help_text in (
+        ("offline_partitions", "offline", offline, Tone.BAD, 0, "Partitions without a leader."),
+        (
+            "under_replicated_partitions",
+            "under-repl.",
+            under_replicated,
+            Tone.WARNING,
+            5,
+            "Partitions not all in sync.",
+        ),
         (
             "not_preferred_partitions",
             "not pref.",
             not_preferred,
             Tone.PLAIN,
+            7,
             "Partitions not led by the first replica.",
         ),
     ):
