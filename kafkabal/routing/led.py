@@ -42,11 +42,6 @@ class LedPartitions:
             partition=available[np.argsort(leader, kind="stable")],
         )
 
-    def in_turn(self, broker: I32, turn: I64) -> I32:
-        """The partition of each broker row that its given turn comes to."""
-        first = self.first[broker]
-        return self.partition[first + turn % (self.first[broker + 1] - first)]
-
 
 @kernel
 def next_partition(state: Any, broker: int) -> int:

@@ -98,7 +98,10 @@ class RecordBatch:
 
 
 class Policy(Protocol):
-    """Decides the partition of each record; one instance serves one producer and one topic."""
+    """Decides the partition of each record; one instance serves one producer and one topic.
+
+    Apart from :meth:`refresh`, its methods are called by one thread at a time.
+    """
 
     about: ClassVar[About]
 

@@ -60,5 +60,9 @@ class RoundRobin(PolicyBase):
         if not self._over_brokers:
             replay(self._ring, count, out)
             return
-        turn, nth = np.divmod(np.arange(count, self._count), len(self._led.broker))
-        out[:] = self._led.in_turn(self._led.broker[nth], turn)
+        first, skipped = divmod(count, len(self._led.broker))
+        rounds = np.empty((-(-(skipped + len(out)) // len(self._led.broker)), len(self._led.broker)), np.int32)
+        for column, broker in enumerate(self._led.broker):
+            own = self._led.partition[self._led.first[broker] : self._led.first[broker + 1]]
+            rounds[:, column] = np.resize(np.roll(own, -first), len(rounds))
+        out[:] = rounds.reshape(-1)[skipped : skipped + len(out)]

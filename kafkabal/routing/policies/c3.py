@@ -1,0 +1,97 @@
+"""``c3``: the broker that will answer soonest, long queues punished by their cube."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.broker_first import BrokerFirst, send_to, settle
+from kafkabal.routing.compiled import kernel
+from kafkabal.routing.policy import About, Context, Feedback, Input
+
+if TYPE_CHECKING:
+    from kafkabal.routing.view import RoutingView
+
+# weight of the past in the moving averages, as in the authors' simulator
+_MEMORY = 0.9
+
+
+class State(NamedTuple):
+    """Columns of the decision."""
+
+    broker: list[int]
+    first: list[int]
+    partition: list[int]
+    turn: list[int]
+    leader: list[int]
+    owed: list[int]
+    pending: list[int]
+    response_s: list[float]
+    """Moving average of the time to the acknowledgement, 0 where none came yet."""
+    service_s: list[float]
+    """Moving average of that time over the records that waited, the best guess of a client without a broker's word."""
+    clients: list[int]
+    """One item."""
+
+
+@kernel
+def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+    """Least ``R - s + (1 + pending x clients)^3 x s``; of equals the one met first from a random start."""
+    n = len(state.broker)
+    start = int(uniforms[0] * n)
+    best = -1
+    least = 0.0
+    for i in range(n):
+        broker = state.broker[(start + i) % n]
+        queue = 1.0 + state.pending[broker] * state.clients[0]
+        score = state.response_s[broker] - state.service_s[broker] + queue * queue * queue * state.service_s[broker]
+        if best < 0 or score < least:
+            best = broker
+            least = score
+    partition: int = send_to(state, best)
+    return partition
+
+
+@kernel
+def learn(state: Any, partition: int, size_bytes: Any, latency_s: float, now_s: float) -> None:
+    """Average the time that it took in; a failure tells nothing of it."""
+    broker = settle(state, partition)
+    waiting = state.pending[broker] + 1
+    if latency_s == latency_s:
+        memory = _MEMORY if state.response_s[broker] > 0.0 else 0.0
+        state.response_s[broker] = memory * state.response_s[broker] + (1.0 - memory) * latency_s
+        state.service_s[broker] = memory * state.service_s[broker] + (1.0 - memory) * latency_s / waiting
+
+
+class C3(BrokerFirst):
+    """Cubic replica selection; brokers of Kafka report no queue, so that their part of the formula is the client's.
+
+    Parameters
+    ----------
+    clients
+        Producers that write to the topic, 1 or more.
+    """
+
+    about: ClassVar = About(
+        name="c3",
+        meaning="the broker of least expected response, queues counted by their cube",
+        source="Suresh et al., C3, NSDI 2015",
+        inputs=frozenset({Input.ACKS}),
+        feedback=Feedback.ACKS,
+    )
+    choose = staticmethod(choose)
+    learn = staticmethod(learn)
+
+    def __init__(self, context: Context, *, clients: int = 1) -> None:
+        if clients < 1:
+            raise UsageError(f"c3 counts 1 or more clients, not {clients}")
+        super().__init__(context)
+        self._clients = clients
+
+    def start(self, view: RoutingView) -> State:
+        """See :meth:`BrokerFirst.start`."""
+        known = np.nan_to_num(view.latency_s).tolist()
+        turn, leader, owed = [0] * view.n_brokers, [0] * view.n_partitions, [0] * view.n_partitions
+        return State([], [], [], turn, leader, owed, [], known, list(known), [self._clients])

@@ -1,0 +1,84 @@
+"""``default``: what a librdkafka producer does when nothing is configured."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.batches import cuts_by_time
+from kafkabal.routing.keyed import HashedKeys
+from kafkabal.routing.policy import About, Context, Input
+from kafkabal.routing.uniforms import Uniforms
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I32
+    from kafkabal.routing.keys import KeyTable
+    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.view import RoutingView
+
+
+class Default(HashedKeys):
+    """``consistent_random``: CRC-32 of the key; without one, a random partition for each linger interval.
+
+    Parameters
+    ----------
+    linger_ms
+        ``sticky.partitioning.linger.ms``, 0 or more; 0 draws for every record.
+    """
+
+    about: ClassVar = About(
+        name="default",
+        meaning="CRC-32 of the key; without a key one random partition after the other, 10 ms each",
+        source="librdkafka 'consistent_random' with sticky.partitioning.linger.ms",
+        inputs=frozenset({Input.KEYS}),
+        keeps_key_order=True,
+    )
+
+    def __init__(self, context: Context, *, linger_ms: float = 10.0) -> None:
+        if not linger_ms >= 0:
+            raise UsageError(f"a linger time is 0 ms or more, not {linger_ms:g}")
+        super().__init__(context)
+        self._linger_s = linger_ms / 1000
+        self._opened_s = -np.inf
+        self._uniforms = Uniforms(context.seed)
+        self._current = -1
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick`; an empty key counts as none."""
+        return super().pick(key or None, size_bytes)
+
+    def hash_key(self, key: bytes) -> int:
+        """Partition of a key."""
+        return zlib.crc32(key) % self.n_partitions
+
+    def hash_keys(self, keys: KeyTable) -> I32:
+        """Partitions of many keys."""
+        return (keys.crc32() % np.uint32(self.n_partitions)).astype(np.int32)
+
+    def refresh_keyless(self, view: RoutingView) -> None:
+        """See :meth:`HashedKeys.refresh_keyless`."""
+        self._available = view.available
+        if self._current not in self._available:
+            self._opened_s = -np.inf
+
+    def pick_keyless(self, size_bytes: int) -> int:
+        """See :meth:`HashedKeys.pick_keyless`."""
+        now_s = self.context.clock()
+        if self._linger_s == 0 or now_s > self._opened_s + self._linger_s:
+            self._opened_s = now_s
+            self._current = int(self._available[int(self._uniforms.next() * len(self._available))])
+        return self._current
+
+    def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`HashedKeys.pick_keyless_batch`."""
+        if self._linger_s == 0 or records.at_s is None:
+            cuts = np.arange(len(out))
+        else:
+            cuts, self._opened_s = cuts_by_time(records.at_s, self._opened_s, self._linger_s)
+        drawn = self._available[(self._uniforms.take(len(cuts)) * len(self._available)).astype(np.int32)]
+        partitions = np.concatenate(([self._current], drawn)).astype(np.int32)
+        out[:] = np.repeat(partitions, np.diff(np.concatenate(([0], cuts, [len(out)]))))
+        self._current = int(partitions[-1])

@@ -1,0 +1,110 @@
+"""``prequal``: of some brokers drawn at random the quickest that is not hot, else the one with the least in flight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.broker_first import BrokerFirst, send_to, settle
+from kafkabal.routing.compiled import kernel
+from kafkabal.routing.policy import About, Context, Feedback, Input
+
+if TYPE_CHECKING:
+    from kafkabal.routing.view import RoutingView
+
+_MEMORY = 0.9
+
+
+class State(NamedTuple):
+    """Columns of the decision."""
+
+    broker: list[int]
+    first: list[int]
+    partition: list[int]
+    turn: list[int]
+    leader: list[int]
+    owed: list[int]
+    pending: list[int]
+    response_s: list[float]
+    quantile: list[float]
+    """One item: a broker is hot if so large a part of all brokers has less in flight."""
+
+
+@kernel
+def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+    """Hot-cold lexicographic rule over the drawn brokers; the first of equals."""
+    n = len(state.broker)
+    best = -1
+    best_hot = False
+    for i in range(len(uniforms)):
+        broker = state.broker[int(uniforms[i] * n)]
+        hot = _is_hot(state, broker)
+        if best < 0 or _goes_before(state, broker, hot, best, best_hot):
+            best = broker
+            best_hot = hot
+    partition: int = send_to(state, best)
+    return partition
+
+
+@kernel
+def _is_hot(state: Any, broker: int) -> bool:
+    below = 0
+    for other in state.broker:
+        below += state.pending[other] < state.pending[broker]
+    return below > state.quantile[0] * len(state.broker)  # type: ignore[no-any-return]
+
+
+@kernel
+def _goes_before(state: Any, a: int, a_hot: bool, b: int, b_hot: bool) -> bool:  # noqa: FBT001
+    if a_hot != b_hot:
+        return b_hot
+    if a_hot:
+        return state.pending[a] < state.pending[b]  # type: ignore[no-any-return]
+    return state.response_s[a] < state.response_s[b]  # type: ignore[no-any-return]
+
+
+@kernel
+def learn(state: Any, partition: int, size_bytes: Any, latency_s: float, now_s: float) -> None:
+    """Average the time that it took in; a failure tells nothing of it."""
+    broker = settle(state, partition)
+    if latency_s == latency_s:
+        memory = _MEMORY if state.response_s[broker] > 0.0 else 0.0
+        state.response_s[broker] = memory * state.response_s[broker] + (1.0 - memory) * latency_s
+
+
+class Prequal(BrokerFirst):
+    """Prequal's rule with a client's own records in flight in place of probes.
+
+    Parameters
+    ----------
+    probes
+        Brokers drawn for a record, 1 or more.
+    quantile
+        Of the records in flight, above which a broker is hot; 0 to 1. At 0 it is the least in flight that counts, at
+        1 the latency alone.
+    """
+
+    about: ClassVar = About(
+        name="prequal",
+        meaning="of some brokers the quickest cold one, else the one with the least in flight",
+        source="Wydrowski et al., Prequal, NSDI 2024 (arXiv 2312.10172)",
+        inputs=frozenset({Input.ACKS}),
+        feedback=Feedback.ACKS,
+    )
+    choose = staticmethod(choose)
+    learn = staticmethod(learn)
+
+    def __init__(self, context: Context, *, probes: int = 3, quantile: float = 0.6) -> None:
+        if probes < 1 or not 0 <= quantile <= 1:
+            raise UsageError("prequal draws 1 or more probes, and its quantile is from 0 to 1")
+        super().__init__(context)
+        self.draws = probes
+        self._quantile = quantile
+
+    def start(self, view: RoutingView) -> State:
+        """See :meth:`BrokerFirst.start`."""
+        known = np.nan_to_num(view.latency_s).tolist()
+        turn, leader, owed = [0] * view.n_brokers, [0] * view.n_partitions, [0] * view.n_partitions
+        return State([], [], [], turn, leader, owed, [], known, [self._quantile])

@@ -1,0 +1,68 @@
+"""``uniform-sticky``: a random partition for every full batch (KIP-794 without adaptive partitioning)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.batches import cuts_by_bytes
+from kafkabal.routing.keyed import HashedKeys
+from kafkabal.routing.policy import About, Context, Input
+from kafkabal.routing.uniforms import Uniforms
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I32
+    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.view import RoutingView
+
+
+class UniformSticky(HashedKeys):
+    """Stay until ``batch_size`` bytes went to a partition, however long that takes; then draw the next.
+
+    Parameters
+    ----------
+    batch_size
+        Bytes, 1 or more; ``batch.size`` of the Java client.
+    """
+
+    about: ClassVar = About(
+        name="uniform-sticky",
+        meaning="one random partition after the other, each for a full batch; a key by its hash",
+        source="KIP-794, partitioner.adaptive.partitioning.enable=false",
+        inputs=frozenset({Input.KEYS}),
+        keeps_key_order=True,
+    )
+
+    def __init__(self, context: Context, *, batch_size: int = 16384) -> None:
+        if batch_size < 1:
+            raise UsageError(f"a batch takes 1 byte or more, not {batch_size}")
+        super().__init__(context)
+        self._batch_bytes = batch_size
+        self._room_bytes = 0
+        self._uniforms = Uniforms(context.seed)
+        self._current = -1
+
+    def refresh_keyless(self, view: RoutingView) -> None:
+        """See :meth:`HashedKeys.refresh_keyless`."""
+        self._available = view.available
+        if self._current not in self._available:
+            self._room_bytes = 0
+
+    def pick_keyless(self, size_bytes: int) -> int:
+        """See :meth:`HashedKeys.pick_keyless`."""
+        if self._room_bytes <= 0:
+            self._current = int(self._available[int(self._uniforms.next() * len(self._available))])
+            self._room_bytes = self._batch_bytes
+        self._room_bytes -= size_bytes
+        return self._current
+
+    def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`HashedKeys.pick_keyless_batch`."""
+        cuts, self._room_bytes = cuts_by_bytes(records.size_bytes, self._room_bytes, self._batch_bytes)
+        drawn = self._available[(self._uniforms.take(len(cuts)) * len(self._available)).astype(np.int32)]
+        partitions = np.concatenate(([self._current], drawn)).astype(np.int32)
+        bounds = np.concatenate(([0], cuts, [len(out)]))
+        out[:] = np.repeat(partitions, np.diff(bounds))
+        self._current = int(partitions[-1])

@@ -1,0 +1,243 @@
+"""Rows as records: the lines of a JSON Lines or text file, the rows of a CSV or Parquet file, or standard input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.routing.producer.sources.source import Part, Record, RecordSize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_FIELD_BYTES = 1 << 30
+_ROWS_A_BATCH = 1024
+
+
+class RowFormat(StrEnum):
+    """How rows are written."""
+
+    JSONL = "jsonl"
+    TEXT = "text"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+_SUFFIXES = {
+    ".jsonl": RowFormat.JSONL,
+    ".ndjson": RowFormat.JSONL,
+    ".txt": RowFormat.TEXT,
+    ".csv": RowFormat.CSV,
+    ".parquet": RowFormat.PARQUET,
+}
+
+Row: TypeAlias = "tuple[int, bytes, dict[str, Any] | None]"
+"""Number of the line or row counted from 1, its text, and its fields where they had to be read."""
+
+
+class RowSource:
+    """A record a row.
+
+    A line is sent as it stands, without its line break, and empty lines are skipped; a row of CSV or Parquet is sent
+    as a JSON object. With ``value_field`` only that field is sent: text as UTF-8, bytes as they are.
+
+    Parameters
+    ----------
+    path
+        None reads ``stream``.
+    key_field
+        Field that is taken as the key; a row without it has none.
+
+    Raises
+    ------
+    UsageError
+        If the format cannot be told from the name, or plain text is asked for fields.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        stream: IO[bytes] | None = None,
+        row_format: RowFormat | None = None,
+        key_field: str | None = None,
+        value_field: str | None = None,
+    ) -> None:
+        assert (path is None) != (stream is None)
+        self._path = path
+        self._stream = stream
+        self._format = row_format or _format_of(path)
+        self._key_field = key_field
+        self._value_field = value_field
+        if self._format is RowFormat.TEXT and (key_field or value_field):
+            raise UsageError("lines of plain text have no fields", hint="say --format jsonl if they are JSON")
+        if self._format is RowFormat.PARQUET and path is None:
+            raise UsageError("Parquet cannot be read from standard input", hint="give the file by name")
+
+    @property
+    def name(self) -> str:
+        """See :attr:`Source.name`."""
+        return f"file {self._path.resolve()}" if self._path else "standard input"
+
+    @property
+    def is_keyed(self) -> bool:
+        """See :attr:`Source.is_keyed`."""
+        return self._key_field is not None
+
+    def parts(self) -> Sequence[Part]:
+        """See :meth:`Source.parts`."""
+        if self._path is None:
+            return [Part(name="-")]
+        try:
+            stat = self._path.stat()
+        except OSError as error:
+            raise InputFileError(self._path, f"cannot be read: {error.strerror or error}") from error
+        if not stat.st_size:
+            raise InputFileError(self._path, "is empty")
+        return [Part(name=self._path.name, size_bytes=stat.st_size, mtime_ns=stat.st_mtime_ns)]
+
+    def sizes(self, part: Part) -> Iterator[RecordSize]:
+        """See :meth:`Source.sizes`."""
+        if self._path is not None:
+            for record in self.records(part, 0):
+                yield RecordSize(record.name, len(record.value) + len(record.key or b""))
+
+    def records(self, part: Part, start: int) -> Iterator[Record]:
+        """See :meth:`Source.records`."""
+        with self._opened(part) as file:
+            done = 0
+            for number, text, fields in islice(self._rows(file), start, None):
+                key = self._key(fields, number)
+                value = text if self._value_field is None else self._value(fields, number)
+                position = self._position(file, part)
+                yield Record(self._row_name(number), value, key, [], position - done)
+                done = position
+
+    def _opened(self, part: Part) -> IO[bytes]:
+        if self._stream is not None:
+            return io.BufferedReader(_Unclosed(self._stream))
+        assert self._path is not None
+        try:
+            file = self._path.open("rb")
+        except OSError as error:
+            raise InputFileError(self._path, f"cannot be read: {error.strerror or error}") from error
+        stat = os.fstat(file.fileno())
+        if (stat.st_size, stat.st_mtime_ns) != (part.size_bytes, part.mtime_ns):
+            file.close()
+            raise InputFileError(self._path, "changed since it was listed")
+        return file
+
+    def _rows(self, file: IO[bytes]) -> Iterator[Row]:
+        readers: dict[RowFormat, Callable[[IO[bytes]], Iterator[Row]]] = {
+            RowFormat.JSONL: self._json_lines,
+            RowFormat.TEXT: _lines,
+            RowFormat.CSV: self._csv_rows,
+            RowFormat.PARQUET: self._parquet_rows,
+        }
+        return readers[self._format](file)
+
+    def _json_lines(self, file: IO[bytes]) -> Iterator[Row]:
+        if self._key_field is None and self._value_field is None:
+            yield from _lines(file)
+            return
+        decoder = msgspec.json.Decoder(dict[str, Any])
+        for number, line, _ in _lines(file):
+            try:
+                yield number, line, decoder.decode(line)
+            except msgspec.DecodeError as error:
+                raise self._fault(number, f"is no JSON object: {error}") from error
+
+    def _csv_rows(self, file: IO[bytes]) -> Iterator[Row]:
+        csv.field_size_limit(_FIELD_BYTES)
+        reader = csv.DictReader(io.TextIOWrapper(file, "utf-8", newline=""), strict=True)
+        try:
+            for number, row in enumerate(reader, 1):
+                if None in row or None in row.values():
+                    raise self._fault(number, "has not as many fields as the first line")
+                yield number, msgspec.json.encode(row), row
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise self._fault(reader.line_num, f"is no CSV: {error}") from error
+
+    def _parquet_rows(self, file: IO[bytes]) -> Iterator[Row]:
+        try:
+            from pyarrow import ArrowException, parquet
+        except ImportError:
+            raise UsageError("reading Parquet needs pyarrow", hint="pip install 'kafkabal[parquet]'") from None
+        number = 0
+        try:
+            for batch in parquet.ParquetFile(file).iter_batches(_ROWS_A_BATCH):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, b"" if self._value_field else msgspec.json.encode(row), row
+        except (ArrowException, OSError) as error:
+            raise self._fault(number + 1, f"is no Parquet: {error}") from error
+
+    def _key(self, fields: dict[str, Any] | None, number: int) -> bytes | None:
+        if self._key_field is None or fields is None or fields.get(self._key_field) is None:
+            return None
+        return self._as_bytes(fields[self._key_field], self._key_field, number)
+
+    def _value(self, fields: dict[str, Any] | None, number: int) -> bytes:
+        assert self._value_field is not None
+        if fields is None or fields.get(self._value_field) is None:
+            raise self._fault(number, f"has no field {self._value_field!r}")
+        return self._as_bytes(fields[self._value_field], self._value_field, number)
+
+    def _as_bytes(self, value: Any, field: str, number: int) -> bytes:
+        if isinstance(value, bytes):
+            return value
+        if isinstance(value, str):
+            return value.encode()
+        if isinstance(value, int | float):
+            return str(value).encode()
+        raise self._fault(number, f"has a {field!r} that is neither text, number nor bytes")
+
+    def _position(self, file: IO[bytes], part: Part) -> int:
+        if self._path is None or self._format in (RowFormat.CSV, RowFormat.PARQUET):
+            return 0
+        return min(file.tell(), part.size_bytes)
+
+    def _row_name(self, number: int) -> str:
+        return f"{self._path or 'standard input'}, row {number}"
+
+    def _fault(self, number: int, message: str) -> InputFileError:
+        return InputFileError(self._path or "standard input", message, line=number)
+
+
+class _Unclosed(io.RawIOBase):
+    """A stream that is read but not closed, since it belongs to someone else."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _lines(file: IO[bytes]) -> Iterator[Row]:
+    for number, line in enumerate(file, 1):
+        text = line.rstrip(b"\r\n")
+        if text:
+            yield number, text, None
+
+
+def _format_of(path: Path | None) -> RowFormat:
+    if path is None:
+        return RowFormat.JSONL
+    if path.suffix.lower() not in _SUFFIXES:
+        known = ", ".join(f.value for f in RowFormat)
+        raise UsageError(f"{path}: the format cannot be told from its name", hint=f"say --format: {known}")
+    return _SUFFIXES[path.suffix.lower()]

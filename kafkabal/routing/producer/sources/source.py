@@ -1,0 +1,77 @@
+"""What a source of records is: parts in a fixed order, each of one or more records in a fixed order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kafkabal.routing.producer.producer import Headers
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A file, as it was when it was listed."""
+
+    name: str
+    """Path within the source."""
+    size_bytes: int = 0
+    mtime_ns: int = 0
+    records: int = -1
+    """How many records it makes; -1 where that shows only when it is read."""
+
+
+class RecordSize(NamedTuple):
+    """How large a record will be, its key and headers included."""
+
+    name: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is sent."""
+
+    name: str
+    """For messages: which file, chunk or row it is."""
+    value: bytes
+    key: bytes | None = None
+    headers: Headers = field(default_factory=list)
+    progress_bytes: int = 0
+    """Bytes of the source that are done with once this record is."""
+
+
+class Source(Protocol):
+    """Gives the same records in the same order each time, as long as its parts do not change."""
+
+    @property
+    def name(self) -> str:
+        """What to call it; the same in every run."""
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether its records have keys."""
+
+    def parts(self) -> Sequence[Part]:
+        """What there is now.
+
+        Raises
+        ------
+        InputFileError
+            If it cannot be read, or is empty.
+        """
+
+    def sizes(self, part: Part) -> Iterator[RecordSize]:
+        """Size of every record of a part, found without sending any; nothing where that cannot be known before."""
+
+    def records(self, part: Part, start: int) -> Iterator[Record]:
+        """The records of a part, from number ``start`` on.
+
+        Raises
+        ------
+        InputFileError
+            If the part is not, or does not stay, what it was when it was listed.
+        """
