@@ -141,6 +141,11 @@ def _read_chunk(topics: list[TopicRow], topics_before: int) -> _Chunk:
     if not counts.all():
         raise fault(int(np.argmin(counts)), "has no replicas")
     total = int(counts.sum())
+    replica_ids = np.fromiter(chain.from_iterable(p.replicas for p in parts), np.int64, total)
+    if total and replica_ids.min() < 0:
+        at = int(np.argmin(replica_ids))
+        partition = int(np.searchsorted(np.cumsum(counts), at, side="right"))
+        raise fault(partition, f"has a replica on broker {replica_ids[at]}")
     return _Chunk(
         names=[t.topic for t in topics],
         configs=[t.configs for t in topics],
@@ -153,7 +158,7 @@ def _read_chunk(topics: list[TopicRow], topics_before: int) -> _Chunk:
         end_offset=_optional_ints([p.end_offset for p in parts]),
         in_bytes_per_s=_optional_floats([p.in_bytes_per_s for p in parts]),
         out_bytes_per_s=_optional_floats([p.out_bytes_per_s for p in parts]),
-        replica_ids=np.fromiter(chain.from_iterable(p.replicas for p in parts), np.int64, total),
+        replica_ids=replica_ids,
         size_bytes=_following(parts, "sizes", fault),
         dir_index=_following(parts, "log_dirs", fault),
         in_sync=_in_sync(parts, total, fault),
@@ -405,16 +410,21 @@ def _future_table(
     rank: I64,
 ) -> FutureReplicas:
     rows: list[tuple[int, int, int]] = []
-    before = 0
+    before = topics_before = 0
     for chunk in chunks:
+        ends = np.cumsum(chunk.partition_count)
         for partition, broker_id, dir_index, size_bytes in chunk.futures:
-            p = int(rank[before + partition])
-            replica = _replica_on(p, broker_id, partitions, replicas, brokers)
-            broker = int(replicas.broker[replica])
-            if not 0 <= dir_index < dirs.first[broker + 1] - dirs.first[broker]:
-                raise InvalidClusterError(f"a copy goes to log dir {dir_index} of broker {broker_id}, which has fewer")
+            replica = _replica_on(int(rank[before + partition]), broker_id, partitions, replicas, brokers)
+            broker = int(replicas.broker[replica]) if replica >= 0 else -1
+            if replica < 0 or not 0 <= dir_index < dirs.first[broker + 1] - dirs.first[broker]:
+                raise InvalidClusterError(
+                    f"partition {chunk.number[partition]} has a copy on its way to log dir {dir_index} "
+                    f"of broker {broker_id}, which {'has fewer' if replica >= 0 else 'holds no such replica'}",
+                    topic_row=topics_before + int(np.searchsorted(ends, partition, side="right")),
+                )
             rows.append((replica, int(dirs.first[broker]) + dir_index, size_bytes))
         before += len(chunk.number)
+        topics_before += len(chunk.names)
     table = np.array(sorted(rows), np.int64).reshape(-1, 3)
     return FutureReplicas(
         replica=table[:, 0].astype(np.int32),
@@ -424,11 +434,10 @@ def _future_table(
 
 
 def _replica_on(partition: int, broker_id: int, partitions: Partitions, replicas: Replicas, brokers: Brokers) -> int:
-    rows = slice(int(partitions.first[partition]), int(partitions.first[partition + 1]))
-    at = np.flatnonzero(brokers.id[replicas.broker[rows]] == broker_id)
-    if not at.size:
-        raise InvalidClusterError(f"a copy moves between log dirs of broker {broker_id}, which holds no such replica")
-    return rows.start + int(at[0])
+    """Row of a partition's replica on a broker, -1 where there is none."""
+    first, end = int(partitions.first[partition]), int(partitions.first[partition + 1])
+    at = np.flatnonzero(brokers.id[replicas.broker[first:end]] == broker_id)
+    return first + int(at[0]) if at.size else -1
 
 
 def _renumber(committed: CommittedOffsets, rank: I64) -> CommittedOffsets:

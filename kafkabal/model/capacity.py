@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.errors import ConfigError
 from kafkabal.model.state import LogDirState, freeze
-from kafkabal.model.volumes import log_bytes
+from kafkabal.model.stated import stated_of_brokers, stated_of_dirs
+from kafkabal.model.volumes import dense_volumes, log_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kafkabal.model.state import F64, Bools, ClusterState, LogDirs
+    from kafkabal.model.state import F64, Bools, ClusterState
+    from kafkabal.model.stated import Default
 
 
 def dir_capacity_bytes(cluster: ClusterState) -> F64:
@@ -43,7 +44,7 @@ def is_silent(cluster: ClusterState) -> Bools:
     return np.asarray(cluster.brokers.is_live & (working == 0))
 
 
-def with_capacity(cluster: ClusterState, capacity: Mapping[int | str, int | Mapping[str, int]]) -> ClusterState:
+def with_capacity(cluster: ClusterState, capacity: Mapping[int | Default, int | Mapping[str, int]]) -> ClusterState:
     """Give log dirs the capacity that a configuration states.
 
     Parameters
@@ -57,35 +58,32 @@ def with_capacity(cluster: ClusterState, capacity: Mapping[int | str, int | Mapp
     Raises
     ------
     ConfigError
-        If it names a broker or a log dir that does not exist.
+        If it names a log dir that does not exist.
     """
     dirs = cluster.log_dirs
-    strangers = [key for key in capacity if key != "default" and cluster.brokers.index_of(int(key)) < 0]
-    if strangers:
-        raise ConfigError(f"capacity: this cluster has no broker {', '.join(map(str, strangers))}")
+    stated = {**dict(_fills(cluster, capacity)), **dict(stated_of_dirs(cluster, _of_dirs(capacity), "capacity"))}
+    rows = np.fromiter(stated, np.int64, len(stated))
     total, usable, volume = dirs.total_bytes.copy(), dirs.usable_bytes.copy(), dirs.volume.copy()
-    logs = log_bytes(dirs, cluster.replicas)
-    for b, broker_id in enumerate(cluster.brokers.id.tolist()):
-        rows = range(int(dirs.first[b]), int(dirs.first[b + 1]))
-        for row, dir_bytes in _stated(dirs, rows, capacity.get(broker_id, capacity.get("default")), broker_id):
-            total[row], usable[row] = dir_bytes, max(0, dir_bytes - int(logs[row]))
-            volume[row] = volume.max() + 1
-    volume = np.unique(volume, return_inverse=True)[1].astype(np.int32)
+    total[rows] = np.fromiter(stated.values(), np.int64, len(stated))
+    usable[rows] = np.maximum(0, total[rows] - log_bytes(dirs, cluster.replicas)[rows])
+    volume[rows] = len(dirs) + rows
+    volume = dense_volumes(volume)
     freeze(total, usable, volume)
     return cluster.replace(log_dirs=replace(dirs, total_bytes=total, usable_bytes=usable, volume=volume))
 
 
-def _stated(
-    dirs: LogDirs, rows: range, given: int | Mapping[str, int] | None, broker_id: int
+def _fills(
+    cluster: ClusterState, capacity: Mapping[int | Default, int | Mapping[str, int]]
 ) -> Iterator[tuple[int, int]]:
-    """Rows of one broker's dirs whose bytes the configuration decides, with the bytes."""
-    if given is None:
-        return
-    if isinstance(given, int):
-        yield from ((row, given // len(rows)) for row in rows if dirs.total_bytes[row] < 0)
-        return
-    by_path = {dirs.path[row]: row for row in rows}
-    for path, dir_bytes in given.items():
-        if path not in by_path:
-            raise ConfigError(f"capacity: broker {broker_id} has no log dir {path}")
-        yield by_path[path], dir_bytes
+    """Dirs of unknown bytes on brokers of which a number is stated, and their part of it."""
+    dirs = cluster.log_dirs
+    for broker, given in stated_of_brokers(cluster, capacity):
+        own = range(int(dirs.first[broker]), int(dirs.first[broker + 1]))
+        if isinstance(given, int):
+            yield from ((row, given // len(own)) for row in own if dirs.total_bytes[row] < 0)
+
+
+def _of_dirs(
+    capacity: Mapping[int | Default, int | Mapping[str, int]],
+) -> Mapping[int | Default, Mapping[str, int]]:
+    return {broker: {} if isinstance(given, int) else given for broker, given in capacity.items()}

@@ -6,11 +6,16 @@ ignored when a row is decoded, so that a later minor version can add some.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
 SNAPSHOT_VERSION = 1
+
+# what the columns can hold; a file may say anything
+_Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+_Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Rate: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class HeaderRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -26,8 +31,8 @@ class LogDirRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
     """A log dir of a broker; ``total_bytes`` and ``usable_bytes`` are those of its volume (KIP-827)."""
 
     path: str
-    total_bytes: int | None = None
-    usable_bytes: int | None = None
+    total_bytes: _Int64 | None = None
+    usable_bytes: _Int64 | None = None
     state: Literal["online", "offline", "cordoned"] = "online"
     volume: str | None = None
 
@@ -35,10 +40,10 @@ class LogDirRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
 class BrokerRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A broker; ``log_dirs`` is empty where it did not answer or is dead."""
 
-    broker: int
+    broker: _Int32
     rack: str | None = None
     host: str = ""
-    port: int = -1
+    port: _Int32 = -1
     log_dirs: list[LogDirRow] = []
     state: Literal["online", "dead"] = "online"
 
@@ -46,26 +51,26 @@ class BrokerRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class FutureRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A copy on its way to another log dir of the same broker (KIP-113)."""
 
-    broker: int
-    log_dir: int
-    bytes: int
+    broker: _Int32
+    log_dir: _Int32
+    bytes: _Int64
 
 
 class PartitionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A partition; ``sizes`` and ``log_dirs`` follow ``replicas``, whose first is the preferred leader."""
 
-    partition: int
-    leader: int = -1
-    replicas: list[int]
-    isr: list[int] | None = None
-    sizes: list[int | None] | None = None
-    log_dirs: list[int | None] | None = None
-    adding: list[int] = []
-    removing: list[int] = []
-    start_offset: int | None = None
-    end_offset: int | None = None
-    in_bytes_per_s: float | None = None
-    out_bytes_per_s: float | None = None
+    partition: _Int32
+    leader: _Int32 = -1
+    replicas: list[_Int32]
+    isr: list[_Int32] | None = None
+    sizes: list[_Int64 | None] | None = None
+    log_dirs: list[_Int32 | None] | None = None
+    adding: list[_Int32] = []
+    removing: list[_Int32] = []
+    start_offset: _Int64 | None = None
+    end_offset: _Int64 | None = None
+    in_bytes_per_s: _Rate | None = None
+    out_bytes_per_s: _Rate | None = None
     future: list[FutureRow] = []
 
 

@@ -2,7 +2,8 @@
 
 DescribeLogDirs (KIP-827) gives the bytes of the volume with every dir on it, so two dirs on one volume repeat the
 same figures. Two dirs of one broker are taken for one volume when their figures are equal and what is used covers
-the logs of both and is above 1 GiB; a ``volume`` named in the row decides otherwise.
+the logs of both (of all, where there are more) and is above 1 GiB; a ``volume`` named in the row, or in the
+configuration, decides otherwise.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkabal.model.state import freeze
+from kafkabal.model.stated import stated_of_dirs
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kafkabal.model.rows import BrokerRow
     from kafkabal.model.state import I32, I64, Brokers, ClusterState, LogDirs, Replicas
+    from kafkabal.model.stated import Default
 
 _LEAST_USED_BYTES = 2**30
 
@@ -26,16 +31,46 @@ def number_volumes(brokers: Brokers, dirs: LogDirs, replicas: Replicas, rows: Se
     named = {row.broker: row for row in rows}
     logs = log_bytes(dirs, replicas)
     volume = np.arange(len(dirs), dtype=np.int32)
-    for b, broker_id in enumerate(brokers.id):
-        first, end = int(dirs.first[b]), int(dirs.first[b + 1])
-        names = [d.volume for d in named[int(broker_id)].log_dirs] if end > first else []
-        for i in range(first, end):
-            for j in range(first, i):
-                a, c = names[j - first], names[i - first]
-                if a == c if a is not None or c is not None else _look_alike(dirs, logs, j, i):
-                    volume[i] = volume[j]
-                    break
-    return replace(dirs, volume=_dense(volume))
+    for b, broker_id in enumerate(brokers.id.tolist()):
+        own = range(int(dirs.first[b]), int(dirs.first[b + 1]))
+        names = [d.volume for d in named[broker_id].log_dirs] if own else []
+        _join_named(volume, own, names)
+        _join_alike(volume, [i for i, name in zip(own, names, strict=True) if name is None], dirs, logs)
+    return replace(dirs, volume=dense_volumes(volume))
+
+
+def with_volumes(cluster: ClusterState, volumes: Mapping[int | Default, Mapping[str, str]]) -> ClusterState:
+    """Put log dirs on the volumes that a configuration names.
+
+    Parameters
+    ----------
+    volumes
+        Name of the volume by path of the dir, by broker id, or under ``default`` for every broker that is not named.
+        Dirs of one broker with equal names share a volume; a dir that is not named stays where it was recognised.
+
+    Raises
+    ------
+    ConfigError
+        If it names a log dir that does not exist.
+    """
+    dirs = cluster.log_dirs
+    names = dict(stated_of_dirs(cluster, volumes, "volumes"))
+    volume = dirs.volume + np.int32(len(dirs))  # out of the way of the numbers that the named ones get
+    for b in range(len(cluster.brokers)):
+        rows = [row for row in range(int(dirs.first[b]), int(dirs.first[b + 1])) if row in names]
+        volume[rows] = rows
+        _join_named(volume, rows, [names[row] for row in rows])
+    dense = dense_volumes(volume)
+    freeze(dense)
+    return cluster.replace(log_dirs=replace(dirs, volume=dense))
+
+
+def dense_volumes(volume: I32) -> I32:
+    """The same volumes, numbered from 0 in the order of their first dir."""
+    _, first, index = np.unique(volume, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return rank[index]
 
 
 def log_bytes(dirs: LogDirs, replicas: Replicas) -> I64:
@@ -59,13 +94,22 @@ def volume_columns(cluster: ClusterState) -> tuple[I32, I64, I64]:
     return dirs.broker[first], dirs.total_bytes[first], dirs.usable_bytes[first]
 
 
-def _look_alike(dirs: LogDirs, logs: I64, a: int, b: int) -> bool:
-    total, usable = int(dirs.total_bytes[a]), int(dirs.usable_bytes[a])
-    if total < 0 or usable < 0 or (total, usable) != (int(dirs.total_bytes[b]), int(dirs.usable_bytes[b])):
-        return False
-    used = total - usable
-    return used > _LEAST_USED_BYTES and used >= int(logs[a] + logs[b])
+def _join_named(volume: I32, rows: Sequence[int], names: Sequence[str | None]) -> None:
+    """Rows with equal names get the number of the first of them."""
+    first: dict[str, int] = {}
+    for row, name in zip(rows, names, strict=True):
+        if name is not None:
+            volume[row] = first.setdefault(name, row)
 
 
-def _dense(volume: I32) -> I32:
-    return np.unique(volume, return_inverse=True)[1].astype(np.int32)
+def _join_alike(volume: I32, rows: Sequence[int], dirs: LogDirs, logs: I64) -> None:
+    """Rows with equal figures get the number of the first of them, as long as what is used covers all their logs."""
+    joined: dict[tuple[int, int], tuple[int, int]] = {}
+    for row in rows:
+        total, usable = int(dirs.total_bytes[row]), int(dirs.usable_bytes[row])
+        first, logs_before = joined.get((total, usable), (row, 0))
+        logs_now = logs_before + int(logs[row])
+        if min(total, usable) < 0 or total - usable <= _LEAST_USED_BYTES or total - usable < logs_now:
+            continue
+        volume[row] = first
+        joined[total, usable] = (first, logs_now)

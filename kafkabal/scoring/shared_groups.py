@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupLoads:
-    """Load of every pair of a group and a counted holder that holds a replica of it, sorted by group and holder."""
+    """Load of every pair of a group that has load and a counted holder that holds a replica of it."""
 
     group: I32
     holder: I32
@@ -30,13 +30,12 @@ class GroupLoads:
     counted: Bools
 
     def share(self) -> F64:
-        """Share of each pair; a group without load gives 1."""
-        fair = self.mean[self.group] * self.capacity[self.holder]
-        return np.divide(self.load, fair, out=np.ones(len(self.load)), where=fair > 0)
+        """Share of each pair."""
+        return self.load / self.capacity[self.holder] / self.mean[self.group]
 
     def worst_share(self) -> F64:
         """float64, shape (n_holders,): largest share of each holder in any group; NaN where it does not count."""
-        share = np.where(self.counted, 0.0 if (self.mean > 0).any() else 1.0, np.nan)
+        share = np.where(self.counted, 0.0 if self.group.size else 1.0, np.nan)
         np.maximum.at(share, self.holder, self.share())
         return share
 
@@ -80,13 +79,13 @@ def group_loads(parts: Parts, holder: I32, leader_replica: I32, counted: Bools) 
     pairs, index = np.unique(parts.group[rows].astype(np.int64) * len(counted) + holder[rows], return_inverse=True)
     group = (pairs // max(len(counted), 1)).astype(np.int32)
     load = np.asarray(np.bincount(index, each[rows], len(pairs)), np.float64)
-    n_groups = int(group[-1]) + 1 if group.size else 0
-    total_capacity = float(parts.capacity[counted].sum())
+    mean = np.bincount(group, load, int(parts.group.max(initial=-1)) + 1) / (parts.capacity[counted].sum() or 1.0)
+    loaded = mean[group] > 0
     return GroupLoads(
-        group=group,
-        holder=(pairs % max(len(counted), 1)).astype(np.int32),
-        load=load,
-        mean=np.bincount(group, load, n_groups) / (total_capacity or 1.0),
+        group=group[loaded],
+        holder=(pairs % max(len(counted), 1)).astype(np.int32)[loaded],
+        load=load[loaded],
+        mean=mean,
         capacity=parts.capacity,
         counted=counted,
     )

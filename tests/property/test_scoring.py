@@ -1,0 +1,215 @@
+"""Properties of the formula that all commands share, against a second computation that knows no columns."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from kafkabal.errors import ConfigError
+from kafkabal.model.builder import build_cluster
+from kafkabal.model.state import ClusterState
+from kafkabal.scoring.evaluation import Evaluation, evaluate, holder_load
+from kafkabal.scoring.registry import load_score
+from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
+
+Holder: TypeAlias = Any
+Loads: TypeAlias = dict[tuple[Any, Holder], float]
+NAMES = ("disk", "log-dir", "replicas", "leaders", "topic-spread", "leader-bytes-in", "bytes-out")
+tolerances = st.sampled_from([0.0, 0.01, 0.09, 0.1, 0.5])
+
+
+class Naive:
+    """The formula over dictionaries: load, fair load and share of each pair of a group and a holder."""
+
+    def __init__(self, rows: ClusterRows, name: str) -> None:
+        self.rows, self.name = rows, name
+        self.brokers = {b.broker: b for b in rows.brokers}
+        self.is_grouped = name in ("topic-spread", "log-dir")
+        self.holders = self._counted()
+        self.load = self._loads()
+
+    def _counted(self) -> list[Holder]:
+        live = [b for b, row in self.brokers.items() if row.state == "online"]
+        if self.name == "log-dir":
+            return [(b, i) for b in live for i, d in enumerate(self.brokers[b].log_dirs) if d.state != "offline"]
+        if self.name == "disk":
+            return [b for b in live if any(d.state != "offline" for d in self.brokers[b].log_dirs)]
+        return live
+
+    def groups(self, holder: Holder) -> list[Any]:
+        """Groups that a holder belongs to."""
+        if self.name == "topic-spread":
+            return [t.topic for t in self.rows.topics]
+        return [holder[0]] if self.name == "log-dir" else [None]
+
+    def _loads(self) -> Loads:
+        found: Loads = defaultdict(float)
+        for topic, p in ((t.topic, p) for t in self.rows.topics for p in t.partitions):
+            sizes = dict(zip(p.replicas, p.sizes or [None] * len(p.replicas), strict=True))
+            known = [s for s in sizes.values() if s is not None]
+            estimate = sizes.get(p.leader) if sizes.get(p.leader) is not None else max(known, default=0)
+            dirs = dict(zip(p.replicas, p.log_dirs or [None] * len(p.replicas), strict=True))
+            rate, read = p.in_bytes_per_s or 0.0, p.out_bytes_per_s or 0.0
+            for b in p.replicas:
+                size = sizes[b] if sizes[b] is not None else estimate
+                leads = b == p.leader
+                group, holder, load = {
+                    "disk": (None, b, size),
+                    "log-dir": (b, (b, dirs[b]), size),
+                    "replicas": (None, b, 1),
+                    "leaders": (None, b, int(leads)),
+                    "topic-spread": (topic, b, 1),
+                    "leader-bytes-in": (None, b, rate if leads else 0),
+                    "bytes-out": (None, b, rate * (len(p.replicas) - 1) + read if leads else 0),
+                }[self.name]
+                found[group, holder] += load
+        return found
+
+    def fair(self, capacity: Mapping[Holder, float], group: Any, holder: Holder) -> float:
+        """Mean of the group x capacity of the holder."""
+        members = [h for h in self.holders if group in self.groups(h)]
+        mean = sum(self.load.get((group, h), 0) for h in members) / sum(capacity[h] for h in members)
+        return mean * capacity[holder]
+
+    def is_inside(self, load: float, fair: float, t: float) -> bool:
+        """The band of each score as the design words it."""
+        if self.name == "topic-spread":
+            return load <= math.ceil(fair - 1e-9) + 1
+        if self.name in ("replicas", "leaders"):
+            return math.floor(fair * (1 - t)) <= load <= math.ceil(fair * (1 + t))
+        return fair * (1 - t) - 1e-9 * fair <= load <= fair * (1 + t) + 1e-9 * fair
+
+
+def holder_names(cluster: ClusterState, name: str) -> list[Holder]:
+    """Broker ids, or broker ids with the number of a dir, in the order of the columns."""
+    ids = cluster.brokers.id.tolist()
+    if name != "log-dir":
+        return ids
+    dirs = cluster.log_dirs
+    return [(ids[b], i - int(dirs.first[b])) for i, b in enumerate(dirs.broker.tolist())]
+
+
+@given(rows=cluster_rows(), t=tolerances)
+def test_an_evaluation_equals_the_formula_done_by_hand(rows: ClusterRows, t: float) -> None:
+    """Who counts, load, share, skew and who is outside its band are what a plain computation over the rows finds."""
+    cluster = rows.build()
+    for name in NAMES:
+        try:
+            found = evaluate(load_score(name), cluster, tolerance=t)
+        except ConfigError:
+            continue
+        compare(found, Naive(rows, name), holder_names(cluster, name), t)
+
+
+def compare(found: Evaluation, naive: Naive, names: list[Holder], t: float) -> None:
+    """Check an evaluation against the plain computation; groups without load say nothing."""
+    capacity = dict(zip(names, found.capacity.tolist(), strict=True))
+    assert [h for h, c in zip(names, found.counted, strict=True) if c] == sorted(naive.holders)
+    pairs = [(g, h, naive.fair(capacity, g, h)) for h in naive.holders for g in naive.groups(h)]
+    share = {(g, h): naive.load.get((g, h), 0.0) / fair for g, h, fair in pairs if fair}
+    inside = {(g, h): naive.is_inside(naive.load.get((g, h), 0.0), fair, t) for g, h, fair in pairs}
+    for holder, load, worst in zip(names, found.load.tolist(), found.share.tolist(), strict=True):
+        if holder in naive.holders:
+            assert load == pytest.approx(sum(v for (_, h), v in naive.load.items() if h == holder))
+            assert worst == pytest.approx(max((v for (_, h), v in share.items() if h == holder), default=1.0))
+        else:
+            assert math.isnan(worst)
+    assert {h for h, o in zip(names, found.outside, strict=True) if o} == {h for (_, h), i in inside.items() if not i}
+    assert found.skew == pytest.approx(max((max(v - 1, 1 - v) for v in share.values()), default=0.0))
+
+
+@given(cluster=clusters(tidy=True), data=st.data())
+def test_a_move_changes_two_holders_by_the_load_of_the_replica(cluster: ClusterState, data: st.DataObject) -> None:
+    """Adding and taking off loads, as planner and router do, equals evaluating the changed cluster as a whole."""
+    assume(len(cluster.replicas) > 0)
+    row = data.draw(st.integers(0, len(cluster.replicas) - 1))
+    p = int(cluster.replicas.partition[row])
+    own = cluster.replicas.broker[cluster.partitions.first[p] : cluster.partitions.first[p + 1]]
+    free = sorted(set(range(len(cluster.brokers))) - set(own.tolist()))
+    assume(free)
+    moved = with_replica_on(cluster, row, data.draw(st.sampled_from(free)))
+    for name in NAMES:
+        score = load_score(name)
+        load = score.replica_load(cluster)[row]
+        if cluster.partitions.leader[p] == cluster.replicas.broker[row]:
+            load = load + score.leader_load(cluster)[p]
+        expected = holder_load(score, cluster)
+        for state, sign in ((cluster, -1), (moved, +1)):
+            holder = state.replicas.log_dir[row] if name == "log-dir" else state.replicas.broker[row]
+            expected[holder] += sign * load
+        np.testing.assert_allclose(holder_load(score, moved), expected, rtol=1e-9, atol=1e-3, err_msg=name)
+
+
+def with_replica_on(cluster: ClusterState, row: int, broker: int) -> ClusterState:
+    """The cluster after one replica moved to the first log dir of another broker."""
+    r, p = cluster.replicas, int(cluster.replicas.partition[row])
+    brokers, dirs, leader = r.broker.copy(), r.log_dir.copy(), cluster.partitions.leader.copy()
+    if leader[p] == brokers[row]:
+        leader[p] = broker
+    brokers[row], dirs[row] = broker, cluster.log_dirs.first[broker]
+    return cluster.replace(
+        replicas=replace(r, broker=brokers, log_dir=dirs), partitions=replace(cluster.partitions, leader=leader)
+    )
+
+
+@given(rows=cluster_rows(tidy=True), factor=st.integers(2, 5))
+def test_shares_know_no_unit(rows: ClusterRows, factor: int) -> None:
+    """Counting bytes in another unit changes neither shares nor skew nor who is outside."""
+    brokers = [copy_of(b, log_dirs=[scaled_dir(d, factor) for d in b.log_dirs]) for b in rows.brokers]
+    topics = [copy_of(t, partitions=[scaled_partition(p, factor) for p in t.partitions]) for t in rows.topics]
+    one, other = rows.build(), build_cluster(rows.header, brokers, topics)
+    for name in NAMES:
+        a, b = (evaluate(load_score(name), cluster, tolerance=0.1) for cluster in (one, other))
+        np.testing.assert_allclose(a.share, b.share, err_msg=name)
+        assert a.skew == pytest.approx(b.skew)
+        assert a.outside.tolist() == b.outside.tolist()
+
+
+def scaled_dir(row: Any, factor: int) -> Any:
+    """A log dir that is larger by a factor."""
+    return copy_of(row, total_bytes=row.total_bytes * factor, usable_bytes=row.usable_bytes * factor)
+
+
+def scaled_partition(row: Any, factor: int) -> Any:
+    """A partition whose replicas are larger by a factor."""
+    return copy_of(row, sizes=[size * factor for size in row.sizes])
+
+
+def copy_of(row: Any, **changes: Any) -> Any:
+    """A row with some fields changed."""
+    return type(row)(**{**{f: getattr(row, f) for f in row.__struct_fields__}, **changes})
+
+
+@given(cluster=clusters(), narrow_and_wide=st.tuples(tolerances, tolerances).map(sorted))
+def test_who_is_inside_a_narrow_band_is_inside_a_wide_one(cluster: ClusterState, narrow_and_wide: list[float]) -> None:
+    """What ``rebalance`` reaches at 0.09 satisfies what ``inspect --check`` asks at 0.10."""
+    for name in NAMES:
+        try:
+            a, b = (evaluate(load_score(name), cluster, tolerance=t) for t in narrow_and_wide)
+        except ConfigError:
+            continue
+        assert not (b.outside & ~a.outside).any()
+
+
+@given(rows=cluster_rows())
+def test_a_drained_broker_has_no_fair_share(rows: ClusterRows) -> None:
+    """Draining a broker gives the same shares as if the others were all there is."""
+    cluster = rows.build()
+    drained = np.zeros(len(cluster.brokers), np.bool_)
+    drained[0] = True
+    without = build_cluster(
+        rows.header,
+        [copy_of(b, state="dead" if b.broker == cluster.brokers.id[0] else b.state) for b in rows.brokers],
+        rows.topics,
+    )
+    for name in ("replicas", "leaders", "topic-spread", "leader-bytes-in"):
+        a = evaluate(load_score(name), cluster, tolerance=0.1, drained=drained)
+        b = evaluate(load_score(name), without, tolerance=0.1)
+        np.testing.assert_array_equal(a.share, b.share)
+        assert a.outside.tolist() == b.outside.tolist()

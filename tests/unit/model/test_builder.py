@@ -1,0 +1,148 @@
+"""Rows that contradict themselves are refused, and what they leave open is known to be unknown."""
+
+import numpy as np
+import pytest
+
+from kafkabal.errors import InvalidClusterError
+from kafkabal.model.builder import build_cluster
+from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.state import CommittedOffsets
+from kafkabal.testing import builders
+
+TWO = builders.brokers(2)
+
+
+def topic(name: str = "t", **partition: object) -> TopicRow:
+    """A topic of one partition, on brokers 1 and 2 unless told otherwise."""
+    return TopicRow(topic=name, partitions=[PartitionRow(**{"partition": 0, "replicas": [1, 2], **partition})])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (topic(replicas=[]), "t-0 has no replicas"),
+        (topic(replicas=[1, 2, 1]), "broker 1 twice among its replicas"),
+        (topic(replicas=[1, -2]), "t-0 has a replica on broker -2"),
+        (topic(partition=-1), "negative partition number"),
+        (topic(leader=3), "led by broker 3, not among its replicas"),
+        (topic(isr=[1, 3]), "t-0 has in its ISR broker 3, not among its replicas"),
+        (topic(adding=[3, 4]), "t-0 is adding brokers 3, 4, not among its replicas"),
+        (topic(removing=[3]), "t-0 is removing broker 3, not among its replicas"),
+        (topic(sizes=[1]), "t-0 has 2 replicas but 1 sizes"),
+        (topic(sizes=[1, -5]), "negative size"),
+        (topic(log_dirs=[0]), "t-0 has 2 replicas but 1 log_dirs"),
+        (topic(log_dirs=[0, 1]), "lies in log dir 1 of broker 2, which has fewer"),
+        (topic(log_dirs=[-2, 0]), "negative log dir index"),
+        (topic(future=[FutureRow(broker=3, log_dir=0, bytes=1)]), "broker 3, which holds no such replica"),
+        (topic(future=[FutureRow(broker=2, log_dir=1, bytes=1)]), "log dir 1 of broker 2, which has fewer"),
+    ],
+)
+def test_a_topic_that_contradicts_itself_is_refused(row: TopicRow, message: str) -> None:
+    """The message names the fault, and the row is counted among the topics."""
+    with pytest.raises(InvalidClusterError, match=message) as error:
+        build_cluster(builders.header(), TWO, [topic("first"), row])
+    assert error.value.topic_row == 1
+    assert error.value.broker_row is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([topic("a"), topic("b"), topic("a")], "topic a is described twice"),
+        (
+            [topic("a"), topic("b"), TopicRow(topic="c", partitions=[*topic().partitions, *topic().partitions])],
+            "c-0 is described twice",
+        ),
+    ],
+)
+def test_nothing_is_described_twice(rows: list[TopicRow], message: str) -> None:
+    """Two descriptions of one thing may differ, so they are refused, at the second."""
+    with pytest.raises(InvalidClusterError, match=message) as error:
+        build_cluster(builders.header(), TWO, rows)
+    assert error.value.topic_row == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (BrokerRow(broker=1), "broker 1 is described twice"),
+        (BrokerRow(broker=-1), "broker id -1 is negative"),
+        (BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d"), LogDirRow(path="/d")]), "broker 9 has the same log dir"),
+        (BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d", total_bytes=-1)]), "/d of broker 9 has negative bytes"),
+        (BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d", usable_bytes=-1)]), "/d of broker 9 has negative bytes"),
+    ],
+)
+def test_a_broker_that_contradicts_itself_is_refused(row: BrokerRow, message: str) -> None:
+    """The message names the fault, and the row is counted among the brokers."""
+    with pytest.raises(InvalidClusterError, match=message) as error:
+        build_cluster(builders.header(), [*TWO, row], [])
+    assert error.value.broker_row == 2
+    assert error.value.topic_row is None
+
+
+def test_a_broker_that_only_holds_replicas_is_dead() -> None:
+    """It has no rack and no log dirs, and is no live broker."""
+    state = build_cluster(builders.header(), TWO, [topic(replicas=[1, 7], leader=1)])
+    assert state.brokers.id.tolist() == [1, 2, 7]
+    assert state.brokers.is_live.tolist() == [True, True, False]
+    assert state.brokers.rack.tolist()[2] == -1
+    assert np.diff(state.log_dirs.first).tolist() == [1, 1, 0]
+
+
+def test_what_is_left_open_is_unknown() -> None:
+    """No leader, no sizes, no dirs, no offsets, no rates; an ISR that is not told counts as in sync."""
+    state = build_cluster(builders.header(), TWO, [topic()])
+    assert state.partitions.leader.tolist() == [-1]
+    assert state.leader_replica.tolist() == [-1]
+    assert state.replicas.size_bytes.tolist() == [-1, -1]
+    assert state.replicas.log_dir.tolist() == [-1, -1]
+    assert state.replicas.in_sync.tolist() == [True, True]
+    assert state.partitions.end_offset.tolist() == [-1]
+    assert np.isnan(state.partitions.in_bytes_per_s).all()
+    assert state.topics.configs == (None,)
+
+
+def test_a_future_replica_is_kept_apart_from_the_replica() -> None:
+    """A copy on its way to another dir adds nothing to the size of its replica."""
+    rows = [topic(sizes=[10, 20], log_dirs=[0, 0], future=[FutureRow(broker=2, log_dir=1, bytes=15)])]
+    state = build_cluster(builders.header(), builders.brokers(2, dirs=2), rows)
+    assert state.replicas.size_bytes.tolist() == [10, 20]
+    assert state.futures.replica.tolist() == [1]
+    assert state.futures.log_dir.tolist() == [3]
+    assert state.futures.size_bytes.tolist() == [15]
+
+
+def test_an_empty_cluster_has_empty_columns() -> None:
+    """No brokers and no topics are a cluster too."""
+    state = build_cluster(builders.header(), [], [])
+    assert (len(state.brokers), len(state.log_dirs), len(state.topics)) == (0, 0, 0)
+    assert (len(state.partitions), len(state.replicas), state.leader_replica.tolist()) == (0, 0, [])
+
+
+def test_committed_offsets_follow_their_partitions() -> None:
+    """Partitions of committed offsets are counted in the order of the rows and renumbered when topics are sorted."""
+    committed = CommittedOffsets(
+        groups=("g", "h"),
+        group=np.array([1, 0, 0], np.int32),
+        partition=np.array([0, 1, 0], np.int32),
+        offset=np.array([5, 7, 6]),
+    )
+    state = build_cluster(builders.header(), TWO, [topic("z"), topic("a")], committed=committed)
+    found = state.committed
+    names = [state.partition_name(p) for p in found.partition]
+    assert list(zip(found.group.tolist(), names, found.offset.tolist(), strict=True)) == [
+        (0, "a-0", 7),
+        (0, "z-0", 6),
+        (1, "z-0", 5),
+    ]
+
+
+def test_topics_in_many_chunks_give_the_same_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the rows are cut into chunks does not show, not even in the row that an error names."""
+    monkeypatch.setattr("kafkabal.model.builder._TOPICS_A_CHUNK", 2)
+    rows = [topic(f"t{i}", replicas=[1 + i % 2]) for i in range(5)]
+    state = build_cluster(builders.header(), TWO, rows)
+    assert state.replicas.broker.tolist() == [0, 1, 0, 1, 0]
+    with pytest.raises(InvalidClusterError, match="t3-0") as error:
+        build_cluster(builders.header(), TWO, [*rows[:3], topic("t3", sizes=[]), rows[4]])
+    assert error.value.topic_row == 3

@@ -1,0 +1,116 @@
+"""How much brokers hold."""
+
+import numpy as np
+import pytest
+
+from kafkabal.errors import ConfigError
+from kafkabal.model.capacity import broker_capacity_bytes, dir_capacity_bytes, is_silent, with_capacity
+from kafkabal.model.rows import BrokerRow, LogDirRow
+from kafkabal.model.state import ClusterState
+from kafkabal.testing import builders
+
+GIB = 2**30
+UNKNOWN = float("nan")
+
+
+def log_dir(
+    number: int, total: int | None = None, usable: int | None = None, state: str = "online", volume: str | None = None
+) -> LogDirRow:
+    """A log dir of which nothing is known unless it is said."""
+    return LogDirRow(path=f"/d{number}", total_bytes=total, usable_bytes=usable, state=state, volume=volume)  # type: ignore[arg-type]
+
+
+def cluster(*brokers: list[LogDirRow]) -> ClusterState:
+    """Brokers 1, 2, ... with these dirs, and one log of 10 bytes in the first dir of broker 1."""
+    rows = [BrokerRow(broker=i, log_dirs=dirs) for i, dirs in enumerate(brokers, 1)]
+    return builders.cluster(rows, [builders.topic("t", [1], size_bytes=10)] if brokers[0] else [])
+
+
+@pytest.mark.parametrize(
+    ("dirs", "capacity"),
+    [
+        ([log_dir(0, 100, 1)], 100),
+        ([log_dir(0, 100, 1), log_dir(1, 200, 1)], 300),
+        ([log_dir(0, 100, 1, volume="a"), log_dir(1, 100, 1, volume="a")], 100),
+        ([log_dir(0, 100, 1), log_dir(1, state="offline")], 100),
+        ([log_dir(0, 100, 1, "offline", "a"), log_dir(1, 100, 1, volume="a")], 100),
+        ([log_dir(0, 100, 1, state="cordoned")], 100),
+        ([log_dir(0, 100, 1), log_dir(1)], UNKNOWN),
+        ([log_dir(0)], UNKNOWN),
+        ([log_dir(0, 0, 0)], UNKNOWN),
+        ([log_dir(0, state="offline")], UNKNOWN),
+        ([], UNKNOWN),
+    ],
+    ids=[
+        "one dir",
+        "two volumes",
+        "one volume counts once",
+        "an offline dir holds nothing",
+        "an offline dir does not speak for its volume",
+        "a cordoned dir holds what it has",
+        "one dir not known",
+        "nothing known",
+        "a volume of no bytes",
+        "all dirs offline",
+        "no dirs",
+    ],
+)
+def test_a_broker_holds_what_its_volumes_hold(dirs: list[LogDirRow], capacity: float) -> None:
+    """Each volume that works counts once; a volume of unknown size makes the whole unknown."""
+    np.testing.assert_equal(broker_capacity_bytes(cluster(dirs)).tolist(), [capacity])
+
+
+def test_a_broker_is_silent_if_no_dir_of_it_is_known_to_work() -> None:
+    """A broker without answer, or with nothing but offline dirs, is silent; one with a cordoned dir is not."""
+    state = cluster([log_dir(0)], [], [log_dir(0, state="offline")], [log_dir(0, state="cordoned")])
+    assert is_silent(state).tolist() == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("stated", "capacity"),
+    [
+        ({}, [UNKNOWN, UNKNOWN, 500]),
+        ({"default": 100}, [100, 100, 500]),
+        ({"default": 100, 2: 60}, [100, 60, 500]),
+        ({"default": {"/d0": 7}, 2: {"/d1": 5, "/d0": 1}}, [7, 6, 7]),
+        ({3: {"/d0": 90}}, [UNKNOWN, UNKNOWN, 90]),
+        ({9: 100, 1: 30}, [30, UNKNOWN, 500]),
+    ],
+    ids=["nothing", "default", "broker before default", "by dir", "a dir overrides what is reported", "absent broker"],
+)
+def test_a_configuration_fills_in_capacity(stated: dict, capacity: list[float]) -> None:
+    """A number fills what nobody reports, and bytes of a dir override what is reported."""
+    state = with_capacity(cluster([log_dir(0)], [log_dir(0), log_dir(1)], [log_dir(0, 500, 100)]), stated)
+    np.testing.assert_equal(broker_capacity_bytes(state).tolist(), capacity)
+
+
+def test_a_stated_dir_is_a_volume_of_its_own_with_room_beside_its_logs() -> None:
+    """Dirs that looked like one volume are two once each has its own bytes; usable is what the logs leave."""
+    alike = [log_dir(i, 100 * GIB, 50 * GIB) for i in range(2)]
+    before = cluster(alike)
+    after = with_capacity(before, {1: {"/d0": 100, "/d1": 200}})
+    assert before.log_dirs.volume.tolist() == [0, 0]
+    assert after.log_dirs.volume.tolist() == [0, 1]
+    assert after.log_dirs.usable_bytes.tolist() == [90, 200]
+    assert broker_capacity_bytes(after).tolist() == [300]
+    assert dir_capacity_bytes(after).tolist() == [100, 200]
+    assert not after.log_dirs.total_bytes.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({1: {"/d0": 1, "/d9": 1}}, "capacity: broker 1 has no log dir /d9"),
+        ({"default": {"/d9": 1}}, "capacity: no broker has a log dir /d9"),
+    ],
+)
+def test_capacity_of_an_unknown_dir_is_refused(stated: dict, message: str) -> None:
+    """A misspelt path is named instead of being passed over."""
+    with pytest.raises(ConfigError, match=message):
+        with_capacity(cluster([log_dir(0)]), stated)
+
+
+def test_dirs_stated_for_a_broker_that_is_down_are_no_fault() -> None:
+    """A broker that does not answer has no dirs at the moment, and the configuration of it stands."""
+    state = with_capacity(cluster([log_dir(0, 5, 5)], []), {2: {"/d0": 7}})
+    np.testing.assert_equal(broker_capacity_bytes(state).tolist(), [5, UNKNOWN])
