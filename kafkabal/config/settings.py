@@ -43,7 +43,8 @@ def _key(name: str, read: Callable[[Node], Any], option: str | None = None) -> d
     return {"key": Key(name, option or "--" + name.replace("_", "-"), read)}
 
 
-_NOTHING: Mapping[Any, Any] = MappingProxyType({})
+def _nothing() -> Mapping[Any, Any]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +69,11 @@ class Settings:
     """As ``NAME`` or ``NAME=WEIGHT``; empty means the default ones."""
     tolerance: float | None = field(default=None, metadata=_key("tolerance", values.share))
     capacity: PerBroker[int | Mapping[str, int]] = field(
-        default=_NOTHING, metadata=_key("capacity", values.per_broker(values.size_or_dir_sizes))
+        default_factory=_nothing, metadata=_key("capacity", values.per_broker(values.size_or_dir_sizes))
     )
     """Bytes of a broker, or of its log dirs by path."""
     volumes: PerBroker[Mapping[str, str]] = field(
-        default=_NOTHING, metadata=_key("volumes", values.per_broker(values.by_path(values.text)))
+        default_factory=_nothing, metadata=_key("volumes", values.per_broker(values.by_path(values.text)))
     )
     """Name of the volume of each log dir, by path; equal names on one broker mean one volume."""
     count_capacity: Literal["equal", "disk"] = field(
@@ -80,7 +81,7 @@ class Settings:
     )
     """Whether all brokers should have as many replicas and leaders, or in proportion to their disks."""
     nic_rate_bytes_per_s: PerBroker[int] = field(
-        default=_NOTHING, metadata=_key("nic_rate", values.per_broker(values.rate))
+        default_factory=_nothing, metadata=_key("nic_rate", values.per_broker(values.rate))
     )
 
     throttle: int | Literal["auto"] | None = field(default=None, metadata=_key("throttle", values.rate_or_auto))
