@@ -122,6 +122,10 @@ class CommandContext:
         print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
         return self.stdin.readline().strip().lower() in _YES
 
+    def clear(self) -> None:
+        """Wipe the terminal that stdout is, to draw on it anew."""
+        self.stdout.write("\x1b[H\x1b[2J\x1b[3J")
+
     def progress(self, what: str, total_bytes: int) -> Progress:
         """Show how far ``total_bytes`` have come: a bar on a terminal, now and then a line elsewhere, else nothing."""
         from kafkabal.reporting.progress import open_progress  # rich is costly to import

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafkabal.cli.context import CommandContext
     from kafkabal.config.settings import Settings
+
+
+PROFILES_FILE: Final = "profiles.yaml"
+_CLUSTER_FLAGS: Final = {
+    "bootstrap_servers": "--bootstrap-server",
+    "command_config": "--command-config",
+    "zookeeper": "--zookeeper",
+    "snapshot": "--snapshot",
+}
 
 
 def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
@@ -25,7 +35,7 @@ def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
     """
     from kafkabal.config.resolve import resolve
 
-    profiles_file = context.config_dir / "profiles.yaml"
+    profiles_file = context.config_dir / PROFILES_FILE
     settings = resolve(flags, environ=context.environ, profiles_file=profiles_file)
     if "bootstrap_servers" not in flags or _names_cluster(settings) or settings.profile is not None:
         return settings
@@ -33,6 +43,23 @@ def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
     if sandbox is None:
         return settings
     return resolve({**flags, "profile": str(sandbox)}, environ=context.environ, profiles_file=profiles_file)
+
+
+def cluster_flags(settings: Settings, context: CommandContext) -> str:
+    """The flags that lead another command to the same cluster; empty where it finds it by itself."""
+    from kafkabal.config.profile import DEFAULT_PROFILE
+
+    flags = []
+    for field, flag in _CLUSTER_FLAGS.items():
+        if settings.source(field) == flag:
+            value = getattr(settings, field)
+            flags.append(f"{flag} {shlex.quote(','.join(value) if isinstance(value, tuple) else str(value))}")
+    profile = settings.profile
+    if profile is not None and profile.path != _sandbox_profile(context):
+        own = profile.path == context.config_dir / PROFILES_FILE
+        name = profile.name if own else str(profile.path)
+        flags += [f"--profile {shlex.quote(name)}"] if not own or name != DEFAULT_PROFILE else []
+    return " ".join(flags)
 
 
 def _names_cluster(settings: Settings) -> bool:

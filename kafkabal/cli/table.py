@@ -22,4 +22,6 @@ class Row(NamedTuple):
     """The commands of a group."""
 
 
-COMMANDS: Final[Mapping[str, Row]] = {}
+COMMANDS: Final[Mapping[str, Row]] = {
+    "inspect": Row("Show how evenly the load lies, worst first.", "kafkabal.cli.inspect:inspect"),
+}

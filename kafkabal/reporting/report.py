@@ -13,7 +13,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Kind(StrEnum):
@@ -134,11 +137,11 @@ class Report:
     """What programs get in place of facts and tables, where those do not fit; JSON types only."""
 
 
-def known(values: Iterable[float]) -> list[Any]:
+def known(values: NDArray[np.float64]) -> list[Any]:
     """Python values of a column of floats, None for NaN."""
-    return [None if math.isnan(value) else value for value in values]
+    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
-def counted(values: Iterable[int]) -> list[Any]:
+def counted(values: NDArray[np.integer[Any]]) -> list[Any]:
     """Python values of a column of bytes or offsets, None for a negative one, which stands for "not known"."""
-    return [None if value < 0 else value for value in values]
+    return [None if value < 0 else value for value in values.tolist()]

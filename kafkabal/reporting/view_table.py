@@ -92,7 +92,7 @@ def _table(table: Table, surface: Surface) -> RenderableType:
         grid.add_row(*row)
     if not left_out:
         return grid
-    return Group(grid, Text(f"too narrow for: {', '.join(left_out)}", _STYLES[Tone.FAINT]))
+    return Group(grid, Text(f"left out, too narrow: {', '.join(left_out)}", _STYLES[Tone.FAINT]))
 
 
 def _fitting(table: Table, surface: Surface) -> tuple[list[tuple[Column, list[Text]]], list[str]]:

@@ -39,8 +39,8 @@ def partition_table(inspection: Inspection) -> Table:
             _size(figures, order),
             Column(key="bar", title=" ", kind=Kind.BAR, dispensable=2, values=relative.tolist()),
             Column(key="all_replicas_bytes", title="", values=figures.bytes[order].tolist()),
-            Column(key="start_offset", title="", values=counted(p.start_offset[order].tolist())),
-            Column(key="end_offset", title="", values=counted(p.end_offset[order].tolist())),
+            Column(key="start_offset", title="", values=counted(p.start_offset[order])),
+            Column(key="end_offset", title="", values=counted(p.end_offset[order])),
             Column(
                 key="preferred_leader", title="", values=(~figures.not_preferred & ~figures.offline)[order].tolist()
             ),
@@ -68,7 +68,7 @@ def _size(figures: PartitionFigures, order: I64) -> Column:
 
 def _leader_ids(cluster: ClusterState, order: I64) -> list[int | None]:
     leader = cluster.partitions.leader[order]
-    return counted(np.where(leader >= 0, cluster.brokers.id[leader], -1).tolist())
+    return counted(np.where(leader >= 0, cluster.brokers.id[leader], -1))
 
 
 def _replica_ids(cluster: ClusterState, order: I64, *, only_in_sync: bool) -> list[list[int]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kafkabal.model.sizes import is_estimated
+from kafkabal.reporting.inspection.by import By
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kafkabal.reporting.inspection.inspection import Inspection
-
-
-class By(StrEnum):
-    """What a row of ``inspect`` stands for."""
-
-    BROKER = "broker"
-    LOG_DIR = "log-dir"
-    RACK = "rack"
-    TOPIC = "topic"
-    PARTITION = "partition"
 
 
 _TABLES: Final[Mapping[By, Callable[[Inspection], Table]]] = {

@@ -1,0 +1,15 @@
+"""What a row of ``inspect`` stands for; apart, since the command line names it without computing anything."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class By(StrEnum):
+    """The holder, or the thing held, that a row describes."""
+
+    BROKER = "broker"
+    LOG_DIR = "log-dir"
+    RACK = "rack"
+    TOPIC = "topic"
+    PARTITION = "partition"

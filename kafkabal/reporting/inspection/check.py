@@ -1,0 +1,28 @@
+"""``inspect --check`` and ``--nagios``: is the cluster even enough, asked of the bands that ``rebalance`` works by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkabal.reporting.inspection.verdict import faults
+
+if TYPE_CHECKING:
+    from kafkabal.reporting.inspection.inspection import Inspection
+
+
+def has_findings(inspection: Inspection, tolerance: float) -> bool:
+    """Whether a score lies outside the band of this tolerance, or something is broken."""
+    return is_broken(inspection) or next(inspection.outside(tolerance), None) is not None
+
+
+def is_broken(inspection: Inspection) -> bool:
+    """Whether something does not work, which no rebalancing mends for good."""
+    return next(faults(inspection.cluster), None) is not None
+
+
+def performance_data(inspection: Inspection, warning: float, critical: float) -> str:
+    """Skew of every score as a monitoring plugin prints it: ``'disk skew'=0.41;0.10;0.25;0``."""
+    return " ".join(
+        f"'{scored.score.name} skew'={scored.evaluation.skew:.4g};{warning:g};{critical:g};0"
+        for scored in inspection.scored
+    )
