@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -13,14 +13,13 @@ from kafkabal.errors import OutputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_READABLE_BY_ALL = 0o644
-
 
 @contextmanager
 def replacing(path: Path | str) -> Iterator[IO[bytes]]:
     """Open a file to be written in place of ``path``: flushed to disk and renamed on success, removed on any error.
 
-    A device or a pipe is written to as it is, since nothing can be renamed over it.
+    A symbolic link stays, and what it points to is replaced. A device or a pipe is written to as it is, since
+    nothing can be renamed over it.
 
     Raises
     ------
@@ -33,21 +32,22 @@ def replacing(path: Path | str) -> Iterator[IO[bytes]]:
             with target.open("wb") as file:
                 yield file
             return
-        with _temporary_beside(target) as file:
+        with _temporary_beside(target.resolve()) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            Path(file.name).replace(target)
+            Path(file.name).replace(target.resolve())
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 @contextmanager
 def _temporary_beside(target: Path) -> Iterator[IO[bytes]]:
-    file = tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False)  # noqa: SIM115
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with file:
-            Path(file.name).chmod(target.stat().st_mode if target.exists() else _READABLE_BY_ALL)
+        with temporary.open("xb") as file:
+            if target.exists():
+                temporary.chmod(target.stat().st_mode)
             yield file
     finally:
-        Path(file.name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -27,8 +27,10 @@ _POWERS: Final = {
     "pib": 2**50,
 }
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_QUANTITY: Final = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>[A-Za-z]*)\s*", re.ASCII)
-_DURATION_PART: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|min|[smhdw])", re.ASCII)
+_QUANTITY: Final = re.compile(r"\s*(?P<number>\d{1,19}(?:\.\d+)?|\.\d+)\s*(?P<unit>[A-Za-z]*)\s*", re.ASCII)
+_DURATION_PART: Final = re.compile(r"(?P<number>\d{1,9}(?:\.\d+)?)(?P<unit>ms|min|[smhdw])", re.ASCII)
+_SHARE: Final = re.compile(r"\s*(?P<number>\d{1,9}(?:\.\d*)?|\.\d+)\s*(?P<percent>%?)\s*", re.ASCII)
+_MOST_BYTES: Final = 2**63 - 1
 
 
 def parse_bytes(text: str) -> int:
@@ -43,7 +45,10 @@ def parse_bytes(text: str) -> int:
     factor = _POWERS.get(match["unit"].lower()) if match else None
     if match is None or factor is None:
         raise UsageError(f"{text!r} is not a size", hint="write it like 500MB, 10GiB or 4096")
-    return round(float(match["number"]) * factor) if "." in match["number"] else int(match["number"]) * factor
+    count = round(float(match["number"]) * factor) if "." in match["number"] else int(match["number"]) * factor
+    if count > _MOST_BYTES:
+        raise UsageError(f"{text!r} is more than any volume holds")
+    return count
 
 
 def parse_rate(text: str) -> int:
@@ -76,7 +81,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_share(text: str) -> float:
-    """Read a share such as ``10%`` or ``0.10``; a bare ``10`` is refused, since it could mean either.
+    """Read a share such as ``10%`` or ``0.10``; a bare ``10`` or ``1`` is refused, since it could mean either.
 
     Returns
     -------
@@ -88,17 +93,16 @@ def parse_share(text: str) -> float:
     UsageError
         If the text is no share, or is ambiguous.
     """
-    compact = text.strip()
-    percent = compact.endswith("%")
-    try:
-        value = float(compact.removesuffix("%"))
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or value < 0:
+    match = _SHARE.fullmatch(text)
+    if match is None:
         raise UsageError(f"{text!r} is not a share", hint="write it like 10% or 0.10")
-    if not percent and value > 1:
-        raise UsageError(f"{text!r} is ambiguous as a share: {value:g}% or {value / 100:.2f}?")
-    return value / 100 if percent else value
+    value = float(match["number"])
+    if match["percent"]:
+        return value / 100
+    if value > 1 or match["number"] == "1":
+        other = "1.0" if value == 1 else f"{value / 100:.2f}" if value.is_integer() else f"{value / 100:g}"
+        raise UsageError(f"{text!r} is ambiguous as a share: {value:g}% or {other}?")
+    return value
 
 
 def format_bytes(count: float) -> str:
@@ -124,7 +128,7 @@ def format_duration(seconds: float) -> str:
         return "-"
     if math.isinf(seconds):
         return "for ever"
-    if 0 < seconds < 1:
+    if 0 < seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     whole = round(seconds)
     for size, unit, smaller, smaller_unit in (

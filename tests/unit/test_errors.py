@@ -1,0 +1,44 @@
+"""The error tree and its exit codes."""
+
+import re
+
+import pytest
+
+from kafkabal import errors
+from kafkabal.errors import EXIT_CODE_MEANINGS, ExitCode, InputFileError, InterruptedRunError, KafkabalError
+
+CLASSES = sorted(
+    (c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, KafkabalError)), key=lambda c: c.__name__
+)
+
+
+def test_the_drawn_tree_is_the_real_one() -> None:
+    """Every error stands in the docstring under its parent, with its exit code."""
+    drawn: dict[str, tuple[str, str]] = {}
+    path: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        entry = re.match(r"    (?P<indent>[│├└─ ]*)(?P<name>\w+)\s+(?P<codes>[\d/]+)", line)
+        if entry:
+            path[len(entry["indent"]) // 4 :] = [entry["name"]]
+            drawn[entry["name"]] = (path[-2] if len(path) > 1 else "Exception", entry["codes"])
+    real = {c.__name__: (c.__base__.__name__, str(int(c.exit_code))) for c in CLASSES}
+    real["InterruptedRunError"] = ("KafkabalError", "130/143")
+    assert drawn == real
+
+
+def test_every_exit_code_has_a_meaning() -> None:
+    """The table that the documentation is made of is complete."""
+    assert list(EXIT_CODE_MEANINGS) == list(ExitCode)
+
+
+@pytest.mark.parametrize(("line", "text"), [(None, "f: bad"), (3, "f, line 3: bad")])
+def test_a_bad_file_is_named_with_its_line(line: int | None, text: str) -> None:
+    """The line is shown where there is one."""
+    error = InputFileError("f", "bad", line=line, hint="mend it")
+    assert (error.message, error.hint, error.line) == (text, "mend it", line)
+
+
+@pytest.mark.parametrize(("terminated", "code"), [(False, 130), (True, 143)])
+def test_an_interruption_exits_with_the_code_of_its_signal(terminated: bool, code: int) -> None:
+    """SIGINT and SIGTERM have exit codes of their own."""
+    assert InterruptedRunError("stopped", terminated=terminated).exit_code == code

@@ -1,0 +1,116 @@
+"""Files appear whole or not at all."""
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from kafkabal.errors import ExitCode, OutputError
+from kafkabal.files import replacing
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    """While it is written, the old content stands; afterwards the new one, and nothing else lies about."""
+    target = tmp_path / "f"
+    target.write_text("old")
+    with replacing(target) as file:
+        file.write(b"new")
+        file.flush()
+        assert target.read_text() == "old"
+    assert target.read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path, error: type[BaseException]) -> None:
+    """Neither a half-written file nor a temporary one is left, and the error comes through as it is."""
+    target = tmp_path / "f"
+    target.write_text("old")
+
+    def write() -> None:
+        with replacing(target) as file:
+            file.write(b"new")
+            raise error
+
+    with pytest.raises(error):
+        write()
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That the bytes do not reach the disk is noticed before the old file is given up."""
+    target = tmp_path / "f"
+    target.write_text("old")
+
+    def no_room(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_room)
+    with (
+        pytest.raises(OutputError, match=r"f: cannot be written: No space left on device") as error,
+        replacing(target) as file,
+    ):
+        file.write(b"new")
+    assert error.value.exit_code is ExitCode.FAILED
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_device_that_is_full_is_an_error_with_a_reason() -> None:
+    """What a device refuses is reported like any other file that cannot be written."""
+    with (
+        pytest.raises(OutputError, match="/dev/full: cannot be written: No space left"),
+        replacing("/dev/full") as file,
+    ):
+        file.write(b"new")
+
+
+@pytest.mark.parametrize("path", ["nowhere/f", "f/below"])
+def test_a_place_that_does_not_exist_is_an_error_with_a_reason(tmp_path: Path, path: str) -> None:
+    """A missing folder, and a file where a folder is meant, are named."""
+    (tmp_path / "f").write_text("old")
+    with pytest.raises(OutputError, match="cannot be written"), replacing(tmp_path / path):
+        pass
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    """What it points to is replaced."""
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    with replacing(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_permissions_are_kept_and_new_files_follow_the_umask(tmp_path: Path) -> None:
+    """A private file stays private, and a new one is as private as the user wants new files to be."""
+    private = tmp_path / "private"
+    private.touch(0o600)
+    mask = os.umask(0o027)
+    try:
+        for name in ("private", "new"):
+            with replacing(tmp_path / name) as file:
+                file.write(b"new")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(private.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
+
+
+def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
+    """Nothing is renamed over a pipe; its reader gets the bytes."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    with replacing(pipe) as file:
+        file.write(b"new")
+    reader.join(10)
+    assert read == [b"new"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -1,0 +1,180 @@
+"""Quantities as people write and read them."""
+
+import math
+
+import pytest
+
+from kafkabal import units
+from kafkabal.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("0", 0),
+        ("4096", 4096),
+        ("1kB", 1000),
+        ("1KiB", 1024),
+        ("500MB", 500_000_000),
+        ("10GiB", 10 * 2**30),
+        ("1.5 GiB", 3 * 2**29),
+        (".5MiB", 2**19),
+        (" 4TiB ", 4 * 2**40),
+        ("1PB", 10**15),
+        ("2pib", 2**51),
+        ("7B", 7),
+        ("9223372036854775807", 2**63 - 1),
+    ],
+)
+def test_sizes_are_read(text: str, count: int) -> None:
+    """kB is 1000 bytes, KiB 1024, whatever the case; a bare number is bytes."""
+    assert units.parse_bytes(text) == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "GB", "-1", "+1", "1,5GB", "1.GB", "1e3", "10 G", "10EB", "10GB/s", "ten", "1_000", "٣", "nan", "inf", "1 2"],
+)
+def test_what_is_no_size_is_refused(text: str) -> None:
+    """The text is shown, with a hint how to write it."""
+    with pytest.raises(UsageError, match="is not a size") as error:
+        units.parse_bytes(text)
+    assert error.value.hint
+
+
+@pytest.mark.parametrize("text", ["9223372036854775808", "9000000PB", "99999999.5TiB"])
+def test_a_size_beyond_any_column_is_refused(text: str) -> None:
+    """Sizes are kept in 64 bits; more is an error here, not an overflow later."""
+    with pytest.raises(UsageError, match="more than any volume holds"):
+        units.parse_bytes(text)
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "9" * 5000 + "d"])
+def test_a_number_of_absurd_length_is_refused_like_any_other(text: str) -> None:
+    """Python's own limit on the digits of a number is never reached."""
+    for parse in (units.parse_bytes, units.parse_rate, units.parse_duration, units.parse_share):
+        with pytest.raises(UsageError):
+            parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [("50MB/s", 50_000_000), ("50MB", 50_000_000), ("20MiB /s", 20 * 2**20), ("1000", 1000)]
+)
+def test_rates_are_read(text: str, rate: int) -> None:
+    """``/s`` may be left out."""
+    assert units.parse_rate(text) == rate
+
+
+@pytest.mark.parametrize("text", ["", "/s", "50MB/min", "50Mbit/s", "50MB/s/s"])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    """The message speaks of a rate, not of a size."""
+    with pytest.raises(UsageError, match="is not a rate"):
+        units.parse_rate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("5s", 5.0),
+        ("250ms", 0.25),
+        ("1h30m", 5400.0),
+        ("1h 30min", 5400.0),
+        ("7d", 604800.0),
+        ("2w", 1209600.0),
+        ("0.5s", 0.5),
+        ("0s", 0.0),
+    ],
+)
+def test_durations_are_read(text: str, seconds: float) -> None:
+    """Parts add up, with or without blanks between them."""
+    assert units.parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5", "s", "5x", "-5s", "5s3", "1h30", "1:30", "5S"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    """A bare number has no unit and so is none."""
+    with pytest.raises(UsageError, match="is not a duration"):
+        units.parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("10%", 0.10), ("0.10", 0.10), ("9 %", 0.09), ("0", 0.0), ("0%", 0.0), ("1.0", 1.0), ("100%", 1.0), ("150%", 1.5)],
+)
+def test_shares_are_read(text: str, share: float) -> None:
+    """A percentage, or a number up to 1."""
+    assert units.parse_share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(("text", "question"), [("10", "10% or 0.10?"), ("1", "1% or 1.0?"), ("1.5", "1.5% or 0.015?")])
+def test_a_bare_number_where_a_share_is_meant_is_refused(text: str, question: str) -> None:
+    """Ten percent or ten times: the user says which."""
+    with pytest.raises(UsageError, match="ambiguous") as error:
+        units.parse_share(text)
+    assert question in error.value.message
+
+
+@pytest.mark.parametrize("text", ["", "%", "-1%", "nan", "inf", "10%%", "1e-2", "0_1", "١٠%"])
+def test_what_is_no_share_is_refused(text: str) -> None:
+    """The text is shown, with a hint how to write it."""
+    with pytest.raises(UsageError, match="is not a share") as error:
+        units.parse_share(text)
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (1, "1 B"),
+        (1023, "1023 B"),
+        (1024, "1.00 KiB"),
+        (1536, "1.50 KiB"),
+        (10_240, "10.0 KiB"),
+        (102_400, "100 KiB"),
+        (1023 * 1024, "1.00 MiB"),
+        (1.46 * 2**30, "1.46 GiB"),
+        (9.996 * 2**30, "10.0 GiB"),
+        (5 * 2**50, "5.00 PiB"),
+        (5000 * 2**50, "5000 PiB"),
+        (-1, "-"),
+        (math.nan, "-"),
+    ],
+)
+def test_sizes_are_shown_with_three_digits(count: float, text: str) -> None:
+    """Binary units, three significant digits, a dash for what is not known."""
+    assert units.format_bytes(count) == text
+
+
+def test_rates_are_shown_like_sizes() -> None:
+    """A rate is a size with a second below it; an unknown one is a dash alone."""
+    assert units.format_rate(12 * 2**20) == "12.0 MiB/s"
+    assert units.format_rate(math.nan) == "-"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (0.45, "450 ms"),
+        (0.9996, "1 s"),
+        (12.4, "12 s"),
+        (59.6, "1 min"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 5 min"),
+        (3599.9, "1 h"),
+        (356_400, "4 d 3 h"),
+        (math.nan, "-"),
+        (math.inf, "for ever"),
+    ],
+)
+def test_durations_are_shown_in_two_units(seconds: float, text: str) -> None:
+    """The two largest units, nothing that rounds to 60 of anything."""
+    assert units.format_duration(seconds) == text
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.125, "12.5%"), (0, "0.0%"), (1.5, "150.0%"), (math.nan, "-")])
+def test_shares_are_shown_as_percentages(share: float, text: str) -> None:
+    """One decimal unless asked otherwise."""
+    assert units.format_share(share) == text
+    assert units.format_share(0.125, digits=0) == "12%"
