@@ -91,9 +91,7 @@ class DecisionPolicy(PolicyBase):
 
 
 @kernel
-def choose_each(
-    choose: Any, state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any, out: Any
-) -> None:
+def choose_each(choose: Any, state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any, out: Any) -> None:
     """Decide for each record in turn."""
     for i in range(len(size_bytes)):
         out[i] = choose(state, size_bytes[i], hashes[i], uniforms[i], now_s[i])

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kafkabal.model.state import F64, I32, I64
 
 
@@ -22,24 +20,27 @@ def replay(ring: I32, start: int, out: I32) -> None:
     out[head + whole :] = ring[: len(out) - head - whole]
 
 
-def smooth_weighted(weights: Sequence[float], length: int) -> list[int]:
+def smooth_weighted(weights: F64, length: int) -> I32:
     """Smooth weighted round-robin: weights 5, 1, 1 give a a b a c a a.
 
     Each turn every candidate gains its weight; the one that has most, the first of equals, is taken and pays the sum.
+
+    Returns
+    -------
+    int32, shape (length,)
+        Indexes of the candidates.
 
     References
     ----------
     nginx, upstream module, "smooth weighted round-robin balancing".
     """
-    total = sum(weights)
-    credit = [0.0] * len(weights)
-    ring = []
-    for _ in range(length):
-        for i, weight in enumerate(weights):
-            credit[i] += weight
-        taken = max(range(len(weights)), key=credit.__getitem__)
+    total = weights.sum()
+    credit = np.zeros(len(weights))
+    ring = np.empty(length, np.int32)
+    for turn in range(length):
+        credit += weights
+        ring[turn] = taken = int(credit.argmax())
         credit[taken] -= total
-        ring.append(taken)
     return ring
 
 

@@ -118,9 +118,7 @@ class Adaptive(DecisionPolicy):
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 
-    def __init__(
-        self, context: Context, *, batch_size: int = 16384, availability_timeout_ms: float = 0.0
-    ) -> None:
+    def __init__(self, context: Context, *, batch_size: int = 16384, availability_timeout_ms: float = 0.0) -> None:
         if batch_size < 1 or not availability_timeout_ms >= 0:
             raise UsageError("a batch takes 1 byte or more, and a timeout is 0 ms or more")
         super().__init__(context)

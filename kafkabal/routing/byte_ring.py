@@ -1,0 +1,125 @@
+"""Give partitions their weights in bytes, record by record, without deciding anew for every record.
+
+The stream of bytes is laid along a ring of slots, each as long as a batch. Slots belong to partitions, in number as
+their weights, as evenly spaced as can be. A record goes to the partition in whose slot its first byte falls, so
+records that come one after the other share a batch, and a cumulative sum finds the partitions of all records at once.
+
+Records are not as long as slots, so that a partition gets a little more or less than its due. When the ring is used
+up, the next one is laid out so that it pays the debts of all earlier ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kafkabal.routing.rings import evenly_spaced, whole_shares
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I32, I64
+
+_LEAST_SLOTS = 8192
+_SLOTS_A_PARTITION = 8
+# the golden ratio: successive rings start in places that never come close to each other for long
+_TURN: Final = 0.6180339887498949
+
+
+class ByteRing:
+    """Partitions of a stream of records of one producer.
+
+    Parameters
+    ----------
+    slot_bytes
+        Least length of a slot, 1 or more; slots are longer where records are.
+    start
+        Where on the circle the first ring starts, 0 to 1; producers of one topic start in different places.
+    """
+
+    def __init__(self, slot_bytes: int, start: float) -> None:
+        self._least_slot_bytes = slot_bytes
+        self._start = start
+        self._weights: F64 = np.empty(0)
+        self._awaited: F64 | None = None
+        self._sent: I64 = np.empty(0, np.int64)
+        self._sent_before: I64 = self._sent
+        self._records = 0
+        self._in_ring: list[int] = []
+        self._records_in_ring = 0
+        self._at_bytes = 0
+        self._length_bytes = 0
+
+    @property
+    def sent_bytes(self) -> I64:
+        """int64, shape (n_partitions,): bytes of all records so far."""
+        return self._sent + np.array(self._in_ring, np.int64)
+
+    def set_weights(self, weights: F64) -> None:
+        """Follow new weights from the next record on: float64, shape (n_partitions,), >= 0, summing to 1.
+
+        May be called by another thread.
+        """
+        self._awaited = weights
+
+    def next(self, size_bytes: int) -> int:
+        """Partition of the next record."""
+        if self._awaited is not None:
+            self._take_weights(self._awaited)
+        if self._at_bytes >= self._length_bytes:
+            self._lay_out()
+        partition = self._list[self._at_bytes // self._slot_bytes]
+        self._at_bytes += size_bytes
+        self._in_ring[partition] += size_bytes
+        self._records_in_ring += 1
+        return partition
+
+    def fill(self, size_bytes: I64, out: I32) -> None:
+        """Partitions of the next records: what as many calls of :meth:`next` would give."""
+        if self._awaited is not None:
+            self._take_weights(self._awaited)
+        first_byte = np.cumsum(size_bytes) - size_bytes
+        done = 0
+        while done < len(out):
+            if self._at_bytes >= self._length_bytes:
+                self._lay_out()
+            origin = int(first_byte[done]) - self._at_bytes
+            end = done + int(np.searchsorted(first_byte[done:], origin + self._length_bytes))
+            self._fill_within(first_byte[done:end] - origin, size_bytes[done:end], out[done:end])
+            done = end
+
+    def _fill_within(self, at_bytes: I64, size_bytes: I64, out: I32) -> None:
+        self._ring.take(at_bytes // self._slot_bytes, out=out, mode="clip")
+        sent = np.bincount(out, size_bytes, len(self._weights)).astype(np.int64)
+        self._in_ring = [a + b for a, b in zip(self._in_ring, sent.tolist(), strict=True)]
+        self._records_in_ring += len(out)
+        self._at_bytes = int(at_bytes[-1] + size_bytes[-1])
+
+    def _take_weights(self, weights: F64) -> None:
+        self._awaited = None
+        self._settle(len(weights))
+        self._weights = weights
+        self._sent_before = self._sent.copy()
+        self._lay_out()
+
+    def _settle(self, n_partitions: int) -> None:
+        """Book what went into the ring that is left, and start an empty one."""
+        self._sent = np.append(self.sent_bytes, np.zeros(max(0, n_partitions - len(self._sent)), np.int64))
+        self._records += self._records_in_ring
+        self._in_ring = [0] * len(self._sent)
+        self._records_in_ring = 0
+        self._at_bytes = 0
+
+    def _lay_out(self) -> None:
+        self._settle(len(self._weights))
+        mean_bytes = int(self._sent.sum()) // self._records if self._records else 0
+        self._slot_bytes = max(self._least_slot_bytes, mean_bytes)
+        n_slots = max(_LEAST_SLOTS, _SLOTS_A_PARTITION * len(self._weights))
+        self._length_bytes = n_slots * self._slot_bytes
+        sent = self._sent - self._sent_before
+        due = self._weights * (sent.sum() + self._length_bytes) - sent
+        # one that got far too much still keeps a tenth of its slots, so that none is left without
+        due = np.maximum(due, 0.1 * self._weights * self._length_bytes)
+        self._start = (self._start + _TURN) % 1.0
+        ring = evenly_spaced(whole_shares(due, n_slots))
+        self._ring = np.roll(ring, -int(self._start * n_slots))
+        self._list: list[int] = self._ring.tolist()

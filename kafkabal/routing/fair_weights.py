@@ -1,0 +1,158 @@
+"""Weights of partitions under which every broker gets what it still lacks to its fair share.
+
+Let w be the part of the traffic that each partition gets. After ``horizon`` more bytes the load of a holder is
+linear in w (see :mod:`kafkabal.routing.pressure`), and so is its share of the mean. The weights minimise::
+
+    sum over scores of weight x mean over holders of (share - 1)^2
+
+subject to sum w = 1 and a floor and a ceiling for each w: accelerated projected gradient (Beck and Teboulle 2009),
+started from the weights that are in use.
+
+The horizon decides how hard an imbalance is fought: the shorter, the more of the traffic goes to those that lack
+most. It must not be shorter than what is written before the next measurement, or the correction overshoots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkabal.model.state import F64, I32
+    from kafkabal.routing.pressure import Pressure
+    from kafkabal.routing.view import RoutingView
+
+_ITERATIONS = 200
+# weights that change by less than this part of an even share are left
+_CLOSE_ENOUGH = 1e-4
+
+
+def fair_weights(view: RoutingView, horizon_bytes: float, start: F64, low: F64, high: F64) -> F64:
+    """Weights that even out the view's pressures.
+
+    Parameters
+    ----------
+    horizon_bytes
+        Bytes of one copy, > 0, over which the shares are to become equal.
+    start
+        float64, shape (n_partitions,): weights in use, summing to 1; 0 for partitions that are not available.
+    low, high
+        float64, shape (n_partitions,): bounds; ``low <= start <= high`` need not hold, but some weights within the
+        bounds must sum to 1.
+    """
+    terms = [t for p in view.pressures if (t := _Term.of(p, view, horizon_bytes, start)) is not None]
+    weights = _onto_simplex(start, low, high)
+    if not terms:
+        return weights
+    step = 1 / sum(term.steepness(weights) for term in terms)
+    tolerance = _CLOSE_ENOUGH / len(weights)
+    ahead, momentum = weights, 1.0
+    for _ in range(_ITERATIONS):
+        gradient = sum((term.gradient(ahead) for term in terms), np.zeros(len(weights)))
+        following = _onto_simplex(ahead - step * gradient, low, high)
+        next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = following + (momentum - 1) / next_momentum * (following - weights)
+        change = float(np.abs(following - weights).max())
+        weights, momentum = following, next_momentum
+        if change < tolerance:
+            break
+    return weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Term:
+    """One score as a function of the weights: utilisation of the holders that the topic can reach."""
+
+    importance: float
+    partition: I32
+    """Of each replica that counts."""
+    holder: I32
+    """Of each replica, numbered over the holders that are reached."""
+    gain: F64
+    """Utilisation that each replica adds to its holder at weight 1."""
+    fixed: F64
+    capacity: F64
+    group: I32
+    n_partitions: int
+
+    @classmethod
+    def of(cls, pressure: Pressure, view: RoutingView, horizon_bytes: float, start: F64) -> _Term | None:
+        gain, load = _gain_and_load(pressure, view, horizon_bytes, start)
+        rows = np.flatnonzero((pressure.holder >= 0) & (gain > 0) & (view.leader[view.replica_partition] >= 0))
+        rows = rows[pressure.counted[pressure.holder[rows]]]
+        if not rows.size:
+            return None
+        reached, holder = np.unique(pressure.holder[rows], return_inverse=True)
+        capacity = pressure.capacity[reached]
+        return cls(
+            importance=pressure.weight,
+            partition=view.replica_partition[rows],
+            holder=holder.astype(np.int32),
+            gain=gain[rows] / capacity[holder],
+            fixed=load[reached] / capacity,
+            capacity=capacity,
+            group=np.unique(pressure.group[reached], return_inverse=True)[1].astype(np.int32),
+            n_partitions=view.n_partitions,
+        )
+
+    def utilisation(self, weights: F64) -> F64:
+        added = np.bincount(self.holder, self.gain * weights[self.partition], len(self.fixed))
+        return np.asarray(self.fixed + added, np.float64)
+
+    def mean(self, utilisation: F64) -> F64:
+        """Mean utilisation of each holder's group."""
+        load = np.bincount(self.group, utilisation * self.capacity)
+        mean = (load / np.bincount(self.group, self.capacity))[self.group]
+        return np.asarray(np.where(mean > 0, mean, 1.0), np.float64)
+
+    def gradient(self, weights: F64) -> F64:
+        utilisation = self.utilisation(weights)
+        mean = self.mean(utilisation)
+        pull = 2 * self.importance / len(self.fixed) * (utilisation - mean) / mean**2
+        return np.bincount(self.partition, self.gain * pull[self.holder], self.n_partitions)
+
+    def steepness(self, weights: F64) -> float:
+        """Upper bound of the curvature: largest row sum of the Hessian."""
+        mean = self.mean(self.utilisation(weights))
+        on_holder = np.bincount(self.holder, self.gain, len(self.fixed)) / mean**2
+        rows = np.bincount(self.partition, self.gain * on_holder[self.holder], self.n_partitions)
+        return 2 * self.importance / len(self.fixed) * float(rows.max())
+
+
+def _gain_and_load(pressure: Pressure, view: RoutingView, horizon_bytes: float, start: F64) -> tuple[F64, F64]:
+    """What each replica adds to its holder at weight 1, and the load of each holder without that."""
+    gain = pressure.per_byte * horizon_bytes + pressure.per_share
+    if not pressure.follows_traffic.any():
+        return gain, pressure.load
+    leads = view.leader[view.replica_partition] == view.replica_broker
+    traffic = np.bincount(pressure.holder[leads], start[view.replica_partition[leads]], len(pressure.load))
+    follows = pressure.follows_traffic & (traffic > 0)
+    per_traffic = np.where(follows, pressure.load / np.where(traffic > 0, traffic, 1.0), 0.0)
+    gain = gain + np.where(leads, per_traffic[pressure.holder], 0.0)
+    return gain, np.where(follows, 0.0, pressure.load)
+
+
+def _onto_simplex(values: F64, low: F64, high: F64) -> F64:
+    """The nearest point whose parts lie within their bounds and sum to 1."""
+    below, above = float((values - high).min()), float((values - low).max())
+    for _ in range(60):
+        middle = (below + above) / 2
+        if np.clip(values - middle, low, high).sum() > 1:
+            below = middle
+        else:
+            above = middle
+        if above - below < 1e-12:
+            break
+    return np.clip(values - (below + above) / 2, low, high)
+
+
+def even_weights(available: Iterable[int], n_partitions: int) -> F64:
+    """The same weight for every available partition, 0 for the others."""
+    weights = np.zeros(n_partitions)
+    rows = np.fromiter(available, np.int64)
+    weights[rows] = 1 / len(rows)
+    return weights

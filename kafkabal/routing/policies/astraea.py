@@ -1,0 +1,113 @@
+"""``astraea``: the strict cost partitioner as published, its T-score included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.policy import About, Context, Input, PolicyBase
+from kafkabal.routing.rings import replay, smooth_weighted
+from kafkabal.routing.uniforms import Uniforms
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I32
+    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.view import RoutingView
+
+_RING = 400
+_ANY = -1
+
+
+class Astraea(PolicyBase):
+    """Brokers by cost in a smooth weighted round-robin of 400 turns; all records of a broker to its smallest partition.
+
+    A broker that leads no partition of the topic has its turns all the same; their records go to random partitions.
+
+    Parameters
+    ----------
+    cost
+        ``latency``: of produce requests, the published default, an unknown one as the highest; ``size``: bytes of
+        all replicas.
+    t_score
+        Normalise costs as published; without it, costs keep their magnitude.
+    lease_s
+        Seconds for which weights and partitions are kept, 0 or more.
+    """
+
+    about: ClassVar = About(
+        name="astraea",
+        meaning="brokers weighted by highest cost minus own cost, then the smallest partition for 4 s",
+        source="Astraea, StrictCostPartitioner",
+        inputs=frozenset({Input.LATENCY, Input.LOG_DIRS}),
+    )
+
+    def __init__(self, context: Context, *, cost: str = "latency", t_score: bool = True, lease_s: float = 4.0) -> None:
+        if cost not in ("latency", "size"):
+            raise UsageError(f"astraea's cost is latency or size, not {cost!r}")
+        if not lease_s >= 0:
+            raise UsageError(f"a lease is 0 s or longer, not {lease_s:g}")
+        super().__init__(context)
+        self._by_size = cost == "size"
+        self._t_score = t_score
+        self._lease_s = lease_s
+        self._leased_s = -np.inf
+        self._count = 0
+        self._uniforms = Uniforms(context.seed)
+        self._ring = np.empty(0, np.int32)
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        if view.at_s < self._leased_s + self._lease_s and np.isin(self._ring[self._ring >= 0], view.available).all():
+            return
+        self._leased_s = view.at_s
+        self._available = view.available
+        turns = smooth_weighted(turn_weights(self._costs(view)), _RING)
+        self._ring = _smallest_partitions(view)[turns]
+        self._count = 0
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        partition = int(self._ring[self._count % _RING])
+        self._count += 1
+        if partition == _ANY:
+            return int(self._available[int(self._uniforms.next() * len(self._available))])
+        return partition
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        replay(self._ring, self._count, out)
+        self._count += len(out)
+        anywhere = np.flatnonzero(out == _ANY)
+        drawn = (self._uniforms.take(len(anywhere)) * len(self._available)).astype(np.int64)
+        out[anywhere] = self._available[drawn]
+
+    def _costs(self, view: RoutingView) -> F64:
+        """Costs of all brokers of the cluster, lower is better."""
+        costs = view.used_bytes if self._by_size else view.latency_s
+        known = costs[~np.isnan(costs)]
+        costs = np.where(np.isnan(costs), known.max() if known.size else 1.0, costs)
+        # the weighted sum of the costs is normalised as every single cost is
+        return t_score(t_score(costs)) if self._t_score else costs
+
+
+def turn_weights(costs: F64) -> F64:
+    """Highest cost minus own cost, shifted so that the costliest broker still gets a turn."""
+    least = abs(float(costs.min()))
+    return costs.max() - costs + (least if least > 0 else 0.01)
+
+
+def t_score(costs: F64) -> F64:
+    """``(10 z + 50) / 100`` within 0 and 1, two decimals: keeps the order, loses how far apart the costs are."""
+    spread = float(costs.std())
+    z = (costs - costs.mean()) / spread if spread > 0 else np.zeros(len(costs))
+    return np.round(np.clip((10 * z + 50) / 100, 0, 1), 2)
+
+
+def _smallest_partitions(view: RoutingView) -> I32:
+    """The partition with the fewest bytes of each broker row, :data:`_ANY` where it leads none."""
+    smallest = np.full(view.n_brokers, _ANY, np.int32)
+    by_size = view.available[np.argsort(-view.partition_bytes[view.available], kind="stable")]
+    smallest[view.leader[by_size]] = by_size
+    return smallest

@@ -1,0 +1,81 @@
+"""``rack-local``: partitions in the reader's rack first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.policy import About, Context, Input, PolicyBase
+from kafkabal.routing.rings import replay
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I32, Bools
+    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.view import RoutingView
+
+
+class RackLocal(PolicyBase):
+    """Round-robin over the nearest partitions that there are.
+
+    Nearest are those whose leader is in the rack, then those with any replica there, which readers may fetch from
+    (KIP-392), then all. Brokers of the rack that are much fuller than the mean are passed over.
+
+    Parameters
+    ----------
+    rack
+        Rack of the reader; that of the command or producer where it is empty.
+    spill
+        Used ratio over the mean, 1 or more, above which a broker counts as too full to be near.
+    """
+
+    about: ClassVar = About(
+        name="rack-local",
+        meaning="partitions led in the reader's rack, then those with a replica there, then all",
+        source="KIP-392, KIP-36",
+        inputs=frozenset({Input.RACKS, Input.LOG_DIRS}),
+    )
+
+    def __init__(self, context: Context, *, rack: str = "", spill: float = 1.5) -> None:
+        if not spill >= 1:
+            raise UsageError(f"rack-local spills over at 1 or more times the mean, not {spill:g}")
+        super().__init__(context)
+        self._rack = rack or context.rack
+        self._spill = spill
+        self._count = context.seed
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.refresh`.
+
+        Raises
+        ------
+        UsageError
+            If no broker is in the reader's rack.
+        """
+        near = self._near_brokers(view)
+        available = view.available
+        led_near = available[near[view.leader[available]]]
+        held = np.unique(view.replica_partition[near[view.replica_broker]])
+        held_near = np.intersect1d(available, held)
+        self._ring = next(ring for ring in (led_near, held_near, available) if len(ring))
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        self._count += 1
+        return int(self._ring[(self._count - 1) % len(self._ring)])
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        replay(self._ring, self._count, out)
+        self._count += len(out)
+
+    def _near_brokers(self, view: RoutingView) -> Bools:
+        if self._rack is None:
+            return np.ones(view.n_brokers, np.bool_)
+        if self._rack not in view.racks:
+            listed = ", ".join(view.racks) or "none"
+            raise UsageError(f"no broker is in rack {self._rack!r}", hint=f"racks of this cluster: {listed}")
+        mean = view.used_bytes.sum() / view.capacity_bytes.sum()
+        in_rack = view.rack == view.racks.index(self._rack)
+        return np.asarray(in_rack & (view.used_ratio <= self._spill * mean))

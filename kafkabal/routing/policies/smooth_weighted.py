@@ -1,0 +1,70 @@
+"""``smooth-weighted``: smooth weighted round-robin by what the brokers can hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.policy import About, Context, Input, PolicyBase
+from kafkabal.routing.rings import replay, smooth_weighted, whole_shares
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I32
+    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.view import RoutingView
+
+
+class SmoothWeighted(PolicyBase):
+    """A broker's weight is shared by the partitions that it leads; weights are rounded to parts of the ring.
+
+    Parameters
+    ----------
+    weight
+        ``capacity``: bytes that the broker can hold; ``free``: bytes that are left.
+    ring
+        Turns until the sequence repeats, 1 or more; at least one for each partition are taken.
+    """
+
+    about: ClassVar = About(
+        name="smooth-weighted",
+        meaning="brokers in turn, as often as their capacity or free space says, spread evenly over time",
+        source="nginx, smooth weighted round-robin",
+        inputs=frozenset({Input.LOG_DIRS}),
+    )
+
+    def __init__(self, context: Context, *, weight: str = "capacity", ring: int = 400) -> None:
+        if weight not in ("capacity", "free"):
+            raise UsageError(f"smooth-weighted weighs by capacity or free, not by {weight!r}")
+        if ring < 1:
+            raise UsageError(f"the ring has 1 or more turns, not {ring}")
+        super().__init__(context)
+        self._by_free = weight == "free"
+        self._length = ring
+        self._count = context.seed
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        available = view.available
+        leader = view.leader[available]
+        weights = (self._broker_weights(view) / np.bincount(leader, minlength=view.n_brokers).clip(1))[leader]
+        turns = whole_shares(weights, max(self._length, len(available))).clip(1)
+        self._ring = available[smooth_weighted(turns.astype(np.float64), int(turns.sum()))]
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        self._count += 1
+        return int(self._ring[(self._count - 1) % len(self._ring)])
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        replay(self._ring, self._count, out)
+        self._count += len(out)
+
+    def _broker_weights(self, view: RoutingView) -> F64:
+        """Above 0 for every broker, so that a full one is still tried now and then."""
+        if not self._by_free:
+            return view.capacity_bytes
+        free = view.capacity_bytes - view.used_bytes
+        return np.maximum(free, 0.01 * view.capacity_bytes)
