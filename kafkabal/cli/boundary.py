@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kafkabal.cli.command import environment_name
+from kafkabal.cli.group import environment_name
 from kafkabal.cli.signals import Terminated
 from kafkabal.errors import (
     ExitCode,

@@ -10,8 +10,8 @@ import typer
 
 import kafkabal
 from kafkabal.cli.boundary import exit_code_of
-from kafkabal.cli.command import Group
 from kafkabal.cli.context import PROGRAM, CommandContext
+from kafkabal.cli.group import Group
 from kafkabal.cli.signals import raising_on_termination
 from kafkabal.cli.table import COMMANDS
 

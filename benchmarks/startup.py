@@ -1,0 +1,53 @@
+"""How long ``kafkabal --help`` takes, against the import of typer alone, which no command line made with typer can beat.
+
+Run with the interpreter that kafkabal is installed for::
+
+    python benchmarks/startup.py
+
+Processor time of the child processes (user and system), runs of both interleaved, medians compared. The aim is a
+ratio of at most 1.3.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+from statistics import median
+
+AIM = 1.3
+KAFKABAL = "import sys; from kafkabal.cli.main import main; sys.exit(main())"
+
+
+def processor_seconds(*command: str) -> float:
+    """Processor time of one run of a command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> int:
+    """Measure and print; exit 1 where the aim is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=25)
+    runs = parser.parse_args().runs
+    commands = {
+        "import typer": (sys.executable, "-c", "import typer"),
+        "kafkabal --help": (sys.executable, "-c", KAFKABAL, "--help"),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(runs):
+        for name, command in commands.items():
+            seconds[name].append(processor_seconds(*command))
+    medians = {name: median(found) for name, found in seconds.items()}
+    for name, value in medians.items():
+        print(f"{name:16} {value * 1000:6.1f} ms")
+    ratio = medians["kafkabal --help"] / medians["import typer"]
+    print(f"{'ratio':16} {ratio:6.2f}    (aim: at most {AIM})")
+    return 0 if ratio <= AIM else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
