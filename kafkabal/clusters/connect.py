@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def connect(address: ClusterAddress, clock: Clock | None = None) -> Cluster:
-    """Return the cluster that an address stands for; a live one is first spoken to by its first call.
+    """Return the cluster that an address stands for; brokers are first spoken to by its first call.
 
     Each back end is imported when it is asked for: a snapshot needs no Kafka library.
 
@@ -21,6 +21,8 @@ def connect(address: ClusterAddress, clock: Clock | None = None) -> Cluster:
     ------
     InputFileError
         If a snapshot cannot be read.
+    UnreachableError
+        If ZooKeeper does not answer.
     ConfigError
         If a bootstrap server is no address, or a certificate cannot be used.
     """
@@ -32,6 +34,6 @@ def connect(address: ClusterAddress, clock: Clock | None = None) -> Cluster:
         from kafkabal.clusters.kafka.cluster import KafkaCluster
 
         return KafkaCluster(address, clock)
-    from kafkabal.clusters.zookeeper.cluster import connect_zookeeper
+    from kafkabal.clusters.zookeeper.cluster import ZookeeperCluster
 
-    return connect_zookeeper(address, clock)
+    return ZookeeperCluster(address, clock)

@@ -118,7 +118,8 @@ class KafkaCluster:
         NotAuthorizedError
             If the principal may not describe the cluster, or topics that brokers hold.
         """
-        return KafkaReader(self._client, request, self.source).read()
+        reassignments = self.reassignments if Capability.REASSIGN in self.capabilities else dict
+        return KafkaReader(self._client, request, self.source, reassignments).read()
 
     def cluster_id(self) -> str:
         """Id of the cluster."""

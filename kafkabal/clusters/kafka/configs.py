@@ -24,11 +24,7 @@ _RESOURCES_A_REQUEST = 500
 _SET, _DELETE = 0, 1
 _TYPES = {ResourceKind.TOPIC: 2, ResourceKind.BROKER: 4, ResourceKind.BROKER_DEFAULT: 4}
 _DYNAMIC_TOPIC, _DYNAMIC_BROKER, _DYNAMIC_DEFAULT, _STATIC = range(1, 5)
-_OWN = {
-    ResourceKind.TOPIC: _DYNAMIC_TOPIC,
-    ResourceKind.BROKER: _DYNAMIC_BROKER,
-    ResourceKind.BROKER_DEFAULT: _DYNAMIC_DEFAULT,
-}
+_OWN = {ResourceKind.TOPIC: _DYNAMIC_TOPIC, ResourceKind.BROKER: _DYNAMIC_BROKER}
 _INHERITED = {
     _DYNAMIC_DEFAULT: ConfigSource.CLUSTER_DEFAULT,
     # to a topic, what is set on the broker is a setting of the machine, dynamic or not
@@ -172,4 +168,4 @@ def _values(resource: ConfigResource, result: Any) -> dict[str, ConfigValue]:
 
 
 def _source(kind: ResourceKind, code: int) -> ConfigSource:
-    return ConfigSource.OWN if code == _OWN[kind] else _INHERITED.get(code, ConfigSource.BUILT_IN)
+    return ConfigSource.OWN if code == _OWN.get(kind) else _INHERITED.get(code, ConfigSource.BUILT_IN)

@@ -14,7 +14,6 @@ from kafkabal.clusters.kafka.errors import TOPIC_AUTHORIZATION_FAILED
 from kafkabal.clusters.kafka.log_dirs import describe_log_dirs
 from kafkabal.clusters.kafka.metadata import topics_refused
 from kafkabal.clusters.kafka.offsets import group_offsets, leader_offsets
-from kafkabal.clusters.kafka.reassignments import list_reassignments
 from kafkabal.clusters.protocol import (
     BrokerProblem,
     ConfigResource,
@@ -30,17 +29,32 @@ if TYPE_CHECKING:
 
     from kafkabal.clusters.clock import Deadline
     from kafkabal.clusters.kafka.client import KafkaClient
-    from kafkabal.clusters.protocol import ReadRequest
+    from kafkabal.clusters.protocol import ReadRequest, Reassignment
 
     _V = TypeVar("_V")
 
 
 class KafkaReader:
-    """Reads one cluster once."""
+    """Reads one cluster once.
 
-    def __init__(self, client: KafkaClient, request: ReadRequest, source: str) -> None:
+    Parameters
+    ----------
+    source
+        Name of the back end.
+    list_reassignments
+        How this cluster tells of reassignments that are running.
+    """
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        request: ReadRequest,
+        source: str,
+        list_reassignments: Callable[[], Mapping[TopicPartition, Reassignment]],
+    ) -> None:
         self._client = client
         self._request = request
+        self._list_reassignments = list_reassignments
         self._problems: dict[int, str] = {}
         self._facts = Facts(source=source, taken_at=client.clock.utc_now())
 
@@ -60,7 +74,7 @@ class KafkaReader:
         facts.logs = self._ask_each(facts.nodes.by_id, lambda b, d: describe_log_dirs(self._client, b, d))
         self._check_somebody_answered()
         self._check_topics()
-        facts.reassignments = list_reassignments(self._client)
+        facts.reassignments = self._list_reassignments()
         if self._request.configs:
             facts.configs = self._topic_configs()
         if self._request.offsets:

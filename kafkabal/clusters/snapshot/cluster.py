@@ -1,0 +1,264 @@
+"""A snapshot file as a :class:`~kafkabal.clusters.protocol.Cluster`: changes are made in memory and written back."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NoReturn, Self
+
+from kafkabal.clusters.protocol import (
+    Capability,
+    Fault,
+    PartitionStatus,
+    Reading,
+    Reassignment,
+    ReplicaLog,
+    ReplicaOn,
+)
+from kafkabal.clusters.snapshot.contents import SnapshotContents
+from kafkabal.clusters.snapshot.reader import read_snapshot
+from kafkabal.clusters.snapshot.writer import write_snapshot
+from kafkabal.errors import MissingCapabilityError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from kafkabal.clusters.protocol import (
+        ClusterLock,
+        ConfigChange,
+        ConfigResource,
+        ConfigValue,
+        NewTopic,
+        ReadRequest,
+        RecordStore,
+        TopicPartition,
+    )
+    from kafkabal.model.rows import BrokerRow, PartitionRow
+    from kafkabal.model.state import ClusterState
+
+_CAPABILITIES = frozenset(
+    {
+        Capability.LOG_DIRS,
+        Capability.VOLUME_BYTES,
+        Capability.OFFSETS,
+        Capability.CREATE_TOPICS,
+        Capability.REASSIGN,
+        Capability.REPLICATION_FACTOR_GUARD,
+        Capability.MOVE_LOG_DIRS,
+        Capability.ELECT_LEADERS,
+    }
+)
+
+
+class SnapshotCluster:
+    """The cluster that a snapshot file describes; what is changed is written back when it is closed.
+
+    Raises
+    ------
+    InputFileError
+        If the file is no snapshot.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = path
+        self._state: ClusterState | None = read_snapshot(path)
+        self._is_changed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """Its path."""
+        return str(self._path)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What a file can stand for."""
+        return _CAPABILITIES
+
+    def read(self, request: ReadRequest) -> Reading:  # noqa: ARG002 - a file tells all that it holds
+        """The whole state."""
+        return Reading(self._current())
+
+    def cluster_id(self) -> str:
+        """Id of the cluster that the snapshot was taken of."""
+        return self._current().cluster_id
+
+    def broker_ids(self) -> frozenset[int]:
+        """Ids of the brokers that were registered."""
+        brokers = self._current().brokers
+        return frozenset(brokers.id[brokers.is_live].tolist())
+
+    def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
+        """Leader, replicas and ISR of every partition of these topics; a topic that is not there has none."""
+        return {
+            name: PartitionStatus(
+                leader=row.leader,
+                replicas=tuple(row.replicas),
+                isr=tuple(row.replicas if row.isr is None else row.isr),
+            )
+            for topic in topics
+            for name, row in self._contents.partitions(topic)
+        }
+
+    def replica_logs(
+        self, brokers: Collection[int], partitions: Collection[TopicPartition]
+    ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
+        """Where these partitions lie on these brokers, and which brokers were not registered."""
+        found: dict[ReplicaOn, ReplicaLog] = {}
+        faults: dict[int, Fault] = {}
+        for broker in brokers:
+            row = self._contents.broker(broker)
+            if row is None:
+                faults[broker] = Fault("unreachable", f"broker {broker} is not registered with the cluster")
+                continue
+            for name in partitions:
+                found.update(_logs(row, name, self._contents.partition(name)))
+        return found, faults
+
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
+        """Create topics; returns those that failed."""
+        contents = self._contents if validate_only else self._changed()
+        faults = {topic.name: contents.create(topic, validate_only=validate_only) for topic in topics}
+        return {name: fault for name, fault in faults.items() if fault is not None}
+
+    def alter_reassignments(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = False,
+    ) -> Mapping[TopicPartition, Fault]:
+        """Reassign at once, or take back what was running; returns those that failed."""
+        contents = self._changed()
+        faults = {
+            name: contents.cancel(name)
+            if target is None
+            else contents.reassign(name, target, allow_replication_factor_change=allow_replication_factor_change)
+            for name, target in targets.items()
+        }
+        return {name: fault for name, fault in faults.items() if fault is not None}
+
+    def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
+        """Those that were running when the snapshot was taken; ours are done at once."""
+        return {
+            name: Reassignment(replicas=tuple(row.replicas), adding=tuple(row.adding), removing=tuple(row.removing))
+            for name, row in self._contents.moving()
+        }
+
+    def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
+        """Put replicas into these log dirs; returns those that failed."""
+        contents = self._changed()
+        faults = {replica: contents.move(replica, path) for replica, path in targets.items()}
+        return {replica: fault for replica, fault in faults.items() if fault is not None}
+
+    def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
+        """Let the first replica of each lead; returns those that failed."""
+        contents = self._changed()
+        faults = {name: contents.elect(name) for name in partitions}
+        return {name: fault for name, fault in faults.items() if fault is not None}
+
+    def configs(
+        self,
+        resources: Collection[ConfigResource],  # noqa: ARG002
+        keys: Collection[str],  # noqa: ARG002
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
+        """A snapshot does not say where configs come from.
+
+        Raises
+        ------
+        MissingCapabilityError
+            Always.
+        """
+        self._refuse(Capability.CONFIGS)
+
+    def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:  # noqa: ARG002
+        """A snapshot has no brokers to configure.
+
+        Raises
+        ------
+        MissingCapabilityError
+            Always.
+        """
+        self._refuse(Capability.CONFIGS)
+
+    def lock(self, owner: str, session_s: float) -> ClusterLock:  # noqa: ARG002
+        """A snapshot knows no other hosts.
+
+        Raises
+        ------
+        MissingCapabilityError
+            Always.
+        """
+        self._refuse(Capability.LOCK)
+
+    def records(self) -> RecordStore:
+        """A snapshot has no topics to write to.
+
+        Raises
+        ------
+        MissingCapabilityError
+            Always.
+        """
+        self._refuse(Capability.RECORDS)
+
+    def close(self) -> None:
+        """Write what was changed; the file appears whole or not at all.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written.
+        """
+        if self._is_changed:
+            write_snapshot(self._current(), self._path)
+            self._is_changed = False
+
+    @cached_property
+    def _contents(self) -> SnapshotContents:
+        assert self._state is not None
+        return SnapshotContents(self._state)
+
+    def _changed(self) -> SnapshotContents:
+        """The contents, about to be changed."""
+        contents = self._contents
+        self._state = None
+        self._is_changed = True
+        return contents
+
+    def _current(self) -> ClusterState:
+        if self._state is None:
+            self._state = self._contents.state()
+        return self._state
+
+    def _refuse(self, capability: Capability) -> NoReturn:
+        raise MissingCapabilityError(f"{self._path}: a snapshot has no {capability.replace('-', ' ')}")
+
+
+def _logs(broker: BrokerRow, name: TopicPartition, row: PartitionRow | None) -> Iterator[tuple[ReplicaOn, ReplicaLog]]:
+    """Where a broker keeps a partition, if it does and that is known."""
+    if row is None or broker.broker not in row.replicas or row.log_dirs is None or row.sizes is None:
+        return
+    at = row.replicas.index(broker.broker)
+    log_dir, size_bytes = row.log_dirs[at], row.sizes[at]
+    if log_dir is None or size_bytes is None:
+        return
+    copies = [copy for copy in row.future if copy.broker == broker.broker]
+    yield (
+        ReplicaOn(*name, broker.broker),
+        ReplicaLog(
+            log_dir=broker.log_dirs[log_dir].path,
+            size_bytes=size_bytes,
+            future_log_dir=broker.log_dirs[copies[0].log_dir].path if copies else None,
+            future_bytes=copies[0].bytes if copies else 0,
+        ),
+    )

@@ -1,0 +1,125 @@
+"""A Kafka cluster with a ZooKeeper as a :class:`~kafkabal.clusters.protocol.Cluster`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kafkabal.clusters.clock import SystemClock
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.protocol import Capability, Fault, Reassignment
+from kafkabal.clusters.zookeeper.lock import ZookeeperLock
+from kafkabal.clusters.zookeeper.znodes import Znodes
+from kafkabal.config.connection import ConnectionSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from kafkabal.clusters.clock import Clock
+    from kafkabal.clusters.protocol import ClusterLock, TopicPartition
+    from kafkabal.config.connection import ZookeeperAddress
+
+_NO_CANCEL = Fault("UNSUPPORTED_VERSION", "brokers older than Kafka 2.4 cannot take back a reassignment")
+
+
+class ZookeeperCluster(KafkaCluster):
+    """Brokers are found through ZooKeeper and then asked themselves; the lock is ZooKeeper's.
+
+    Brokers older than Kafka 2.4 are reassigned, and those older than 2.2 elected, through znodes.
+
+    Raises
+    ------
+    UnreachableError
+        If ZooKeeper does not answer, or knows no broker.
+    """
+
+    source = "zookeeper"
+
+    def __init__(self, address: ZookeeperAddress, clock: Clock | None = None) -> None:
+        self._servers = address.servers
+        self._znodes = Znodes(address.servers)
+        try:
+            settings = address.connection or ConnectionSettings(bootstrap_servers=())
+            found = self._znodes.bootstrap_servers(settings.security_protocol)
+        except BaseException:
+            self._znodes.close()
+            raise
+        clock = clock or SystemClock()
+        super().__init__(replace(settings, bootstrap_servers=found), clock)
+        self._lock_clock = clock
+
+    @property
+    def name(self) -> str:
+        """Its ZooKeeper."""
+        return f"zookeeper {self._servers}"
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the brokers can do, and what ZooKeeper adds to that."""
+        return super().capabilities | {Capability.REASSIGN, Capability.ELECT_LEADERS, Capability.LOCK}
+
+    def alter_reassignments(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = False,
+    ) -> Mapping[TopicPartition, Fault]:
+        """Start reassignments, or cancel those whose target is None; returns those that failed."""
+        if Capability.REASSIGN in super().capabilities:
+            return super().alter_reassignments(targets, allow_replication_factor_change=allow_replication_factor_change)
+        faults = {name: _NO_CANCEL for name, target in targets.items() if target is None}
+        wanted = {name: target for name, target in targets.items() if target is not None}
+        if not allow_replication_factor_change:
+            changed = self._factor_changes(wanted)
+            faults |= changed
+            wanted = {name: target for name, target in wanted.items() if name not in changed}
+        if wanted:
+            self._znodes.reassign(wanted)
+        return faults
+
+    def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
+        """All reassignments that are running."""
+        if Capability.REASSIGN in super().capabilities:
+            return super().reassignments()
+        asked = self._znodes.reassignments()
+        now = self.partition_status({name.topic for name in asked})
+        return {
+            name: Reassignment(
+                # until it is done, the old replicas stay in the list
+                replicas=tuple(dict.fromkeys((*now[name].replicas, *target))),
+                adding=tuple(b for b in target if b not in now[name].replicas),
+                removing=tuple(b for b in now[name].replicas if b not in target),
+            )
+            for name, target in asked.items()
+            if name in now
+        }
+
+    def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
+        """Elect the first replica of each; returns those that failed; one that leads already is no failure."""
+        if Capability.ELECT_LEADERS in super().capabilities:
+            return super().elect_preferred_leaders(partitions)
+        self._znodes.elect(partitions)
+        return {}
+
+    def lock(self, owner: str, session_s: float) -> ClusterLock:
+        """Take the lock of this cluster.
+
+        Raises
+        ------
+        BusyError
+            If another holds it; it names the holder.
+        """
+        return ZookeeperLock(self._servers, self._lock_clock, owner, session_s)
+
+    def close(self) -> None:
+        """Drop all connections."""
+        super().close()
+        self._znodes.close()
+
+    def _factor_changes(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, Fault]:
+        now = self.partition_status({name.topic for name in targets})
+        return {
+            name: Fault("INVALID_REPLICATION_FACTOR", f"{len(now[name].replicas)} replicas would become {len(target)}")
+            for name, target in targets.items()
+            if name in now and len(now[name].replicas) != len(target)
+        }

@@ -1,0 +1,161 @@
+"""What a Kafka cluster keeps in ZooKeeper: its brokers, its controller, and what it has been asked to do."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    ConnectionClosedError,
+    ConnectionLoss,
+    KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+    OperationTimeoutError,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+
+from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from kafkabal.config.connection import SecurityProtocol
+
+# without a handler its warnings would go to the terminal
+logging.getLogger("kazoo").addHandler(logging.NullHandler())
+
+_BROKERS = "/brokers/ids"
+_CONTROLLER = "/controller"
+_REASSIGNMENTS = "/admin/reassign_partitions"
+_ELECTIONS = "/admin/preferred_replica_election"
+_CONNECT_TIMEOUT_S = 10.0
+_LOST = (ConnectionLoss, ConnectionClosedError, SessionExpiredError, OperationTimeoutError, KazooTimeoutError)
+
+
+@contextmanager
+def translated(servers: str) -> Iterator[None]:
+    """Let nothing of kazoo out: what it raises inside becomes one of ours."""
+    try:
+        yield
+    except _LOST as error:
+        hint = "is the address right, and is it that of ZooKeeper?"
+        raise UnreachableError(f"ZooKeeper at {servers} does not answer", hint=hint) from error
+    except NoAuthError as error:
+        raise NotAuthorizedError(f"ZooKeeper at {servers} does not let this client do that") from error
+    except KazooException as error:
+        raise RefusedByClusterError(f"ZooKeeper at {servers}: {error or type(error).__name__}") from error
+
+
+def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> KazooClient:
+    """Connect.
+
+    Raises
+    ------
+    UnreachableError
+        If no server answers.
+    """
+    client = KazooClient(hosts=servers, timeout=session_s)
+    with translated(servers):
+        try:
+            client.start(timeout=_CONNECT_TIMEOUT_S)
+        except BaseException:
+            client.close()
+            raise
+    return client
+
+
+class Znodes:
+    """The znodes of one Kafka cluster; ``servers`` may end in the chroot that it lives under."""
+
+    def __init__(self, servers: str) -> None:
+        self._servers = servers
+        self._client = open_zookeeper(servers)
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._client.stop()
+        self._client.close()
+
+    def bootstrap_servers(self, protocol: SecurityProtocol) -> tuple[str, ...]:
+        """``host:port`` of the listener of each registered broker that speaks this security protocol.
+
+        Raises
+        ------
+        UnreachableError
+            If no broker is registered, or none has such a listener.
+        """
+        with translated(self._servers):
+            try:
+                ids = sorted(self._client.get_children(_BROKERS), key=int)
+            except NoNodeError:
+                ids = []
+            found = [_listener(broker, protocol) for id_ in ids if (broker := self._read(f"{_BROKERS}/{id_}"))]
+        servers = tuple(server for server in found if server is not None)
+        if not servers:
+            lack = f"none of its {len(ids)} brokers has a listener for {protocol}" if ids else "no broker is registered"
+            raise UnreachableError(
+                f"ZooKeeper at {self._servers}: {lack}",
+                hint=None if ids else "does the cluster live under a chroot? write HOST:PORT/CHROOT",
+            )
+        return servers
+
+    def reassignments(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """What the controller was asked to reassign through ZooKeeper and has not finished: the targets."""
+        with translated(self._servers):
+            content = self._read(_REASSIGNMENTS) or {}
+        return {TopicPartition(p["topic"], p["partition"]): tuple(p["replicas"]) for p in content.get("partitions", ())}
+
+    def reassign(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        """Ask the controller to reassign partitions.
+
+        Raises
+        ------
+        RefusedByClusterError
+            If it is still busy with what it was asked before.
+        """
+        partitions = [{**name._asdict(), "replicas": list(replicas)} for name, replicas in sorted(targets.items())]
+        self._ask(_REASSIGNMENTS, partitions, "reassignment")
+
+    def elect(self, partitions: Collection[TopicPartition]) -> None:
+        """Ask the controller to elect preferred leaders.
+
+        Raises
+        ------
+        RefusedByClusterError
+            If it is still busy with what it was asked before.
+        """
+        self._ask(_ELECTIONS, [name._asdict() for name in sorted(partitions)], "election of preferred leaders")
+
+    def _ask(self, path: str, partitions: list[dict[str, Any]], what: str) -> None:
+        content = json.dumps({"version": 1, "partitions": partitions}).encode()
+        with translated(self._servers):
+            if self._read(_CONTROLLER) is None:
+                raise UnreachableError(f"ZooKeeper at {self._servers}: the cluster has no controller")
+            try:
+                self._client.create(path, content)
+            except NodeExistsError as error:
+                raise RefusedByClusterError(f"another {what} is running ({path} exists)") from error
+
+    def _read(self, path: str) -> dict[str, Any] | None:
+        try:
+            content, _ = self._client.get(path)
+        except NoNodeError:
+            return None
+        return dict(json.loads(content))
+
+
+def _listener(broker: Mapping[str, Any], protocol: SecurityProtocol) -> str | None:
+    protocols = broker.get("listener_security_protocol_map", {})
+    for endpoint in broker.get("endpoints", ()):
+        parts = urlsplit(endpoint)
+        if protocols.get(parts.scheme.upper(), parts.scheme.upper()) == protocol:
+            return str(parts.netloc)
+    return None
