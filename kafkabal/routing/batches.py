@@ -25,7 +25,7 @@ def cuts_by_bytes(size_bytes: I64, room_bytes: int, batch_bytes: int) -> tuple[I
         Positions of the records that open a batch, and the room that is left in the last one.
     """
     ends = np.cumsum(size_bytes)
-    view = memoryview(ends)
+    view = ends.data
     cuts = []
     at, base = 0, 0
     reach = 4 + int(4 * batch_bytes * len(ends) / max(1, int(ends[-1]) if len(ends) else 1))
@@ -52,7 +52,7 @@ def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, floa
     int64, float
         Positions of the records that open a batch, and when the last one was opened.
     """
-    view = memoryview(at_s)
+    view = at_s.data
     cuts = []
     at = bisect_right(view, opened_s + linger_s)
     while at < len(view):

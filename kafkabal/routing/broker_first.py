@@ -3,72 +3,72 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
-from kafkabal.routing.led import LedPartitions, next_partition
+from kafkabal.routing.led import Turns, next_partition, turns_of
 
 if TYPE_CHECKING:
     from kafkabal.routing.view import RoutingView
 
 
+class Debts(NamedTuple):
+    """Columns for kernels: what was sent and is not acknowledged yet."""
+
+    leader: list[int]
+    """Broker row of each partition, the last one known where it has none now."""
+    owed: list[int]
+    """Of each partition; records or bytes, as the policy counts."""
+    pending: list[int]
+    """Of each broker row: the sum over the partitions that it leads."""
+
+
+def debts_of(view: RoutingView, before: Debts | None = None) -> Debts:
+    """Take over the debts of an earlier view of the same topic and brokers, with the leaders of this one."""
+    if before is None or (len(before.leader), len(before.pending)) != (view.n_partitions, view.n_brokers):
+        before = Debts([0] * view.n_partitions, [0] * view.n_partitions, [0] * view.n_brokers)
+    # acknowledgements of a partition that has lost its leader may still come
+    leader = [now if now >= 0 else then for now, then in zip(view.leader.tolist(), before.leader, strict=True)]
+    pending = [0] * view.n_brokers
+    for owed, broker in zip(before.owed, leader, strict=True):
+        pending[broker] += owed
+    return Debts(leader, before.owed, pending)
+
+
+@kernel
+def owe(debts: Debts, partition: int, amount: int) -> int:
+    """Note that so much was sent to a partition; the broker that it goes to."""
+    broker = debts.leader[partition]
+    debts.owed[partition] += amount
+    debts.pending[broker] += amount
+    return broker
+
+
 class BrokerFirst(DecisionPolicy, ABC):
     """Keeps what it learnt of each broker from one view to the next.
 
-    The state has the columns ``broker``, ``first``, ``partition``, ``turn`` (see
-    :func:`~kafkabal.routing.led.next_partition`), ``leader``, ``owed`` and ``pending`` (records not acknowledged yet,
-    by partition and by broker), and columns by broker row that outlive a view.
+    The state has the parts ``turns`` and ``debts``, and columns by broker row that outlive a view.
     """
 
     hash_seeds = ()
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
-        led = LedPartitions.of(view)
         before = getattr(self, "state", None)
-        if before is None or (len(before.turn), len(before.leader)) != (view.n_brokers, view.n_partitions):
-            before = self.start(view)
-        leader = latest_leaders(view, before.leader)
-        self.state = before._replace(
-            broker=led.broker.tolist(),
-            first=led.first.tolist(),
-            partition=led.partition.tolist(),
-            leader=leader,
-            pending=by_broker(before.owed, leader, view.n_brokers),
-        )
+        if before is None or len(before.turns.turn) != view.n_brokers:
+            self.state = self.start(turns_of(view), debts_of(view), view)
+        else:
+            self.state = before._replace(turns=turns_of(view, before.turns), debts=debts_of(view, before.debts))
 
     @abstractmethod
-    def start(self, view: RoutingView) -> Any:
+    def start(self, turns: Turns, debts: Debts, view: RoutingView) -> Any:
         """State of a policy that has learnt nothing yet."""
 
 
-def latest_leaders(view: RoutingView, before: list[int]) -> list[int]:
-    """Leaders by partition; one that has none now keeps the last, whose acknowledgements may still come."""
-    return [max(now, then) if now < 0 else now for now, then in zip(view.leader.tolist(), before, strict=True)]
-
-
-def by_broker(of_partition: list[int], leader: list[int], n_brokers: int) -> list[int]:
-    """Sums over the partitions that each broker leads."""
-    sums = [0] * n_brokers
-    for amount, broker in zip(of_partition, leader, strict=True):
-        sums[broker] += amount
-    return sums
-
-
 @kernel
-def send_to(state: Any, broker: int) -> int:
-    """Give a record to a broker, which owes an acknowledgement then; the partition that it goes to."""
-    partition: int = next_partition(state, broker)
-    state.owed[partition] += 1
-    state.pending[broker] += 1
+def send_to(turns: Turns, debts: Debts, broker: int) -> int:
+    """Give one record to a broker; the partition that it goes to."""
+    partition = next_partition(turns, broker)
+    owe(debts, partition, 1)
     return partition
-
-
-@kernel
-def settle(state: Any, partition: int) -> int:
-    """Take note of an acknowledgement; the broker that it came from."""
-    broker: int = state.leader[partition]
-    state.owed[partition] -= 1
-    state.pending[broker] -= 1
-    return broker

@@ -16,15 +16,18 @@ that has both of its two::
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkabal.routing.compiled import kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _EPSILON = 1e-4
 
 
 @kernel
-def choices_needed(counts: Any, head: int, total: int, n: int) -> int:
+def choices_needed(counts: Sequence[int], head: int, total: int, n: int) -> int:
     """Least d from 2 to n that satisfies the constraint.
 
     Parameters
@@ -41,7 +44,7 @@ def choices_needed(counts: Any, head: int, total: int, n: int) -> int:
 
 
 @kernel
-def _fits(counts: Any, head: int, total: int, n: int, d: int) -> bool:
+def _fits(counts: Sequence[int], head: int, total: int, n: int, d: int) -> bool:
     in_head = 0
     for i in range(len(counts) - head, len(counts)):
         in_head += counts[i]

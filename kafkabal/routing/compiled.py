@@ -18,11 +18,14 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
+_Function = TypeVar("_Function", bound="Callable[..., Any]")
 _State = TypeVar("_State", bound=tuple[Any, ...])
 _MARK = "is_kernel"
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(function: _Function) -> _Function:
     """Mark a function that may be compiled; kernels may call each other."""
     setattr(function, _MARK, True)
     return function
@@ -44,14 +47,17 @@ def compiled(function: Any) -> Any:
 
 def as_arrays(state: _State) -> _State:
     """The same named tuple with every list as an array; whole numbers as int64, others as float64."""
-    return type(state)(*(np.array(column, np.int64 if _is_whole(column) else np.float64) for column in state))
+    return type(state)(*(as_arrays(part) if isinstance(part, tuple) else _as_array(part) for part in state))
 
 
 def write_back(arrays: tuple[Any, ...], state: tuple[Any, ...]) -> None:
     """Put what compiled code left in arrays back into the lists that they were made of."""
-    for array, column in zip(arrays, state, strict=True):
-        column[:] = array.tolist()
+    for array, part in zip(arrays, state, strict=True):
+        if isinstance(part, tuple):
+            write_back(array, part)
+        else:
+            part[:] = array.tolist()
 
 
-def _is_whole(column: list[Any]) -> bool:
-    return bool(column) and isinstance(column[0], int)
+def _as_array(column: list[Any]) -> NDArray[Any]:
+    return np.array(column, np.int64 if isinstance(column[0], int) else np.float64)

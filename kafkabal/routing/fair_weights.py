@@ -113,7 +113,7 @@ class _Term:
         utilisation = self.utilisation(weights)
         mean = self.mean(utilisation)
         pull = 2 * self.importance / len(self.fixed) * (utilisation - mean) / mean**2
-        return np.bincount(self.partition, self.gain * pull[self.holder], self.n_partitions)
+        return np.asarray(np.bincount(self.partition, self.gain * pull[self.holder], self.n_partitions), np.float64)
 
     def steepness(self, weights: F64) -> float:
         """Upper bound of the curvature: largest row sum of the Hessian."""

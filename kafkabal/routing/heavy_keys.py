@@ -13,7 +13,7 @@ first one, which has the least count. An open hash table finds a key's counter.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafkabal.routing.compiled import kernel
 
@@ -21,14 +21,14 @@ _FREE = -1
 
 
 class HeavyKeys(NamedTuple):
-    """Columns of the counters; kernels take any named tuple that has them."""
+    """Columns of the counters."""
 
-    heavy_count: list[int]
+    counts: list[int]
     """Ascending; a count is never too low, and too high by at most (records / counters)."""
-    heavy_key: list[int]
-    heavy_slot: list[int]
+    key: list[int]
+    slot: list[int]
     """Place in the hash table of each counter."""
-    heavy_table: list[int]
+    table: list[int]
     """Counter in each place of the hash table, -1 where it is free; a power of two of them."""
 
     @classmethod
@@ -39,31 +39,31 @@ class HeavyKeys(NamedTuple):
 
 
 @kernel
-def count_key(state: Any, key: int) -> int:
+def count_key(heavy: HeavyKeys, key: int) -> int:
     """Count a key (a number from 0 to 2^31 - 1), and return how often it came."""
-    slot = _find(state, key)
-    at = state.heavy_table[slot]
+    slot = _find(heavy, key)
+    at = heavy.table[slot]
     if at < 0:
         at = 0
-        if state.heavy_slot[0] >= 0:
-            _release(state, state.heavy_slot[0])
-            slot = _find(state, key)
-        _place(state, at, key, slot)
-    count = state.heavy_count[at]
-    last = _last_of_equals(state.heavy_count, at)
-    _swap(state, at, last)
-    state.heavy_count[last] = count + 1
-    return count + 1  # type: ignore[no-any-return]
+        if heavy.slot[0] >= 0:
+            _release(heavy, heavy.slot[0])
+            slot = _find(heavy, key)
+        _place(heavy, at, key, slot)
+    count = heavy.counts[at]
+    last = _last_of_equals(heavy.counts, at)
+    _swap(heavy, at, last)
+    heavy.counts[last] = count + 1
+    return count + 1
 
 
 @kernel
-def _find(state: Any, key: int) -> int:
+def _find(heavy: HeavyKeys, key: int) -> int:
     """Slot that holds the key, or the free one where it belongs."""
-    mask = len(state.heavy_table) - 1
+    mask = len(heavy.table) - 1
     slot = _home(key, mask)
-    while state.heavy_table[slot] >= 0 and state.heavy_key[state.heavy_table[slot]] != key:
+    while heavy.table[slot] >= 0 and heavy.key[heavy.table[slot]] != key:
         slot = (slot + 1) & mask
-    return slot  # type: ignore[no-any-return]
+    return slot
 
 
 @kernel
@@ -72,32 +72,32 @@ def _home(key: int, mask: int) -> int:
 
 
 @kernel
-def _release(state: Any, slot: int) -> None:
+def _release(heavy: HeavyKeys, slot: int) -> None:
     """Free a slot; those that were pushed past it move up, so that searches still find them."""
-    mask = len(state.heavy_table) - 1
-    state.heavy_table[slot] = -1
+    mask = len(heavy.table) - 1
+    heavy.table[slot] = -1
     probe = (slot + 1) & mask
-    while state.heavy_table[probe] >= 0:
-        at = state.heavy_table[probe]
-        home = _home(state.heavy_key[at], mask)
+    while heavy.table[probe] >= 0:
+        at = heavy.table[probe]
+        home = _home(heavy.key[at], mask)
         if ((probe - home) & mask) >= ((probe - slot) & mask):
-            state.heavy_table[slot] = at
-            state.heavy_slot[at] = slot
-            state.heavy_table[probe] = -1
+            heavy.table[slot] = at
+            heavy.slot[at] = slot
+            heavy.table[probe] = -1
             slot = probe
         probe = (probe + 1) & mask
 
 
 @kernel
-def _place(state: Any, at: int, key: int, slot: int) -> None:
-    state.heavy_key[at] = key
-    state.heavy_slot[at] = slot
+def _place(heavy: HeavyKeys, at: int, key: int, slot: int) -> None:
+    heavy.key[at] = key
+    heavy.slot[at] = slot
     if slot >= 0:
-        state.heavy_table[slot] = at
+        heavy.table[slot] = at
 
 
 @kernel
-def _last_of_equals(counts: Any, at: int) -> int:
+def _last_of_equals(counts: list[int], at: int) -> int:
     low = at
     high = len(counts)
     while high - low > 1:
@@ -110,9 +110,9 @@ def _last_of_equals(counts: Any, at: int) -> int:
 
 
 @kernel
-def _swap(state: Any, a: int, b: int) -> None:
+def _swap(heavy: HeavyKeys, a: int, b: int) -> None:
     """Exchange two counters of the same count."""
-    key = state.heavy_key[a]
-    slot = state.heavy_slot[a]
-    _place(state, a, state.heavy_key[b], state.heavy_slot[b])
-    _place(state, b, key, slot)
+    key = heavy.key[a]
+    slot = heavy.slot[a]
+    _place(heavy, a, heavy.key[b], heavy.slot[b])
+    _place(heavy, b, key, slot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -43,11 +43,29 @@ class LedPartitions:
         )
 
 
+class Turns(NamedTuple):
+    """Columns for kernels: which partition of a broker is next."""
+
+    broker: list[int]
+    """Rows of the brokers that lead some partition."""
+    first: list[int]
+    partition: list[int]
+    turn: list[int]
+    """Of each broker row: how often it was taken."""
+
+
+def turns_of(view: RoutingView, before: Turns | None = None) -> Turns:
+    """Group the partitions of a view for kernels, going on where an earlier view of the same brokers was left."""
+    led = LedPartitions.of(view)
+    same = before is not None and len(before.turn) == view.n_brokers
+    turn = before.turn if before is not None and same else [0] * view.n_brokers
+    return Turns(led.broker.tolist(), led.first.tolist(), led.partition.tolist(), turn)
+
+
 @kernel
-def next_partition(state: Any, broker: int) -> int:
-    """The partition of a broker row whose turn it is, from the columns ``first``, ``partition`` and ``turn``."""
-    first = state.first[broker]
-    turn = state.turn[broker]
-    state.turn[broker] = turn + 1
-    partition: int = state.partition[first + turn % (state.first[broker + 1] - first)]
-    return partition
+def next_partition(turns: Turns, broker: int) -> int:
+    """The partition of a broker row whose turn it is."""
+    first = turns.first[broker]
+    turn = turns.turn[broker]
+    turns.turn[broker] = turn + 1
+    return turns.partition[first + turn % (turns.first[broker + 1] - first)]

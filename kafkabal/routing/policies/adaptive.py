@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.broker_first import by_broker, latest_leaders
+from kafkabal.routing.broker_first import Debts, debts_of, owe
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import About, Context, Feedback, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.routing.view import RoutingView
 
 
@@ -18,13 +20,10 @@ class State(NamedTuple):
     """Columns of the decision."""
 
     available: list[int]
-    leader: list[int]
+    debts: Debts
+    """In records."""
     pending_bytes: list[int]
     """Of each partition: sent and not acknowledged."""
-    owed: list[int]
-    """Of each partition: records sent and not acknowledged."""
-    waiting: list[int]
-    """The same of each broker."""
     moved_s: list[float]
     """When each broker last acknowledged something, or was first given something after it had nothing to do."""
     current: list[int]
@@ -35,27 +34,25 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: float) -> int:
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The partition of the key, else the current one until its batch is full."""
     if hashes[0] >= 0:
-        partition = hashes[0] % len(state.leader)
+        partition = hashes[0] % len(state.debts.leader)
     else:
         if state.current[1] <= 0:
             state.current[0] = draw(state, uniforms[0], now_s)
             state.current[1] = state.batch_bytes[0]
         state.current[1] -= size_bytes
         partition = state.current[0]
-    broker = state.leader[partition]
-    if state.waiting[broker] == 0:
+    broker = owe(state.debts, partition, 1)
+    if state.debts.pending[broker] == 1:
         state.moved_s[broker] = now_s
-    state.waiting[broker] += 1
-    state.owed[partition] += 1
     state.pending_bytes[partition] += size_bytes
-    return partition  # type: ignore[no-any-return]
+    return partition
 
 
 @kernel
-def draw(state: Any, uniform: float, now_s: float) -> int:
+def draw(state: State, uniform: float, now_s: float) -> int:
     """A partition drawn with weight ``longest queue + 1 - own queue``, in batches; unresponsive brokers left out."""
     longest = 0
     total = 0
@@ -67,32 +64,30 @@ def draw(state: Any, uniform: float, now_s: float) -> int:
             total += queue
             usable += 1
     if usable == 0:
-        return state.available[int(uniform * len(state.available))]  # type: ignore[no-any-return]
+        return state.available[int(uniform * len(state.available))]
     left = int(uniform * (usable * (longest + 1) - total))
     for partition in state.available:
         if is_responsive(state, partition, now_s):
             left -= longest + 1 - state.pending_bytes[partition] // state.batch_bytes[0]
             if left < 0:
-                return partition  # type: ignore[no-any-return]
-    return state.available[0]  # type: ignore[no-any-return]
+                return partition
+    return state.available[0]
 
 
 @kernel
-def is_responsive(state: Any, partition: int, now_s: float) -> bool:
+def is_responsive(state: State, partition: int, now_s: float) -> bool:
     """Whether the leader acknowledged something within the timeout, or owes nothing."""
-    broker = state.leader[partition]
-    if state.timeout_s[0] <= 0.0 or state.waiting[broker] == 0:
+    broker = state.debts.leader[partition]
+    if state.timeout_s[0] <= 0.0 or state.debts.pending[broker] == 0:
         return True
-    return now_s - state.moved_s[broker] <= state.timeout_s[0]  # type: ignore[no-any-return]
+    return now_s - state.moved_s[broker] <= state.timeout_s[0]
 
 
 @kernel
-def learn(state: Any, partition: int, size_bytes: Any, latency_s: float, now_s: float) -> None:
+def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """The queue is shorter."""
-    broker = state.leader[partition]
+    broker = owe(state.debts, partition, -1)
     state.pending_bytes[partition] -= size_bytes
-    state.owed[partition] -= 1
-    state.waiting[broker] -= 1
     state.moved_s[broker] = now_s
 
 
@@ -128,21 +123,18 @@ class Adaptive(DecisionPolicy):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         before = getattr(self, "state", None)
-        if before is None or (len(before.leader), len(before.waiting)) != (view.n_partitions, view.n_brokers):
+        if before is None or len(before.pending_bytes) != view.n_partitions:
             before = self._start(view)
-        available, leader = view.available.tolist(), latest_leaders(view, before.leader)
+        available = view.available.tolist()
         if before.current[0] not in available:
             before.current[1] = 0
-        waiting = by_broker(before.owed, leader, view.n_brokers)
-        self.state = before._replace(available=available, leader=leader, waiting=waiting)
+        self.state = before._replace(available=available, debts=debts_of(view, before.debts))
 
     def _start(self, view: RoutingView) -> State:
         return State(
             available=[],
-            leader=[0] * view.n_partitions,
+            debts=debts_of(view),
             pending_bytes=[0] * view.n_partitions,
-            owed=[0] * view.n_partitions,
-            waiting=[0] * view.n_brokers,
             moved_s=[0.0] * view.n_brokers,
             current=[0, 0],
             batch_bytes=[self._batch_bytes],

@@ -95,14 +95,14 @@ class Astraea(PolicyBase):
 def turn_weights(costs: F64) -> F64:
     """Highest cost minus own cost, shifted so that the costliest broker still gets a turn."""
     least = abs(float(costs.min()))
-    return costs.max() - costs + (least if least > 0 else 0.01)
+    return np.asarray(costs.max() - costs + (least if least > 0 else 0.01), np.float64)
 
 
 def t_score(costs: F64) -> F64:
     """``(10 z + 50) / 100`` within 0 and 1, two decimals: keeps the order, loses how far apart the costs are."""
     spread = float(costs.std())
     z = (costs - costs.mean()) / spread if spread > 0 else np.zeros(len(costs))
-    return np.round(np.clip((10 * z + 50) / 100, 0, 1), 2)
+    return np.asarray(np.round(np.clip((10 * z + 50) / 100, 0, 1), 2), np.float64)
 
 
 def _smallest_partitions(view: RoutingView) -> I32:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from kafkabal.routing.keys import KeyTable
 from kafkabal.routing.policy import About, Context, Feedback, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.routing.view import RoutingView
 
 _POINTS_A_PARTITION = 64
@@ -33,7 +35,7 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The first partition on the circle after the key's place that is below the bound."""
     place = hashes[0] if hashes[0] >= 0 else int(uniforms[0] * _CIRCLE)
     low = 0
@@ -50,7 +52,7 @@ def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) 
     # some partition is at or below the average, and c is above 1, so that this ends
     while state.sent_bytes[state.owner[at]] > bound:
         at = (at + 1) % len(state.point)
-    best: int = state.owner[at]
+    best = state.owner[at]
     state.sent_bytes[best] += size_bytes
     return best
 
@@ -82,15 +84,14 @@ class BoundedLoad(DecisionPolicy):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         before = getattr(self, "state", None)
-        same = before is not None and len(before.sent_bytes) == view.n_partitions
+        if before is None or len(before.sent_bytes) != view.n_partitions:
+            before = State([], [], [0] * view.n_partitions, [0], [])
         available = view.available
         names = [b"%d/%d" % (p, i) for p in available.tolist() for i in range(_POINTS_A_PARTITION)]
         place = (KeyTable.of(names).murmur2() & np.uint32(0x7FFFFFFF)).astype(np.int64)
         order = np.argsort(place, kind="stable")
-        self.state = State(
+        self.state = before._replace(
             point=place[order].tolist(),
             owner=np.repeat(available, _POINTS_A_PARTITION)[order].tolist(),
-            sent_bytes=before.sent_bytes if same else [0] * view.n_partitions,
-            total_bytes=before.total_bytes if same else [0],
             limit=[self._c / len(available)],
         )

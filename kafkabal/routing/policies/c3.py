@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.broker_first import BrokerFirst, send_to, settle
+from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.policy import About, Context, Feedback, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkabal.routing.led import Turns
     from kafkabal.routing.view import RoutingView
 
 # weight of the past in the moving averages, as in the authors' simulator
@@ -21,13 +24,8 @@ _MEMORY = 0.9
 class State(NamedTuple):
     """Columns of the decision."""
 
-    broker: list[int]
-    first: list[int]
-    partition: list[int]
-    turn: list[int]
-    leader: list[int]
-    owed: list[int]
-    pending: list[int]
+    turns: Turns
+    debts: Debts
     response_s: list[float]
     """Moving average of the time to the acknowledgement, 0 where none came yet."""
     service_s: list[float]
@@ -37,28 +35,27 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """Least ``R - s + (1 + pending x clients)^3 x s``; of equals the one met first from a random start."""
-    n = len(state.broker)
+    n = len(state.turns.broker)
     start = int(uniforms[0] * n)
     best = -1
     least = 0.0
     for i in range(n):
-        broker = state.broker[(start + i) % n]
-        queue = 1.0 + state.pending[broker] * state.clients[0]
+        broker = state.turns.broker[(start + i) % n]
+        queue = 1.0 + state.debts.pending[broker] * state.clients[0]
         score = state.response_s[broker] - state.service_s[broker] + queue * queue * queue * state.service_s[broker]
         if best < 0 or score < least:
             best = broker
             least = score
-    partition: int = send_to(state, best)
-    return partition
+    return send_to(state.turns, state.debts, best)
 
 
 @kernel
-def learn(state: Any, partition: int, size_bytes: Any, latency_s: float, now_s: float) -> None:
+def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """Average the time that it took in; a failure tells nothing of it."""
-    broker = settle(state, partition)
-    waiting = state.pending[broker] + 1
+    broker = owe(state.debts, partition, -1)
+    waiting = state.debts.pending[broker] + 1
     if latency_s == latency_s:
         memory = _MEMORY if state.response_s[broker] > 0.0 else 0.0
         state.response_s[broker] = memory * state.response_s[broker] + (1.0 - memory) * latency_s
@@ -90,8 +87,7 @@ class C3(BrokerFirst):
         super().__init__(context)
         self._clients = clients
 
-    def start(self, view: RoutingView) -> State:
+    def start(self, turns: Turns, debts: Debts, view: RoutingView) -> State:
         """See :meth:`BrokerFirst.start`."""
         known = np.nan_to_num(view.latency_s).tolist()
-        turn, leader, owed = [0] * view.n_brokers, [0] * view.n_partitions, [0] * view.n_partitions
-        return State([], [], [], turn, leader, owed, [], known, list(known), [self._clients])
+        return State(turns, debts, known, list(known), [self._clients])

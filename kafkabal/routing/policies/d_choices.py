@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafkabal.routing.choices import choices_needed
 from kafkabal.routing.compiled import kernel
@@ -12,6 +12,8 @@ from kafkabal.routing.policies.pkg import HASH_SEEDS
 from kafkabal.routing.policy import About, Feedback, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.routing.view import RoutingView
 
 # d is worked out anew after so many keyed records
@@ -25,14 +27,11 @@ class State(NamedTuple):
     sent_bytes: list[int]
     head: list[int]
     """Two items: keyed records so far, and the choices that a heavy key has now."""
-    heavy_count: list[int]
-    heavy_key: list[int]
-    heavy_slot: list[int]
-    heavy_table: list[int]
+    heavy: HeavyKeys
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The emptiest of d partitions for a heavy key, of two for any other; the first of equals."""
     n = len(state.available)
     if hashes[0] < 0:
@@ -41,34 +40,34 @@ def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) 
         best = emptier(state, state.available[hashes[0] % n], state.available[hashes[1] % n])
         if is_heavy(state, hashes[0], n):
             if state.head[0] % _ANEW == 0 or state.head[1] < 2:
-                state.head[1] = choices_needed(state.heavy_count, heavy_keys(state, n), state.head[0], n)
+                state.head[1] = choices_needed(state.heavy.counts, heavy_keys(state, n), state.head[0], n)
             for i in range(2, state.head[1]):
                 mixed = (hashes[0] + i * hashes[1]) & 0x7FFFFFFF
                 mixed = ((mixed * 1103515245 + 12345) & 0x7FFFFFFF) >> 8
                 best = emptier(state, best, state.available[mixed % n])
     state.sent_bytes[best] += size_bytes
-    return best  # type: ignore[no-any-return]
+    return best
 
 
 @kernel
-def emptier(state: Any, a: int, b: int) -> int:
+def emptier(state: State, a: int, b: int) -> int:
     """The partition of two that this producer sent fewer bytes to; the first of equals."""
     return b if state.sent_bytes[b] < state.sent_bytes[a] else a
 
 
 @kernel
-def is_heavy(state: Any, key: int, n: int) -> bool:
+def is_heavy(state: State, key: int, n: int) -> bool:
     """Count a key; whether it makes up more than 1 / (5 n) of the keyed records."""
     state.head[0] += 1
-    return count_key(state, key) * 5 * n > state.head[0]  # type: ignore[no-any-return]
+    return count_key(state.heavy, key) * 5 * n > state.head[0]
 
 
 @kernel
-def heavy_keys(state: Any, n: int) -> int:
+def heavy_keys(state: State, n: int) -> int:
     """How many keys are heavy now."""
     found = 0
-    at = len(state.heavy_count) - 1
-    while at >= 0 and state.heavy_count[at] * 5 * n > state.head[0]:
+    at = len(state.heavy.counts) - 1
+    while at >= 0 and state.heavy.counts[at] * 5 * n > state.head[0]:
         found += 1
         at -= 1
     return found
@@ -91,10 +90,7 @@ class DChoices(DecisionPolicy):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         before = getattr(self, "state", None)
-        available = view.available.tolist()
-        if before is not None and len(before.sent_bytes) == view.n_partitions:
-            self.state = before._replace(available=available)
-            return
-        # a key of frequency f is surely counted with 1 / f counters; twice that keeps the counts close
-        heavy = HeavyKeys.empty(10 * view.n_partitions)
-        self.state = State(available, [0] * view.n_partitions, [0, 0], *heavy)
+        if before is None or len(before.sent_bytes) != view.n_partitions:
+            # a key of frequency f is surely counted with 1 / f counters; twice that keeps the counts close
+            before = State([], [0] * view.n_partitions, [0, 0], HeavyKeys.empty(10 * view.n_partitions))
+        self.state = before._replace(available=view.available.tolist())

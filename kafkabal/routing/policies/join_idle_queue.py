@@ -2,51 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from kafkabal.routing.broker_first import BrokerFirst, send_to, settle
+from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.policy import About, Feedback, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkabal.routing.led import Turns
     from kafkabal.routing.view import RoutingView
 
 
 class State(NamedTuple):
     """Columns of the decision."""
 
-    broker: list[int]
-    first: list[int]
-    partition: list[int]
-    turn: list[int]
-    leader: list[int]
-    owed: list[int]
-    pending: list[int]
+    turns: Turns
+    debts: Debts
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """A broker drawn from the idle ones, from all where none is."""
     idle = 0
-    for broker in state.broker:
-        idle += state.pending[broker] == 0
-    nth = int(uniforms[0] * (idle if idle > 0 else len(state.broker)))
-    chosen = state.broker[nth]
+    for broker in state.turns.broker:
+        idle += state.debts.pending[broker] == 0
+    nth = int(uniforms[0] * (idle if idle > 0 else len(state.turns.broker)))
+    chosen = state.turns.broker[nth]
     if idle > 0:
-        for broker in state.broker:
-            if state.pending[broker] == 0:
+        for broker in state.turns.broker:
+            if state.debts.pending[broker] == 0:
                 if nth == 0:
                     chosen = broker
                     break
                 nth -= 1
-    partition: int = send_to(state, chosen)
-    return partition
+    return send_to(state.turns, state.debts, chosen)
 
 
 @kernel
-def learn(state: Any, partition: int, size_bytes: Any, latency_s: float, now_s: float) -> None:
+def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """One record less to wait for."""
-    settle(state, partition)
+    owe(state.debts, partition, -1)
 
 
 class JoinIdleQueue(BrokerFirst):
@@ -62,6 +59,6 @@ class JoinIdleQueue(BrokerFirst):
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 
-    def start(self, view: RoutingView) -> State:
+    def start(self, turns: Turns, debts: Debts, view: RoutingView) -> State:
         """See :meth:`BrokerFirst.start`."""
-        return State([], [], [], [0] * view.n_brokers, [0] * view.n_partitions, [0] * view.n_partitions, [])
+        return State(turns, debts)

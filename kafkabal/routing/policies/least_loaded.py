@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
-from kafkabal.routing.led import LedPartitions, next_partition
+from kafkabal.routing.led import Turns, next_partition, turns_of
 from kafkabal.routing.policy import About, Context, Feedback, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.routing.view import RoutingView
 
 
 class State(NamedTuple):
     """Columns of the decision."""
 
-    broker: list[int]
-    """Rows of the brokers that lead a partition."""
-    first: list[int]
-    partition: list[int]
-    turn: list[int]
+    turns: Turns
     used_bytes: list[float]
     capacity_bytes: list[float]
     own: list[int]
@@ -28,18 +26,17 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The least used broker, the first of equals; its partitions take turns."""
-    best = state.broker[0]
+    best = state.turns.broker[0]
     least = state.used_bytes[best] / state.capacity_bytes[best]
-    for broker in state.broker:
+    for broker in state.turns.broker:
         used = state.used_bytes[broker] / state.capacity_bytes[broker]
         if used < least:
             best = broker
             least = used
     state.used_bytes[best] += size_bytes * state.own[0]
-    partition: int = next_partition(state, best)
-    return partition
+    return next_partition(state.turns, best)
 
 
 class LeastLoaded(DecisionPolicy):
@@ -71,12 +68,9 @@ class LeastLoaded(DecisionPolicy):
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
-        led = LedPartitions.of(view)
+        before = getattr(self, "state", None)
         self.state = State(
-            broker=led.broker.tolist(),
-            first=led.first.tolist(),
-            partition=led.partition.tolist(),
-            turn=[0] * view.n_brokers,
+            turns=turns_of(view, before.turns if before is not None else None),
             used_bytes=view.used_bytes.tolist(),
             capacity_bytes=view.capacity_bytes.tolist(),
             own=[int(self._own)],

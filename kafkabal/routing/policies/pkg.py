@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import About, Feedback, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.routing.view import RoutingView
 
 # two hash functions of one family; any two seeds do
@@ -24,7 +26,7 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The one of two partitions that this producer sent fewer bytes to; the first of equals."""
     n = len(state.available)
     if hashes[0] >= 0:
@@ -54,9 +56,7 @@ class PartialKeyGrouping(DecisionPolicy):
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
-        sent = getattr(self, "state", None)
-        same = sent is not None and len(sent.sent_bytes) == view.n_partitions
-        self.state = State(
-            available=view.available.tolist(),
-            sent_bytes=sent.sent_bytes if same else [0] * view.n_partitions,
-        )
+        before = getattr(self, "state", None)
+        if before is None or len(before.sent_bytes) != view.n_partitions:
+            before = State([], [0] * view.n_partitions)
+        self.state = before._replace(available=view.available.tolist())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafkabal.errors import UsageError
 from kafkabal.routing.compiled import kernel
@@ -10,6 +10,8 @@ from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import About, Context, Feedback, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.routing.view import RoutingView
 
 
@@ -24,7 +26,7 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:  # noqa: ARG001
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The least used of the drawn ones; the first of equals."""
     n = len(state.available)
     best = state.available[int(uniforms[0] * n)]

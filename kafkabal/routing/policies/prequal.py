@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.broker_first import BrokerFirst, send_to, settle
+from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.policy import About, Context, Feedback, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkabal.routing.led import Turns
     from kafkabal.routing.view import RoutingView
 
 _MEMORY = 0.9
@@ -20,55 +23,49 @@ _MEMORY = 0.9
 class State(NamedTuple):
     """Columns of the decision."""
 
-    broker: list[int]
-    first: list[int]
-    partition: list[int]
-    turn: list[int]
-    leader: list[int]
-    owed: list[int]
-    pending: list[int]
+    turns: Turns
+    debts: Debts
     response_s: list[float]
     quantile: list[float]
     """One item: a broker is hot if so large a part of all brokers has less in flight."""
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """Hot-cold lexicographic rule over the drawn brokers; the first of equals."""
-    n = len(state.broker)
+    n = len(state.turns.broker)
     best = -1
     best_hot = False
     for i in range(len(uniforms)):
-        broker = state.broker[int(uniforms[i] * n)]
+        broker = state.turns.broker[int(uniforms[i] * n)]
         hot = _is_hot(state, broker)
         if best < 0 or _goes_before(state, broker, hot, best, best_hot):
             best = broker
             best_hot = hot
-    partition: int = send_to(state, best)
-    return partition
+    return send_to(state.turns, state.debts, best)
 
 
 @kernel
-def _is_hot(state: Any, broker: int) -> bool:
+def _is_hot(state: State, broker: int) -> bool:
     below = 0
-    for other in state.broker:
-        below += state.pending[other] < state.pending[broker]
-    return below > state.quantile[0] * len(state.broker)  # type: ignore[no-any-return]
+    for other in state.turns.broker:
+        below += state.debts.pending[other] < state.debts.pending[broker]
+    return below > state.quantile[0] * len(state.turns.broker)
 
 
 @kernel
-def _goes_before(state: Any, a: int, a_hot: bool, b: int, b_hot: bool) -> bool:  # noqa: FBT001
+def _goes_before(state: State, a: int, a_hot: bool, b: int, b_hot: bool) -> bool:
     if a_hot != b_hot:
         return b_hot
     if a_hot:
-        return state.pending[a] < state.pending[b]  # type: ignore[no-any-return]
-    return state.response_s[a] < state.response_s[b]  # type: ignore[no-any-return]
+        return state.debts.pending[a] < state.debts.pending[b]
+    return state.response_s[a] < state.response_s[b]
 
 
 @kernel
-def learn(state: Any, partition: int, size_bytes: Any, latency_s: float, now_s: float) -> None:
+def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """Average the time that it took in; a failure tells nothing of it."""
-    broker = settle(state, partition)
+    broker = owe(state.debts, partition, -1)
     if latency_s == latency_s:
         memory = _MEMORY if state.response_s[broker] > 0.0 else 0.0
         state.response_s[broker] = memory * state.response_s[broker] + (1.0 - memory) * latency_s
@@ -103,8 +100,7 @@ class Prequal(BrokerFirst):
         self.draws = probes
         self._quantile = quantile
 
-    def start(self, view: RoutingView) -> State:
+    def start(self, turns: Turns, debts: Debts, view: RoutingView) -> State:
         """See :meth:`BrokerFirst.start`."""
         known = np.nan_to_num(view.latency_s).tolist()
-        turn, leader, owed = [0] * view.n_brokers, [0] * view.n_partitions, [0] * view.n_partitions
-        return State([], [], [], turn, leader, owed, [], known, [self._quantile])
+        return State(turns, debts, known, [self._quantile])

@@ -91,7 +91,8 @@ class ScoreWeighted(PolicyBase):
         self._last = (now_s, sent)
         if len(before) != view.n_partitions or not before_s < now_s:
             return view
-        unseen = (sent - before) * min(1.0, max(0.0, (now_s - view.at_s) / (now_s - before_s)))
+        unseen_part = min(1.0, max(0.0, (now_s - view.at_s) / (now_s - before_s)))
+        unseen = (sent - before).astype(np.float64) * unseen_part
         return replace(view, pressures=tuple(p.after(unseen, view.replica_partition) for p in view.pressures))
 
     def _horizon_bytes(self, view: RoutingView) -> float:

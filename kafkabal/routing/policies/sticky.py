@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.broker_first import by_broker, latest_leaders
+from kafkabal.routing.broker_first import Debts, debts_of, owe
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import About, Context, Feedback, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.routing.view import RoutingView
 
 # max.in.flight.requests.per.connection: a connection that has so many takes no further batch
@@ -21,11 +23,8 @@ class State(NamedTuple):
     """Columns of the decision."""
 
     available: list[int]
-    leader: list[int]
-    owed_bytes: list[int]
-    """Of each partition: sent and not acknowledged."""
-    pending_bytes: list[int]
-    """The same of each broker."""
+    debts: Debts
+    """In bytes."""
     current: list[int]
     """Two items: the partition that is stuck to, and the room in bytes that its batch has left."""
     opened_s: list[float]
@@ -35,10 +34,10 @@ class State(NamedTuple):
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: float) -> int:
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The partition of the key, else the current one until its batch is full or was sent."""
     if hashes[0] >= 0:
-        partition = hashes[0] % len(state.leader)
+        partition = hashes[0] % len(state.debts.leader)
     else:
         full = state.current[1] < size_bytes
         if full or was_sent(state, now_s):
@@ -47,23 +46,22 @@ def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: float
             state.opened_s[0] = now_s
         state.current[1] -= size_bytes
         partition = state.current[0]
-    state.owed_bytes[partition] += size_bytes
-    state.pending_bytes[state.leader[partition]] += size_bytes
-    return partition  # type: ignore[no-any-return]
+    owe(state.debts, partition, size_bytes)
+    return partition
 
 
 @kernel
-def was_sent(state: Any, now_s: float) -> bool:
+def was_sent(state: State, now_s: float) -> bool:
     """The batch lingered long enough and its connection took it: a busy one leaves it open to grow."""
     if now_s - state.opened_s[0] <= state.linger_s[0]:
         return False
     own = state.batch_bytes[0] - state.current[1]
-    waiting = state.pending_bytes[state.leader[state.current[0]]] - own
-    return waiting < _IN_FLIGHT * state.batch_bytes[0]  # type: ignore[no-any-return]
+    waiting = state.debts.pending[state.debts.leader[state.current[0]]] - own
+    return waiting < _IN_FLIGHT * state.batch_bytes[0]
 
 
 @kernel
-def another(state: Any, uniform: float) -> int:
+def another(state: State, uniform: float) -> int:
     """A partition other than the current one, where there is another."""
     n = len(state.available)
     at = -1
@@ -71,15 +69,14 @@ def another(state: Any, uniform: float) -> int:
         if state.available[i] == state.current[0]:
             at = i
     if at < 0 or n == 1:
-        return state.available[int(uniform * n)]  # type: ignore[no-any-return]
-    return state.available[(at + 1 + int(uniform * (n - 1))) % n]  # type: ignore[no-any-return]
+        return state.available[int(uniform * n)]
+    return state.available[(at + 1 + int(uniform * (n - 1))) % n]
 
 
 @kernel
-def learn(state: Any, partition: int, size_bytes: Any, latency_s: float, now_s: float) -> None:
+def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """Less to wait for."""
-    state.owed_bytes[partition] -= size_bytes
-    state.pending_bytes[state.leader[partition]] -= size_bytes
+    owe(state.debts, partition, -size_bytes)
 
 
 class Sticky(DecisionPolicy):
@@ -114,22 +111,9 @@ class Sticky(DecisionPolicy):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         before = getattr(self, "state", None)
-        if before is None or (len(before.leader), len(before.pending_bytes)) != (view.n_partitions, view.n_brokers):
-            before = self._start(view)
-        available, leader = view.available.tolist(), latest_leaders(view, before.leader)
+        if before is None or len(before.debts.leader) != view.n_partitions:
+            before = State([], debts_of(view), [-1, 0], [0.0], [self._batch_bytes], [self._linger_s])
+        available = view.available.tolist()
         if before.current[0] not in available:
             before.current[1] = 0
-        pending = by_broker(before.owed_bytes, leader, view.n_brokers)
-        self.state = before._replace(available=available, leader=leader, pending_bytes=pending)
-
-    def _start(self, view: RoutingView) -> State:
-        return State(
-            available=[],
-            leader=[0] * view.n_partitions,
-            owed_bytes=[0] * view.n_partitions,
-            pending_bytes=[0] * view.n_brokers,
-            current=[-1, 0],
-            opened_s=[0.0],
-            batch_bytes=[self._batch_bytes],
-            linger_s=[self._linger_s],
-        )
+        self.state = before._replace(available=available, debts=debts_of(view, before.debts))

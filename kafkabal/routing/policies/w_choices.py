@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from kafkabal.routing.compiled import kernel
-from kafkabal.routing.policies.d_choices import DChoices, emptier, is_heavy
+from kafkabal.routing.policies.d_choices import DChoices, State, emptier, is_heavy
 from kafkabal.routing.policy import About, Feedback, Input
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @kernel
-def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) -> int:
+def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The emptiest of all partitions for a heavy key, of two for any other; the first of equals."""
     n = len(state.available)
     if hashes[0] < 0:
@@ -21,7 +24,7 @@ def choose(state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any) 
             for partition in state.available:
                 best = emptier(state, best, partition)
     state.sent_bytes[best] += size_bytes
-    return best  # type: ignore[no-any-return]
+    return best
 
 
 class WChoices(DChoices):
