@@ -17,7 +17,7 @@
 :func:`current_sandbox` find those that exist, also after a crash of the tool that made them.
 """
 
-from kafkabal.sandbox.directory import DEFAULT_NAME, current_sandbox, find_sandbox, list_sandboxes, up
+from kafkabal.sandbox.directory import DEFAULT_NAME, current_sandbox, find_sandbox, list_sandboxes, take_down, up
 from kafkabal.sandbox.java import ProgramResult
 from kafkabal.sandbox.nodes import Node, Role
 from kafkabal.sandbox.sandbox import Sandbox
@@ -39,5 +39,6 @@ __all__ = [
     "current_sandbox",
     "find_sandbox",
     "list_sandboxes",
+    "take_down",
     "up",
 ]

@@ -11,8 +11,8 @@ from kafkabal.errors import OperationError, UsageError
 from kafkabal.sandbox.home import exclusive, make_folder
 from kafkabal.sandbox.nodes import Node, lay_out
 from kafkabal.sandbox.ports import held_ports
-from kafkabal.sandbox.record import RECORD_FILE, SandboxRecord, read_record, recorded_folders, write_record
-from kafkabal.sandbox.sandbox import Sandbox
+from kafkabal.sandbox.record import RECORD_FILE, SandboxRecord, read_record, readable_records, write_record
+from kafkabal.sandbox.sandbox import Sandbox, lock_of, remove_sandbox
 from kafkabal.sandbox.spec import SandboxSpec
 from kafkabal.sandbox.storage import new_kafka_uuid
 from kafkabal.sandbox.waiting import Patience
@@ -46,7 +46,7 @@ def bring_up(
     OperationError
         If a jar cannot be had, or a node does not start.
     """
-    with exclusive(folder.parent / f".{folder.name}.lock"), _recorded(folder, spec) as record:
+    with exclusive(lock_of(folder)), _recorded(folder, spec) as record:
         sandbox = Sandbox(folder, record, cache_folder, patience=patience)
         distribution = sandbox.prepare(on_step=on_step)
         if with_class_cache and not record.spec.zookeeper:
@@ -79,7 +79,8 @@ def _existing(folder: Path, spec: SandboxSpec | None) -> SandboxRecord:
 def _record_anew(folder: Path, spec: SandboxSpec, until_started: ExitStack) -> SandboxRecord:
     plan = list(lay_out(spec))
     with exclusive(folder.parent / ".ports.lock"):
-        taken = {port for other in recorded_folders(folder.parent) for port in _ports_of(other)}
+        others = [other for _, other in readable_records(folder.parent)]
+        taken = {port for other in others for node in other.nodes for port in node.ports.values()}
         count = sum(len(listeners) for *_, listeners in plan)
         free = iter(until_started.enter_context(held_ports(count, taken, random.Random())))
         nodes = tuple(
@@ -90,10 +91,6 @@ def _record_anew(folder: Path, spec: SandboxSpec, until_started: ExitStack) -> S
         make_folder(folder)
         write_record(record, folder)
     return record
-
-
-def _ports_of(folder: Path) -> set[int]:
-    return {port for node in read_record(folder).nodes for port in node.ports.values()}
 
 
 def _ensure_class_cache(
@@ -116,10 +113,13 @@ def _make_class_cache(distribution: Distribution, home: Path, cache_folder: Path
     record_classes = (f"-XX:AOTCacheOutput={fresh}", "-Xlog:disable", "-Xlog:all=error:stderr")
     spec = SandboxSpec(brokers=1, racks=0, log_dirs=1, kafka_version=distribution.version, jvm_options=record_classes)
     folder = home / f"first-start-of-{distribution.version}"
-    with bring_up(
-        folder, spec, cache_folder, patience=Patience(), on_step=lambda _step: None, with_class_cache=False
-    ) as sandbox:
+    try:
+        sandbox = bring_up(
+            folder, spec, cache_folder, patience=Patience(), on_step=lambda _step: None, with_class_cache=False
+        )
         sandbox.stop(patience_s=_CLASS_CACHE_PATIENCE_S)
+    finally:
+        remove_sandbox(folder)
     if not fresh.is_file():
         raise OperationError("Java wrote no class cache")
     fresh.replace(distribution.class_cache)

@@ -9,8 +9,8 @@ from kafkabal.errors import UsageError
 from kafkabal.sandbox.creation import bring_up
 from kafkabal.sandbox.home import default_cache, default_home, make_folder
 from kafkabal.sandbox.ports import is_listening
-from kafkabal.sandbox.record import RECORD_FILE, read_record, recorded_folders
-from kafkabal.sandbox.sandbox import PROFILE_FILE, Sandbox
+from kafkabal.sandbox.record import RECORD_FILE, read_record, readable_records, recorded_folders
+from kafkabal.sandbox.sandbox import PROFILE_FILE, Sandbox, remove_sandbox
 from kafkabal.sandbox.waiting import Patience
 
 if TYPE_CHECKING:
@@ -71,13 +71,20 @@ def find_sandbox(name: str = DEFAULT_NAME, *, home: Path | None = None, cache_fo
     UsageError
         If there is none.
     """
-    folder = _resolved(home) / name
-    if not (folder / RECORD_FILE).is_file():
-        known = ", ".join(path.name for path in recorded_folders(folder.parent))
-        raise UsageError(
-            f"there is no sandbox {name}", hint=f"there is {known}" if known else "kafkabal sandbox up starts one"
-        )
-    return _opened(folder, cache_folder)
+    return _opened(_folder_of(name, home), cache_folder)
+
+
+def take_down(name: str = DEFAULT_NAME, *, home: Path | None = None) -> None:
+    """Kill every process of a sandbox and remove every file of it, in whatever state it is.
+
+    Raises
+    ------
+    UsageError
+        If there is none of that name.
+    OutputError
+        If a file cannot be removed.
+    """
+    remove_sandbox(_folder_of(name, home))
 
 
 def list_sandboxes(*, home: Path | None = None, cache_folder: Path | None = None) -> list[Sandbox]:
@@ -90,8 +97,8 @@ def current_sandbox(*, home: Path | None = None) -> Path | None:
 
     It is asked for by commands that are given no cluster, so it looks at no process and loads no Kafka library.
     """
-    recorded = [(read_record(folder), folder) for folder in recorded_folders(_resolved(home))]
-    for record, folder in sorted(recorded, key=lambda pair: pair[0].created_at_s, reverse=True):
+    recorded = readable_records(_resolved(home))
+    for folder, record in sorted(recorded, key=lambda pair: pair[1].created_at_s, reverse=True):
         if any(is_listening(node.main_port) for node in record.brokers):
             return folder / PROFILE_FILE
     return None
@@ -99,6 +106,16 @@ def current_sandbox(*, home: Path | None = None) -> Path | None:
 
 def _resolved(home: Path | None) -> Path:
     return (home or default_home()).resolve()
+
+
+def _folder_of(name: str, home: Path | None) -> Path:
+    folder = _resolved(home) / name
+    if not (folder / RECORD_FILE).is_file():
+        known = ", ".join(path.name for path in recorded_folders(folder.parent))
+        raise UsageError(
+            f"there is no sandbox {name}", hint=f"there is {known}" if known else "kafkabal sandbox up starts one"
+        )
+    return folder
 
 
 def _opened(folder: Path, cache_folder: Path | None) -> Sandbox:

@@ -1,75 +1,21 @@
-"""The jars of Apache Kafka: named and checksummed by a lock file, fetched once, verified before every use."""
+"""The jars of Apache Kafka: fetched once, and verified against their lock before every use."""
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkabal.errors import OperationError, UsageError
+from kafkabal.errors import OperationError
 from kafkabal.sandbox.extra import extra_module
 from kafkabal.sandbox.home import exclusive, make_folder
+from kafkabal.sandbox.lock import LockedJar, read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_LOCK_SUFFIX: Final = ".lock"
-_LOCK_PREFIX: Final = "kafka-"
 _PARALLEL_DOWNLOADS: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class LockedJar:
-    """A jar by its Maven name, and the checksum that it must have."""
-
-    group: str
-    artifact: str
-    version: str
-    sha256: str
-
-    @property
-    def coordinate(self) -> str:
-        """``group:artifact:version``."""
-        return f"{self.group}:{self.artifact}:{self.version}"
-
-    @property
-    def file_name(self) -> str:
-        """Name of the jar in the cache: the checksum tells apart what has the same name."""
-        return f"{self.artifact}-{self.version}-{self.sha256[:12]}.jar"
-
-    def as_line(self) -> str:
-        """The jar as a line of a lock file."""
-        return f"{self.coordinate} sha256:{self.sha256}"
-
-
-@cache
-def locked_versions() -> tuple[str, ...]:
-    """Versions of Kafka that a lock file is shipped for, oldest first."""
-    names = (entry.name for entry in _locks().iterdir())
-    versions = (
-        name.removeprefix(_LOCK_PREFIX).removesuffix(_LOCK_SUFFIX) for name in names if name.endswith(_LOCK_SUFFIX)
-    )
-    return tuple(sorted(versions, key=lambda version: tuple(map(int, version.split(".")))))
-
-
-@cache
-def read_lock(kafka_version: str) -> tuple[LockedJar, ...]:
-    """Read the shipped lock file of a version of Kafka.
-
-    Raises
-    ------
-    UsageError
-        If there is none for that version.
-    """
-    if kafka_version not in locked_versions():
-        raise UsageError(f"the sandbox has no Kafka {kafka_version}", hint=f"it has {', '.join(locked_versions())}")
-    text = (_locks() / f"{_LOCK_PREFIX}{kafka_version}{_LOCK_SUFFIX}").read_text(encoding="ascii")
-    return tuple(_parse_line(line) for line in text.splitlines() if line and not line.startswith("#"))
 
 
 def ensure_jars(
@@ -98,16 +44,6 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _locks() -> Any:
-    return resources.files("kafkabal.sandbox") / "locks"
-
-
-def _parse_line(line: str) -> LockedJar:
-    coordinate, checksum = line.split()
-    group, artifact, version = coordinate.split(":")
-    return LockedJar(group, artifact, version, checksum.removeprefix("sha256:"))
-
-
 def _unusable(jars: Sequence[LockedJar], folder: Path) -> list[LockedJar]:
     """Those that are absent or damaged."""
     return [jar for jar in jars if not _is_intact(jar, folder / jar.file_name)]
@@ -120,6 +56,8 @@ def _is_intact(jar: LockedJar, path: Path) -> bool:
 def _fetch_all(jars: Sequence[LockedJar], folder: Path, on_step: Callable[[str], None]) -> None:
     if not jars:
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     on_step(f"fetching {len(jars)} jars")
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         context = _maven_context(Path(scratch))

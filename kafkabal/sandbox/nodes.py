@@ -8,7 +8,6 @@ from typing import Final
 
 from kafkabal.sandbox.spec import CONTROLLER_LISTENER, INNER_LISTENER, SandboxSpec
 
-LOOPBACK: Final = "127.0.0.1"
 ZOOKEEPER_ID: Final = 0
 ZOOKEEPER_LISTENER: Final = "ZOOKEEPER"
 _FIRST_CONTROLLER_ID: Final = 101

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import OperationError
-from kafkabal.sandbox.nodes import LOOPBACK
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Collection, Iterator
 
+LOOPBACK: Final = "127.0.0.1"
 _FIRST_PORT: Final = 20_000
 _EPHEMERAL_RANGE: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _USUAL_FIRST_EPHEMERAL_PORT: Final = 32_768

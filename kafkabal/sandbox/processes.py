@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,9 +16,18 @@ from kafkabal.errors import OperationError
 from kafkabal.sandbox.extra import extra_module
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
 _MARK: Final = "-Dkafkabal.sandbox.node="
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessView:
+    """A process at one moment: its id, the memory it takes, and whether a signal has stopped it."""
+
+    pid: int
+    rss_bytes: int
+    is_paused: bool
 
 
 def mark_of(node_folder: Path) -> str:
@@ -32,19 +42,24 @@ class ProcessTable:
         self._psutil: Any = extra_module("psutil")
         self._children: set[int] = set()
 
-    def spawn(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-        """Start a process in a session of its own, so that no terminal's Ctrl-C reaches it; it prints to ``log``."""
+    def spawn(self, command: list[str], environment: Mapping[str, str], log: Path) -> None:
+        """Start a process in a session of its own, so that no terminal's Ctrl-C reaches it; it prints to ``log``.
+
+        Raises
+        ------
+        OperationError
+            If it cannot be started at all.
+        """
         to_log = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
-        self._children.add(
-            os.posix_spawn(
-                command[0],
-                list(command),
-                dict(environment),
-                file_actions=[no_input, to_log, (os.POSIX_SPAWN_DUP2, 1, 2)],
-                setsid=True,
+        errors_too = (os.POSIX_SPAWN_DUP2, 1, 2)
+        try:
+            pid = os.posix_spawn(
+                command[0], command, environment, file_actions=[no_input, to_log, errors_too], setsid=True
             )
-        )
+        except OSError as error:
+            raise OperationError(f"cannot start {command[0]}: {error.strerror}") from error
+        self._children.add(pid)
 
     def find(self, sandbox_folder: Path) -> dict[Path, Any]:
         """Return the living processes of a sandbox as ``psutil.Process``, by the folder of their node."""
@@ -88,9 +103,13 @@ class ProcessTable:
             except self._psutil.NoSuchProcess:
                 continue
 
-    def is_paused(self, process: Any) -> bool:
-        """Whether it has been stopped by a signal."""
-        return bool(process.status() == self._psutil.STATUS_STOPPED)
+    def look_at(self, process: Any) -> ProcessView | None:
+        """Return how a process found earlier is, None if it has ended since."""
+        try:
+            is_paused = process.status() == self._psutil.STATUS_STOPPED
+            return ProcessView(process.pid, process.memory_info().rss, is_paused)
+        except self._psutil.NoSuchProcess:
+            return None
 
     def _reap(self) -> None:
         self._children -= {pid for pid in self._children if _has_been_reaped(pid)}

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from kafkabal.files import replacing
-from kafkabal.sandbox.nodes import LOOPBACK
+from kafkabal.sandbox.ports import LOOPBACK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,5 +32,7 @@ def profile_of(record: SandboxRecord, folder: Path) -> dict[str, Any]:
 
 def write_profile(record: SandboxRecord, folder: Path, target: Path) -> None:
     """Write the profile of the sandbox in ``folder`` to ``target``."""
+    import yaml
+
     with replacing(target) as file:
         file.write(yaml.safe_dump(profile_of(record, folder), sort_keys=False).encode())

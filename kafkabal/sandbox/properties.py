@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.sandbox.nodes import LOOPBACK, ZOOKEEPER_LISTENER, Node, NodeFiles, Role
+from kafkabal.sandbox.nodes import ZOOKEEPER_LISTENER, Node, NodeFiles, Role
+from kafkabal.sandbox.ports import LOOPBACK
 from kafkabal.sandbox.spec import CONTROLLER_LISTENER, INNER_LISTENER
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.sandbox.nodes import LOOPBACK
-from kafkabal.sandbox.ports import is_listening
+from kafkabal.sandbox.ports import LOOPBACK, is_listening
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

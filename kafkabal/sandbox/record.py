@@ -1,6 +1,7 @@
 """What is written down about a sandbox before its first process starts, so that any tool can find and remove it."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -72,15 +73,24 @@ def read_record(folder: Path) -> SandboxRecord:
     try:
         record = msgspec.json.decode(path.read_bytes(), type=SandboxRecord, dec_hook=_from_json)
     except (OSError, msgspec.MsgspecError) as error:
-        raise InputFileError(path, f"not the record of a sandbox: {error}") from error
+        raise InputFileError(
+            path, f"is not the record of a sandbox: {error}", hint=f"kafkabal sandbox down --name {folder.name}"
+        ) from error
     if record.kafkabal_sandbox > _FORMAT:
-        raise InputFileError(path, f"written by a newer kafkabal (format {record.kafkabal_sandbox})")
+        raise InputFileError(path, f"was written by a newer kafkabal (format {record.kafkabal_sandbox})")
     return record
 
 
 def recorded_folders(home: Path) -> Iterator[Path]:
     """Yield the folders of all sandboxes in ``home``, by name."""
     yield from sorted(path.parent for path in home.glob(f"*/{RECORD_FILE}"))
+
+
+def readable_records(home: Path) -> Iterator[tuple[Path, SandboxRecord]]:
+    """Yield folder and record of the sandboxes in ``home``, by name, leaving out damaged ones."""
+    for folder in recorded_folders(home):
+        with suppress(InputFileError):
+            yield folder, read_record(folder)
 
 
 def _to_json(value: Any) -> Any:

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from kafkabal.files import replacing
 from kafkabal.sandbox.extra import extra_module
-from kafkabal.sandbox.jars import LockedJar, sha256_of
+from kafkabal.sandbox.jars import sha256_of
+from kafkabal.sandbox.lock import LockedJar
 
 _LOG_BINDING: Final = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3"
 _HEADER: Final = "# What the sandbox runs as Apache Kafka {version}: Maven names and checksums.\n"

@@ -7,12 +7,13 @@ import signal
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from kafkabal.errors import OperationError, UsageError
+from kafkabal.errors import OperationError, OutputError, UsageError
 from kafkabal.sandbox import diagnosis
 from kafkabal.sandbox.distribution import TOOL_HEAP_BYTES, Distribution, prepare
 from kafkabal.sandbox.home import exclusive, make_folder
 from kafkabal.sandbox.java import ProgramResult, java_command, java_environment, run_java
-from kafkabal.sandbox.nodes import LOOPBACK, Node, NodeFiles, Role
+from kafkabal.sandbox.nodes import Node, NodeFiles, Role
+from kafkabal.sandbox.ports import LOOPBACK
 from kafkabal.sandbox.processes import ProcessTable, mark_of
 from kafkabal.sandbox.profile import write_profile
 from kafkabal.sandbox.properties import as_properties_file, node_properties
@@ -136,11 +137,10 @@ class Sandbox:
 
     def status(self) -> list[NodeStatus]:
         """Say how every node is."""
-        running = self._processes.find(self.folder)
-        return [
-            status_of(node, files, running.get(files.folder), self._processes)
-            for node, files in ((node, self._files(node)) for node in self.record.nodes)
-        ]
+        views = {
+            folder: self._processes.look_at(process) for folder, process in self._processes.find(self.folder).items()
+        }
+        return [status_of(node, self._files(node), views.get(self._folder(node))) for node in self.record.nodes]
 
     def start(self, *node_ids: int, on_step: Callable[[str], None] = lambda _step: None) -> None:
         """Bring nodes back, paused or ended; without ids all that are not running. Return when they answer.
@@ -152,7 +152,7 @@ class Sandbox:
         OperationError
             If one of them ends, or does not answer before the deadline.
         """
-        with exclusive(self._lock_path):
+        with exclusive(lock_of(self.folder)):
             self.start_locked(self._chosen(node_ids), on_step=on_step)
 
     def start_locked(self, nodes: Sequence[Node], *, on_step: Callable[[str], None]) -> None:
@@ -207,10 +207,14 @@ class Sandbox:
         self._processes.signal([running[self._folder(node)] for node in nodes], signal.SIGSTOP)
 
     def down(self) -> None:
-        """Kill every process of the sandbox and remove every file of it."""
-        with exclusive(self._lock_path):
-            self._processes.end(self._processes.find(self.folder).values(), signal.SIGKILL, patience_s=0)
-            _remove_folder(self.folder)
+        """Kill every process of the sandbox and remove every file of it; harmless if that has been done.
+
+        Raises
+        ------
+        OutputError
+            If a file cannot be removed.
+        """
+        remove_sandbox(self.folder)
 
     def prepare(self, *, on_step: Callable[[str], None] = lambda _step: None) -> Distribution:
         """Return its version of Kafka, ready to be started; fetched first where it is not in the cache.
@@ -279,10 +283,6 @@ class Sandbox:
         )
 
     @property
-    def _lock_path(self) -> Path:
-        return self.folder.parent / f".{self.name}.lock"
-
-    @property
     def _scratch(self) -> Path:
         return self.folder / "scratch"
 
@@ -297,10 +297,13 @@ class Sandbox:
 
     def _spawn(self, node: Node) -> None:
         files = self._files(node)
-        if not files.settings.exists():
-            self._create(node, files)
-        files.last_signal.unlink(missing_ok=True)
-        diagnosis.mark_start(files.log)
+        try:
+            if not files.settings.exists():
+                self._create(node, files)
+            files.last_signal.unlink(missing_ok=True)
+            diagnosis.mark_start(files.log)
+        except OSError as error:
+            raise OutputError(f"cannot write the files of {node.title} to {files.folder}: {error.strerror}") from error
         self._processes.spawn(self._command(node, files), java_environment(), files.log)
 
     def _create(self, node: Node, files: NodeFiles) -> None:
@@ -370,6 +373,28 @@ class Sandbox:
         present = [node for node in nodes if self._folder(node) in running]
         self._processes.end([running[self._folder(node)] for node in present], which, patience_s=patience_s)
         return present
+
+
+def lock_of(folder: Path) -> Path:
+    """Return the lock file that is held by who starts or removes the sandbox in ``folder``."""
+    return folder.parent / f".{folder.name}.lock"
+
+
+def remove_sandbox(folder: Path) -> None:
+    """Kill every process of the sandbox in ``folder`` and remove every file of it, even if its record is damaged.
+
+    Raises
+    ------
+    OutputError
+        If a file cannot be removed.
+    """
+    table = ProcessTable()
+    with exclusive(lock_of(folder)):
+        table.end(table.find(folder).values(), signal.SIGKILL, patience_s=0)
+        try:
+            _remove_folder(folder)
+        except OSError as error:
+            raise OutputError(f"cannot remove {error.filename}: {error.strerror}") from error
 
 
 def _remove_folder(folder: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kafkabal.errors import UsageError
-from kafkabal.sandbox.jars import locked_versions
+from kafkabal.sandbox.lock import locked_versions
 
 DEFAULT_KAFKA_VERSION: Final = "4.1.2"
 ZOOKEEPER_KAFKA_VERSION: Final = "3.9.2"
@@ -80,7 +80,7 @@ class SandboxSpec:
     zookeeper
         A ZooKeeper with the last Kafka that uses one, instead of KRaft.
     kafka_version
-        One of :func:`~kafkabal.sandbox.jars.locked_versions`; None for the usual one.
+        One of :func:`~kafkabal.sandbox.lock.locked_versions`; None for the usual one.
     log_dir_capacity_bytes
         What a log dir is said to hold, since all of them share this machine's volume.
     expected_replicas

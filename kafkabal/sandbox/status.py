@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkabal.sandbox import diagnosis
 
 if TYPE_CHECKING:
     from kafkabal.sandbox.nodes import Node, NodeFiles
-    from kafkabal.sandbox.processes import ProcessTable
+    from kafkabal.sandbox.processes import ProcessView
 
 
 class NodeState(StrEnum):
@@ -27,7 +27,7 @@ class NodeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """A node, how it is, its process and that one's memory where there is one, and why it ended where that is known."""
+    """A node, how it is, its process and that one's memory where there is one, and why it ended if it did by itself."""
 
     node: Node
     state: NodeState
@@ -36,15 +36,15 @@ class NodeStatus:
     cause: str | None = None
 
 
-def status_of(node: Node, files: NodeFiles, process: Any | None, table: ProcessTable) -> NodeStatus:
+def status_of(node: Node, files: NodeFiles, process: ProcessView | None) -> NodeStatus:
     """Say how a node is from its process, if it has one, else from what it left."""
     if process is not None:
-        state = NodeState.PAUSED if table.is_paused(process) else NodeState.RUNNING
-        return NodeStatus(node, state, process.pid, process.memory_info().rss)
+        state = NodeState.PAUSED if process.is_paused else NodeState.RUNNING
+        return NodeStatus(node, state, process.pid, process.rss_bytes)
     if not files.log.exists():
         return NodeStatus(node, NodeState.NOT_STARTED)
     if diagnosis.ran_out_of_memory(files.log):
-        return NodeStatus(node, NodeState.OUT_OF_MEMORY, cause="its heap was too small")
+        return NodeStatus(node, NodeState.OUT_OF_MEMORY, cause="its heap was full")
     if files.last_signal.exists():
         return NodeStatus(node, NodeState(files.last_signal.read_text(encoding="ascii")))
     return NodeStatus(node, NodeState.ENDED, cause=diagnosis.cause_of_end(files.log))
