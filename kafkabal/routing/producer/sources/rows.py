@@ -7,7 +7,6 @@ import io
 import os
 from enum import StrEnum
 from itertools import islice
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -17,6 +16,7 @@ from kafkabal.routing.producer.sources.source import Part, Record, RecordSize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 _FIELD_BYTES = 1 << 30
 _ROWS_A_BATCH = 1024
@@ -66,7 +66,7 @@ class RowSource:
         self,
         path: Path | None,
         *,
-        stream: IO[bytes] | None = None,
+        stream: io.BufferedIOBase | None = None,
         row_format: RowFormat | None = None,
         key_field: str | None = None,
         value_field: str | None = None,
@@ -120,6 +120,7 @@ class RowSource:
                 position = self._position(file, part)
                 yield Record(self._row_name(number), value, key, [], position - done)
                 done = position
+            self._expect_unchanged(file, part)
 
     def _opened(self, part: Part) -> IO[bytes]:
         if self._stream is not None:
@@ -129,11 +130,15 @@ class RowSource:
             file = self._path.open("rb")
         except OSError as error:
             raise InputFileError(self._path, f"cannot be read: {error.strerror or error}") from error
+        self._expect_unchanged(file, part)
+        return file
+
+    def _expect_unchanged(self, file: IO[bytes], part: Part) -> None:
+        if self._path is None:
+            return
         stat = os.fstat(file.fileno())
         if (stat.st_size, stat.st_mtime_ns) != (part.size_bytes, part.mtime_ns):
-            file.close()
-            raise InputFileError(self._path, "changed since it was listed")
-        return file
+            raise InputFileError(self._path, "changed while it was being sent")
 
     def _rows(self, file: IO[bytes]) -> Iterator[Row]:
         readers: dict[RowFormat, Callable[[IO[bytes]], Iterator[Row]]] = {
@@ -157,7 +162,8 @@ class RowSource:
 
     def _csv_rows(self, file: IO[bytes]) -> Iterator[Row]:
         csv.field_size_limit(_FIELD_BYTES)
-        reader = csv.DictReader(io.TextIOWrapper(file, "utf-8", newline=""), strict=True)
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        reader = csv.DictReader(text, strict=True)
         try:
             for number, row in enumerate(reader, 1):
                 if None in row or None in row.values():
@@ -165,6 +171,8 @@ class RowSource:
                 yield number, msgspec.json.encode(row), row
         except (csv.Error, UnicodeDecodeError) as error:
             raise self._fault(reader.line_num, f"is no CSV: {error}") from error
+        finally:
+            text.detach()  # or it would close the file, which is not its own
 
     def _parquet_rows(self, file: IO[bytes]) -> Iterator[Row]:
         try:
@@ -215,14 +223,14 @@ class RowSource:
 class _Unclosed(io.RawIOBase):
     """A stream that is read but not closed, since it belongs to someone else."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: io.BufferedIOBase) -> None:
         self._stream = stream
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
+        data = self._stream.read1(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 

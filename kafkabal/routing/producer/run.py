@@ -1,0 +1,320 @@
+"""Send every record of a source once, however often the run is interrupted or repeated.
+
+What is promised, and what it rests on, stands in ``docs/produce.md``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kafkabal.errors import InputFileError, OperationError
+from kafkabal.routing.producer.faults import error_of
+from kafkabal.routing.producer.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from confluent_kafka import KafkaError, Message
+
+    from kafkabal.routing.producer.manifest import Manifest
+    from kafkabal.routing.producer.producer import RoutingProducer
+    from kafkabal.routing.producer.sources.source import Part, Record, Source
+
+RECORD_HEADER: Final = "kafkabal-record"
+"""Header that names a record: the id of its manifest, a slash, and its number."""
+
+# what Kafka adds: a record batch of its own, and lengths and deltas within it
+_OVERHEAD_BYTES = 128
+_NAMED = 5
+_RECORDS_A_LOOK = 64
+_CHECKPOINT_S = 1.0
+_SAME_TOPIC_S = 5.0
+_LEAVING_S = 10.0
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a run has come."""
+
+    records: int
+    """In the topic, those of earlier runs included."""
+    bytes: int
+    """Of the source that are done with."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What a run did."""
+
+    sent: int = 0
+    already_there: int = 0
+    bytes_by_partition: Counter[int] = field(default_factory=Counter)
+    """Values that this run sent."""
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    """Files that were not sent, and why."""
+    changed: list[str] = field(default_factory=list)
+    """Files that changed since an earlier run sent them; they are not sent again."""
+
+
+class Listener(Protocol):
+    """Whoever wants to know how it goes."""
+
+    def progressed(self, progress: Progress) -> None:
+        """Called about once a second."""
+
+
+def check_sizes(source: Source, parts: Iterable[Part], max_record_bytes: int) -> None:
+    """See that every record fits into the topic, before any is sent.
+
+    Raises
+    ------
+    InputFileError
+        Naming the records that do not fit.
+    """
+    limit = max_record_bytes - _OVERHEAD_BYTES
+    large = [size for part in parts for size in source.sizes(part) if size.size_bytes > limit]
+    if large:
+        named = ", ".join(f"{size.name} ({size.size_bytes} bytes)" for size in large[:_NAMED])
+        more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
+        raise InputFileError(
+            source.name,
+            f"records larger than the {max_record_bytes} bytes that the topic takes: {named}{more}",
+            hint="split files with --chunk, or raise max.message.bytes of the topic",
+        )
+
+
+def found_records(manifest: Manifest, messages: Iterable[Message]) -> set[int]:
+    """Numbers of the records of this manifest among some messages."""
+    prefix = f"{manifest.header.id}/"
+    found = set()
+    for message in messages:
+        for name, value in list(message.headers() or ()):
+            text = value.decode("ascii", "replace") if isinstance(value, bytes) else ""
+            if name == RECORD_HEADER and text.startswith(prefix):
+                found.add(int(text.removeprefix(prefix)))
+    return found
+
+
+class Run:
+    """One run over a source, on top of what a manifest remembers of earlier ones.
+
+    Parameters
+    ----------
+    found
+        Numbers of records that were found in the topic though the manifest does not know them.
+    same_topic
+        Raises an error if the topic is no longer the one that the run began with.
+    """
+
+    def __init__(
+        self,
+        producer: RoutingProducer,
+        source: Source,
+        manifest: Manifest,
+        *,
+        found: Iterable[int] = (),
+        same_topic: Callable[[], None] = lambda: None,
+        listener: Listener | None = None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._producer = producer
+        self._source = source
+        self._manifest = manifest
+        self._ledger = Ledger(manifest.through, manifest.offsets, found)
+        self._same_topic = same_topic
+        self._listener = listener
+        self._clock = clock
+        self._next_checkpoint_s = self._next_same_topic_s = clock()
+        self._fault: KafkaError | None = None
+        self._given = 0
+        self._done_bytes = 0
+        self._outcome = Outcome()
+
+    def send(self, parts: Iterable[Part]) -> Outcome:
+        """Send what is not in the topic yet, and wait until it is acknowledged.
+
+        Parameters
+        ----------
+        parts
+            What the source holds now.
+
+        Raises
+        ------
+        KafkabalError
+            If a record was given up on, or the topic is gone; the message says how much was sent. The next run with
+            the same manifest goes on from there.
+        """
+        self._manifest.mark_running()
+        try:
+            self._reconcile(list(parts))
+            self._send_parts()
+            self._wait_for_acknowledgements(None)
+            self._same_topic()
+        except BaseException:
+            self._wait_for_acknowledgements(_LEAVING_S)
+            raise
+        finally:
+            self._checkpoint()
+            if not self._producer.deliveries.in_flight and self._fault is None:
+                self._manifest.mark_clean()
+        return self._outcome
+
+    def _reconcile(self, now: list[Part]) -> None:
+        """Make the manifest's list of files that of the source: append what is new, give up what changed or went."""
+        present = {part.name: part for part in now}
+        known = set()
+        for index, first, part in self._open_parts():
+            current = present.get(part.name)
+            if current == part:
+                known.add(part.name)
+            elif self._is_sent(first, part):
+                known.add(part.name)
+                if current is not None:
+                    self._outcome.changed.append(part.name)
+            else:
+                self._refuse_other_rows(part)
+                self._manifest.void_part(index)
+        self._manifest.add_parts(part for part in now if part.name not in known)
+        for _, first, part in self._numbered_parts(void=True):
+            self._finish(first, part)
+
+    def _refuse_other_rows(self, part: Part) -> None:
+        if part.records < 0:
+            raise InputFileError(
+                self._source.name,
+                "changed since its manifest was begun; its records are known by their rows",
+                hint="name another file with --manifest to send all of it again",
+            )
+
+    def _send_parts(self) -> None:
+        for index, first, part in self._open_parts():
+            if self._is_sent(first, part):
+                self._outcome.already_there += part.records
+                self._done_bytes += part.size_bytes
+                continue
+            try:
+                self._send_part(first, part)
+            except InputFileError as error:
+                if part.records < 0:
+                    raise
+                self._outcome.failures.append((part.name, error.message.removeprefix(f"{error.path}: ")))
+                self._manifest.void_part(index)
+                self._finish(first, part)
+
+    def _send_part(self, first: int, part: Part) -> None:
+        start = max(0, self._ledger.through - first)
+        self._outcome.already_there += start
+        for number, record in enumerate(self._source.records(part, start), first + start):
+            if self._ledger.is_done(number):
+                self._outcome.already_there += 1
+                self._done_bytes += record.progress_bytes
+            else:
+                self._send_record(number, record)
+            self._given = number + 1
+            if not number % _RECORDS_A_LOOK:
+                self._look()
+
+    def _send_record(self, number: int, record: Record) -> None:
+        name = f"{self._manifest.header.id}/{number}".encode()
+        self._producer.produce(
+            record.value,
+            record.key,
+            [*record.headers, (RECORD_HEADER, name)],
+            partial(self._report, number, len(record.value), record.progress_bytes),
+        )
+
+    def _report(self, number: int, size: int, done: int, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._fault = self._fault or error
+            return
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None
+        assert offset is not None
+        self._ledger.acknowledge(number, partition, offset)
+        self._outcome.sent += 1
+        self._outcome.bytes_by_partition[partition] += size
+        self._done_bytes += done
+
+    def _look(self) -> None:
+        """Stop at the first record that was given up on; now and then remember how far it is."""
+        if self._fault is not None:
+            raise self._stopped(self._fault)
+        now = self._clock()
+        if now >= self._next_same_topic_s:
+            self._next_same_topic_s = now + _SAME_TOPIC_S
+            self._same_topic()
+        if now >= self._next_checkpoint_s:
+            self._next_checkpoint_s = now + _CHECKPOINT_S
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        self._manifest.checkpoint(self._ledger.through, self._ledger.offsets)
+        self._ledger.mark(self._given)
+        if self._listener is not None:
+            records = self._outcome.sent + self._outcome.already_there
+            self._listener.progressed(Progress(records=records, bytes=self._done_bytes))
+
+    def _wait_for_acknowledgements(self, at_most_s: float | None) -> None:
+        end = None if at_most_s is None else self._clock() + at_most_s
+        while self._producer.deliveries.in_flight and (end is None or self._clock() < end):
+            self._producer.poll(_POLL_S)
+            if end is None:
+                self._look()
+        if end is None:
+            self._look()
+
+    def _stopped(self, fault: KafkaError) -> OperationError:
+        cause = error_of(fault, self._producer.topic)
+        error = type(cause)(
+            f"{cause.message}; {self._outcome.sent} records were sent by this run, "
+            f"{self._outcome.already_there} were there before",
+            hint=f"{cause.hint}; then run the same command again, it goes on where it stopped"
+            if cause.hint
+            else "run the same command again, it goes on where it stopped",
+        )
+        assert isinstance(error, OperationError)
+        return error
+
+    def _numbered_parts(self, *, void: bool) -> Iterator[tuple[int, int, Part]]:
+        """Index, first record number and part, of the void ones or of the others."""
+        first = 0
+        for index, part in enumerate(list(self._manifest.parts)):
+            if (index in self._manifest.void) is void:
+                yield index, first, part
+            first += max(part.records, 0)
+
+    def _open_parts(self) -> Iterator[tuple[int, int, Part]]:
+        return self._numbered_parts(void=False)
+
+    def _is_sent(self, first: int, part: Part) -> bool:
+        return part.records >= 0 and all(self._ledger.is_done(n) for n in range(first, first + part.records))
+
+    def _finish(self, first: int, part: Part) -> None:
+        for number in range(first, first + part.records):
+            self._ledger.finish(number)
+
+
+def same_topic_check(topic_id: str, current_id: Callable[[], str], topic: str) -> Callable[[], None]:
+    """A check that the topic was not deleted and made anew since."""
+
+    def check() -> None:
+        if current_id() != topic_id:
+            raise OperationError(
+                f"topic {topic} was deleted and created anew under way; what was sent before is gone",
+                hint="run the command with a new --manifest to send everything to the new topic",
+            )
+
+    return check
+
+
+def totals(parts: Iterable[Part]) -> Mapping[str, int]:
+    """Bytes of some parts, and records where all of them tell."""
+    listed = list(parts)
+    known = all(part.records >= 0 for part in listed)
+    return {"bytes": sum(part.size_bytes for part in listed)} | (
+        {"records": sum(part.records for part in listed)} if known else {}
+    )

@@ -1,0 +1,141 @@
+"""Rows as a source: formats, fields, keys, and rows that are not what they should be."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.routing.producer.sources.rows import RowFormat, RowSource
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def rows_of(source: RowSource, start: int = 0) -> list[tuple[bytes | None, bytes]]:
+    """Key and value of every record."""
+    (part,) = source.parts()
+    return [(record.key, record.value) for record in source.records(part, start)]
+
+
+def written(folder: Path, name: str, content: bytes) -> Path:
+    """A file with this content."""
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def test_json_lines_as_they_stand(tmp_path: Path) -> None:
+    """Lines keep their bytes, without their break; empty lines are none; the last line needs no break."""
+    path = written(tmp_path, "a.jsonl", b'{"a": 1}\r\n\n{"a":2}\n[3')
+    assert rows_of(RowSource(path)) == [(None, b'{"a": 1}'), (None, b'{"a":2}'), (None, b"[3")]
+
+
+def test_fields_of_json_lines(tmp_path: Path) -> None:
+    """A field can be the key and another the value; text, numbers and absent keys have their bytes."""
+    path = written(tmp_path, "a.jsonl", b'{"k":"x","v":1.5}\n{"k":7,"v":"text"}\n{"v":"none"}\n')
+    source = RowSource(path, key_field="k", value_field="v")
+    assert rows_of(source) == [(b"x", b"1.5"), (b"7", b"text"), (None, b"none")]
+    assert source.is_keyed
+
+
+def test_csv_rows_become_objects(tmp_path: Path) -> None:
+    """The first line names the fields; quoted breaks stay within their row."""
+    path = written(tmp_path, "a.csv", 'id,text\n1,"two\nlines"\n2,é\n'.encode())
+    found = rows_of(RowSource(path, key_field="id"))
+    assert [(key, json.loads(value)) for key, value in found] == [
+        (b"1", {"id": "1", "text": "two\nlines"}),
+        (b"2", {"id": "2", "text": "é"}),
+    ]
+
+
+def test_parquet_rows(tmp_path: Path) -> None:
+    """Rows of Parquet become objects, and a column of bytes is sent as it is."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pyarrow.table({"n": [1, 2], "image": [b"\x00\xff", b"x"]}), path)
+    assert rows_of(RowSource(path, value_field="image", key_field="n")) == [(b"1", b"\x00\xff"), (b"2", b"x")]
+
+
+def test_start_in_the_middle(tmp_path: Path) -> None:
+    """A run that goes on skips the rows before."""
+    assert rows_of(RowSource(written(tmp_path, "a.txt", b"a\nb\nc\n")), 2) == [(None, b"c")]
+
+
+def test_standard_input_is_read_as_it_comes() -> None:
+    """Lines of a stream are records; it is not closed, and its size is not known beforehand."""
+    stream = io.BytesIO(b"a\nb\n")
+    source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
+    assert list(source.sizes(source.parts()[0])) == []
+    assert rows_of(source) == [(None, b"a"), (None, b"b")]
+    assert not stream.closed
+
+
+def test_progress_adds_up_to_the_file(tmp_path: Path) -> None:
+    """The bytes that the records stand for are those of the file."""
+    source = RowSource(written(tmp_path, "a.txt", b"a\n\nbcd\ne\n"))
+    (part,) = source.parts()
+    assert sum(record.progress_bytes for record in source.records(part, 0)) == part.size_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fields", "message"),
+    [
+        ("a.jsonl", b'{"k":1}\n{"k":\n', {"key_field": "k"}, "line 2: is no JSON object"),
+        ("a.jsonl", b'{"k":1}\n[1]\n', {"key_field": "k"}, "line 2: is no JSON object"),
+        ("a.jsonl", b'{"k":[1]}\n', {"key_field": "k"}, "line 1: has a 'k' that is neither text, number nor bytes"),
+        ("a.jsonl", b'{"k":1}\n', {"value_field": "v"}, "line 1: has no field 'v'"),
+        ("a.csv", b"a,b\n1,2\n3\n", {}, "line 2: has not as many fields"),
+        ("a.csv", b"a,b\n1,2,3\n", {}, "line 1: has not as many fields"),
+        ("a.csv", b'a,b\n1,"2\n', {}, "is no CSV"),
+        ("a.csv", b"a\n\xff\n", {}, "is no CSV"),
+        ("a.parquet", b"no parquet at all", {}, "is no Parquet"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path: Path, name: str, content: bytes, fields: dict[str, str], message: str) -> None:
+    """A row that cannot be sent is refused with the file and the row."""
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    with pytest.raises(InputFileError, match=f"{name}.*{message}"):
+        rows_of(RowSource(written(tmp_path, name, content), **fields))
+
+
+def test_an_empty_or_absent_file_is_an_error(tmp_path: Path) -> None:
+    """Nothing to send is told at once."""
+    with pytest.raises(InputFileError, match="is empty"):
+        RowSource(written(tmp_path, "a.txt", b"")).parts()
+    with pytest.raises(InputFileError, match="cannot be read: No such file"):
+        RowSource(tmp_path / "b.txt").parts()
+
+
+def test_a_file_that_grows_under_way_is_not_taken_for_whole(tmp_path: Path) -> None:
+    """When the file is no longer the one that was listed, the run stops."""
+    path = written(tmp_path, "a.txt", b"a\nb\n")
+    source = RowSource(path)
+    (part,) = source.parts()
+    records = source.records(part, 0)
+    next(records)
+    path.write_bytes(b"a\nb\nc\n")
+    with pytest.raises(InputFileError, match="changed while it was being sent"):
+        list(records)
+
+
+@pytest.mark.parametrize(
+    ("path", "row_format", "fields", "message"),
+    [
+        ("a.dat", None, {}, "the format cannot be told"),
+        ("a.txt", None, {"key_field": "k"}, "plain text have no fields"),
+        (None, RowFormat.PARQUET, {}, "Parquet cannot be read from standard input"),
+    ],
+)
+def test_what_cannot_be_read_so_is_refused(
+    tmp_path: Path, path: str | None, row_format: RowFormat | None, fields: dict[str, str], message: str
+) -> None:
+    """An unknown format, and fields or places that a format does not have."""
+    stream = None if path else io.BytesIO()
+    with pytest.raises(UsageError, match=message):
+        RowSource(tmp_path / path if path else None, stream=stream, row_format=row_format, **fields)
