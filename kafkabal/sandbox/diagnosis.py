@@ -18,7 +18,7 @@ _CAUSE: Final = re.compile(
     r"""
     \[[^]]*\]\ (?:ERROR|FATAL)\ (?P<logged>.+)
     | Caused\ by:\ (?P<inner>.+)
-    | (?P<thrown>(?:Exception\ in\ thread\ \S+\ )?[a-z]\w*(?:\.\w+)+(?:Exception|Error)\b.*)
+    | (?P<thrown>(?:Exception\ in\ thread\ \S+\ )?[a-z]\w*(?:\.\w+)*\.\w*(?:Exception|Error)\b.*)
     | (?P<java>(?:Unrecognized|Invalid|Terminating\ due\ to|Error:\ (?!A\ (?:fatal|JNI)|Could\ not\ create)).*)
     """,
     re.VERBOSE,

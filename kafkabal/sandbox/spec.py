@@ -90,9 +90,9 @@ class SandboxSpec:
     listeners
         Listeners besides the plain one.
     properties, broker_properties
-        Settings of every node, and of single ones by id on top of those.
+        Settings of every node, and of single brokers by id on top of those.
     class_path, broker_class_path
-        Jars or folders added to the class path of every node, and of single ones by id.
+        Jars or folders added to the class path of every node, and of single brokers by id.
     jvm_options
         Options given to the Java machine of every node, after those of the sandbox.
 
@@ -170,6 +170,10 @@ class SandboxSpec:
             raise UsageError("with ZooKeeper there are no controllers of their own")
 
     def _check_properties(self) -> None:
+        brokers = range(1, self.brokers + 1)
+        for broker in [*self.broker_properties, *self.broker_class_path]:
+            if broker not in brokers:
+                raise UsageError(f"settings are given for broker {broker}, and there are {self.brokers}")
         given = set(self.properties).union(*self.broker_properties.values())
         if own := sorted(_OWN_PROPERTIES & given):
             raise UsageError(

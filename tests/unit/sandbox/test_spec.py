@@ -1,0 +1,79 @@
+"""What fits together in a sandbox, and what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkabal.errors import UsageError
+from kafkabal.sandbox import Listener, SandboxSpec
+
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"brokers": 0}, "1 to 50 brokers"),
+        ({"brokers": 51}, "1 to 50 brokers"),
+        ({"brokers": 2, "racks": 3}, "cannot be in 3 racks"),
+        ({"log_dirs": 0}, "at least one log dir"),
+        ({"log_dir_capacity_bytes": 0}, "at least one byte"),
+        ({"heap_bytes": MIB}, "below 128 MiB"),
+        ({"controllers": 2}, "no quorum"),
+        ({"controllers": 0}, "no quorum"),
+        ({"kafka_version": "2.8"}, r"no Kafka 2\.8"),
+        ({"zookeeper": True, "kafka_version": "4.1.2"}, "does not run with ZooKeeper"),
+        ({"zookeeper": True, "controllers": 3}, "no controllers of their own"),
+        ({"properties": {"node.id": "7"}}, "itself sets node.id"),
+        ({"broker_properties": {2: {"log.dirs": "/x"}}}, "itself sets log.dirs"),
+        ({"broker_properties": {4: {}}}, "for broker 4"),
+        ({"broker_class_path": {9: ()}}, "for broker 9"),
+        ({"listeners": (Listener(name="A", protocol="SSL"), Listener(name="A", protocol="SSL"))}, "same name"),
+    ],
+)
+def test_what_does_not_fit_is_refused(settings: dict[str, Any], complaint: str) -> None:
+    """Every contradiction is named before anything is started."""
+    with pytest.raises(UsageError, match=complaint):
+        SandboxSpec(**settings)
+
+
+@pytest.mark.parametrize("name", ["", "tls", "T LS", "PLAINTEXT", "CONTROLLER"])
+def test_a_listener_has_a_name_of_its_own(name: str) -> None:
+    """A name that Kafka does not take, or that the sandbox uses itself, is refused."""
+    with pytest.raises(UsageError):
+        Listener(name=name, protocol="SSL")
+
+
+@pytest.mark.parametrize(
+    ("settings", "racks"),
+    [
+        ({"brokers": 6, "racks": 3}, ["r0", "r1", "r2", "r0", "r1", "r2"]),
+        ({"brokers": 3, "racks": 2}, ["r0", "r1", "r0"]),
+        ({"brokers": 2, "racks": 0}, [None, None]),
+        ({"brokers": 2}, ["r0", "r1"]),
+        ({"brokers": 4}, ["r0", "r1", "r2", "r0"]),
+    ],
+)
+def test_racks_are_dealt_in_turn(settings: dict[str, Any], racks: list[str | None]) -> None:
+    """Brokers are spread over the racks as evenly as their number allows."""
+    spec = SandboxSpec(**settings)
+    assert [spec.rack_of(broker) for broker in range(1, spec.brokers + 1)] == racks
+
+
+@pytest.mark.parametrize(
+    ("settings", "heap_bytes"),
+    [({}, 256 * MIB), ({"expected_replicas": 5000}, 1006 * MIB), ({"heap_bytes": 512 * MIB}, 512 * MIB)],
+)
+def test_heap_grows_with_the_replicas(settings: dict[str, Any], heap_bytes: int) -> None:
+    """A heap that was asked for is taken, else one that bears the expected replicas."""
+    assert SandboxSpec(**settings).broker_heap_bytes == heap_bytes
+
+
+@pytest.mark.parametrize(
+    ("settings", "version"), [({}, "4.1.2"), ({"zookeeper": True}, "3.9.2"), ({"kafka_version": "4.3.0"}, "4.3.0")]
+)
+def test_version(settings: dict[str, Any], version: str) -> None:
+    """ZooKeeper comes with the last Kafka that uses one."""
+    assert SandboxSpec(**settings).version == version

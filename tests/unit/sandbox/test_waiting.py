@@ -1,0 +1,30 @@
+"""Waiting ends with the condition or with the deadline."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.sandbox import Patience
+
+
+class Clock:
+    """A clock that moves only while somebody sleeps."""
+
+    now_s = 0.0
+
+    def read(self) -> float:
+        """Return the time in seconds."""
+        return self.now_s
+
+    def sleep(self, duration_s: float) -> None:
+        """Let the time pass."""
+        self.now_s += duration_s
+
+
+@pytest.mark.parametrize(("true_at_s", "held", "ended_at_s"), [(0, True, 0), (3, True, 3), (11, False, 10)])
+def test_until(true_at_s: float, held: bool, ended_at_s: float) -> None:
+    """What is true by the deadline is waited for; after it nobody waits."""
+    clock = Clock()
+    patience = Patience(deadline_s=10, interval_s=1, clock=clock.read, sleep=clock.sleep)
+    assert patience.until(lambda: clock.now_s >= true_at_s) is held
+    assert clock.now_s == ended_at_s
