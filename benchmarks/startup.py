@@ -1,4 +1,4 @@
-"""How long ``kafkabal --help`` takes, against the import of typer alone, which no command line made with typer can beat.
+"""How long ``kafkabal --help`` takes against the import of typer, which no command line made with typer can beat.
 
 Run with the interpreter that kafkabal is installed for::
 

@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from kafkabal.cli.group import Command, Group
 from kafkabal.cli.logs import direct_logs
@@ -26,22 +25,21 @@ if TYPE_CHECKING:
 CommandFunction = Callable[..., ExitCode | None]
 
 
-def build_command(name: str, row: Row) -> TyperCommand | TyperGroup:
+def build_command(name: str, row: Row) -> Command | Group:
     """The command, or the group of commands, that a row of the table describes; its module is imported now."""
+    function = _load(row.function) if row.function else None
+    text = inspect.getdoc(function) if function else row.help
+    run = _runner(function) if function else _nothing
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     settings = {"help_option_names": ["-h", "--help"]}
-    function = _load(row.function) if row.function else _nothing
-    run = _runner(function) if row.function else _nothing
-    text = inspect.getdoc(function) if row.function else row.help
     if row.commands is None:
         app.command(name, cls=Command, help=text, context_settings=settings)(run)
-        command = typer.main.get_command(app)
     else:
-        app.callback(cls=Group, help=text, context_settings=settings, invoke_without_command=bool(row.function))(run)
-        command = typer.main.get_command(app)
-        assert isinstance(command, Group)
-        command.name, command.rows, command.runs_alone = name, row.commands, bool(row.function)
-    assert isinstance(command, TyperCommand | TyperGroup)
+        app.callback(cls=Group, help=text, context_settings=settings, invoke_without_command=function is not None)(run)
+    command = typer.main.get_command(app)
+    assert isinstance(command, Command | Group)
+    if isinstance(command, Group) and row.commands is not None:
+        command.name, command.rows, command.runs_alone = name, row.commands, function is not None
     return command
 
 

@@ -1,0 +1,407 @@
+"""The frame around every command: lookup, options, errors, exit codes and streams; no command of our own is needed."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import typer
+
+from kafkabal.cli.context import CommandContext
+from kafkabal.cli.options import CLUSTER, Format, Forms, OutputOptions, Uses
+from kafkabal.cli.output import show
+from kafkabal.cli.table import Row
+from kafkabal.config.settings import Settings
+from kafkabal.errors import (
+    BusyError,
+    DriftError,
+    ExitCode,
+    FindingsError,
+    InterruptedRunError,
+    NotAuthorizedError,
+    PartialFailureError,
+    UnreachableError,
+    UsageError,
+)
+from kafkabal.reporting.report import Column, Report, Table
+from kafkabal.units import parse_bytes, parse_share
+
+SEEN: dict[str, Any] = {}
+
+
+def probe(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance", "include_internal")],
+    output: Annotated[OutputOptions, Forms("json", "table")],
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...")] = None,
+    share: Annotated[float, typer.Option("--share", metavar="SHARE", parser=parse_share)] = 0.5,
+    size: Annotated[list[int] | None, typer.Option("--size", metavar="SIZE", parser=parse_bytes)] = None,
+    count: Annotated[int, typer.Option("--count")] = 3,
+    force: Annotated[bool, typer.Option("--force")] = False,
+) -> ExitCode | None:
+    """Remember what it was given."""
+    SEEN.update(locals())
+    return ExitCode.UNSAFE if force else None
+
+
+def grouped(
+    settings: Annotated[Settings, Uses("tolerance")],
+    share: Annotated[float, typer.Option("--share", metavar="SHARE", parser=parse_share)] = 0.5,
+    force: Annotated[bool, typer.Option("--force")] = False,
+) -> None:
+    """Remember what it was given."""
+    SEEN.update(locals())
+
+
+def failing(context: CommandContext, kind: Annotated[str, typer.Argument()]) -> None:
+    """Fail in a chosen way."""
+    if kind == "write":
+        context.stdout.write("x")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    raise FAILURES[kind]
+
+
+def reporting(context: CommandContext, output: OutputOptions) -> None:
+    """Show a small report."""
+    table = Table(key="rows", columns=(Column(key="name", title="name", values=["a", "b"]),))
+    show(Report(command="reporting", headline="Two rows.", tables=(table,)), output, context)
+
+
+def asking(context: CommandContext) -> None:
+    """Ask before going on."""
+    context.say("yes" if context.confirm("Go on?", flag="--yes") else "no")
+
+
+FAILURES: dict[str, BaseException] = {
+    "usage": UsageError("bad words", hint="use better ones"),
+    "unreachable": UnreachableError("nobody at localhost:1"),
+    "refused": NotAuthorizedError("not yours"),
+    "partial": PartialFailureError("1 of 2 failed", [("t-0", "TIMED_OUT")]),
+    "findings": FindingsError("a plan is pending"),
+    "drift": DriftError("t-0 has moved"),
+    "busy": BusyError("held by pid 7"),
+    "interrupted": InterruptedRunError("3 of 5 done", hint="go on with: kafkabal rebalance resume"),
+    "terminated": InterruptedRunError("3 of 5 done", terminated=True),
+    "ctrl-c": KeyboardInterrupt(),
+    "pipe": BrokenPipeError(),
+    "bug": ZeroDivisionError("division by zero"),
+}
+
+
+@pytest.fixture(autouse=True)
+def commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that exist for these tests only."""
+    SEEN.clear()
+    here = __name__
+    sys.modules.setdefault(here, sys.modules[__name__])
+    rows = {
+        "probe": Row("Remember what it was given.", f"{here}:probe"),
+        "failing": Row("Fail in a chosen way.", f"{here}:failing"),
+        "reporting": Row("Show a small report.", f"{here}:reporting"),
+        "asking": Row("Ask before going on.", f"{here}:asking"),
+        "group": Row(
+            "Remember what it was given.",
+            f"{here}:grouped",
+            {"inner": Row("Remember what it was given.", f"{here}:probe")},
+        ),
+        "bare": Row("A group of commands.", commands={"inner": Row("Ask before going on.", f"{here}:asking")}),
+    }
+    monkeypatch.setattr("kafkabal.cli.main.COMMANDS", rows)
+
+
+def test_flags_reach_the_function_in_their_own_types(run_cli: Callable[..., Any]) -> None:
+    """Arguments, parsed options, repeated options, settings and groups arrive as the signature says."""
+    outcome = run_cli(
+        "probe", "a", "b", "--share", "9%", "--size", "1kB", "--size", "2", "--tolerance", "0.05", "-o", "table"
+    )
+
+    assert outcome.code == 0, outcome.err
+    assert SEEN["names"] == ["a", "b"]
+    assert SEEN["share"] == pytest.approx(0.09)
+    assert SEEN["size"] == [1000, 2]
+    assert SEEN["settings"].tolerance == pytest.approx(0.05)
+    assert SEEN["output"] == OutputOptions(output=Format.TABLE)
+
+
+def test_defaults_hold_without_flags(run_cli: Callable[..., Any]) -> None:
+    """Nothing given leaves the defaults of the signature, and of a command's first form of output."""
+    run_cli("probe")
+
+    assert (SEEN["share"], SEEN["size"], SEEN["count"], SEEN["names"]) == (0.5, None, 3, None)
+    assert SEEN["output"].output is Format.JSON
+    assert SEEN["settings"].tolerance is None
+
+
+def test_the_environment_counts_where_no_flag_is_given(run_cli: Callable[..., Any]) -> None:
+    """KAFKABAL_<OPTION> sets any option, and a flag is stronger."""
+    environ = {"KAFKABAL_COUNT": "7", "KAFKABAL_FORCE": "1", "KAFKABAL_TOLERANCE": "5%", "KAFKABAL_SIZE": "1kB 2kB"}
+    outcome = run_cli("probe", "--tolerance", "6%", environ=environ)
+
+    assert outcome.code == ExitCode.UNSAFE
+    assert (SEEN["count"], SEEN["size"]) == (7, [1000, 2000])
+    assert SEEN["settings"].tolerance == pytest.approx(0.06)
+
+
+def test_a_profile_counts_where_neither_flag_nor_environment_does(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """The user's profiles are found in the config folder."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "profiles.yaml").write_text("profiles:\n  prod: {tolerance: 7%, scores: [disk=3]}\n")
+
+    run_cli("probe", "--profile", "prod")
+
+    assert SEEN["settings"].tolerance == pytest.approx(0.07)
+    assert SEEN["settings"].scores == ("disk=3",)
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "message"),
+    [
+        (["prob"], {}, "kafkabal has no command 'prob'"),
+        (["probe", "--nonsense"], {}, "no such option: --nonsense"),
+        (["probe", "--count", "x"], {}, "'--count'"),
+        (["probe", "--share", "9"], {}, "--share: '9' is ambiguous as a share: 9% or 0.09?"),
+        (["probe", "--tolerance", "nan"], {}, "--tolerance: 'nan' is not a share"),
+        (["probe", "-o", "csv"], {}, "'csv' is not one of 'json', 'table'"),
+        (["probe", "--snapshot", "s", "-b", "h:1"], {}, "--snapshot names a snapshot"),
+        (["probe"], {"KAFKABAL_COUNT": "x"}, "KAFKABAL_COUNT: "),
+        (["probe"], {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: 'x' is not a share"),
+        (["failing"], {}, "missing argument"),
+        (["asking", "more"], {}, "unexpected extra argument"),
+        (["group", "--force", "inner"], {}, "--force stands before 'inner'"),
+        (["group", "--tolerance", "5%", "inner"], {}, "--tolerance stands before 'inner'"),
+        (["bare", "outer"], {}, "kafkabal bare has no command 'outer'"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_2(
+    run_cli: Callable[..., Any], words: list[str], environ: dict[str, str], message: str
+) -> None:
+    """Bad usage is said in one line with a hint at most, and nothing reaches stdout."""
+    outcome = run_cli(*words, environ=environ)
+
+    lines = outcome.err.splitlines()
+    assert outcome.code == ExitCode.USAGE
+    assert outcome.out == ""
+    assert lines[0].startswith("kafkabal: error: ")
+    assert message in lines[0]
+    assert all(line.startswith("kafkabal: hint: ") for line in lines[1:])
+    assert len(lines) <= 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "lines"),
+    [
+        ("usage", 2, ["kafkabal: error: bad words", "kafkabal: hint: use better ones"]),
+        ("unreachable", 1, ["kafkabal: error: nobody at localhost:1"]),
+        ("refused", 1, ["kafkabal: error: not yours"]),
+        ("partial", 1, ["kafkabal: error: 1 of 2 failed", "  t-0: TIMED_OUT"]),
+        ("findings", 3, ["kafkabal: a plan is pending"]),
+        ("drift", 4, ["kafkabal: error: t-0 has moved"]),
+        ("busy", 75, ["kafkabal: error: held by pid 7"]),
+        ("interrupted", 130, ["kafkabal: 3 of 5 done", "kafkabal: hint: go on with: kafkabal rebalance resume"]),
+        ("terminated", 143, ["kafkabal: 3 of 5 done"]),
+        ("ctrl-c", 130, ["kafkabal: interrupted"]),
+        ("pipe", 1, []),
+        ("write", 1, ["kafkabal: error: the output cannot be written: No space left on device"]),
+    ],
+)
+def test_every_error_has_its_line_and_its_exit_code(
+    run_cli: Callable[..., Any], kind: str, code: int, lines: list[str]
+) -> None:
+    """The boundary turns each kind of error into its documented exit code and into nothing but its lines."""
+    outcome = run_cli("failing", kind)
+
+    assert (outcome.code, outcome.err.splitlines()) == (code, lines)
+
+
+def test_a_bug_keeps_its_traceback_and_says_so(run_cli: Callable[..., Any]) -> None:
+    """What is no error of ours shows where it happened, and that it is ours to mend."""
+    outcome = run_cli("failing", "bug")
+
+    assert outcome.code == 1
+    assert "Traceback (most recent call last)" in outcome.err
+    assert "ZeroDivisionError: this is a bug in kafkabal" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "start"),
+    [
+        (["failing", "unreachable"], 2, "KAFKABAL CRITICAL - nobody at localhost:1"),
+        (["failing", "refused"], 3, "KAFKABAL UNKNOWN - not yours"),
+        (["probe", "--tolerance", "x"], 3, "KAFKABAL UNKNOWN - --tolerance"),
+        (["failing", "bug"], 3, "KAFKABAL UNKNOWN - division by zero"),
+    ],
+)
+def test_nagios_gives_errors_the_form_of_a_plugin(
+    monkeypatch: pytest.MonkeyPatch, run_cli: Callable[..., Any], words: list[str], code: int, start: str
+) -> None:
+    """With --nagios an error is one line on stdout and exit 2 or 3, bad usage included."""
+
+    def nagios_failing(kind: Annotated[str, typer.Argument()], nagios: bool = False) -> None:
+        """Fail in a chosen way."""
+        raise FAILURES[kind]
+
+    monkeypatch.setattr(sys.modules[__name__], "failing", nagios_failing)
+    outcome = run_cli(*words, "--nagios")
+
+    assert outcome.code == code
+    assert len(outcome.out.splitlines()) == 1
+    assert outcome.out.startswith(start) or "no such option" in outcome.out
+
+
+def test_a_group_runs_by_itself_or_hands_on(run_cli: Callable[..., Any]) -> None:
+    """A group with a function takes options of its own; with a command, only the command's count."""
+    assert run_cli("group", "--share", "9%").code == 0
+    assert SEEN.pop("share") == pytest.approx(0.09)
+
+    assert run_cli("group", "inner", "--count", "4").code == 0
+    assert (SEEN["count"], SEEN["share"]) == (4, 0.5)
+
+
+def test_a_group_without_function_shows_its_commands_as_bad_usage(run_cli: Callable[..., Any]) -> None:
+    """An incomplete command line is helped, on stderr, and is no success."""
+    outcome = run_cli("bare")
+
+    assert (outcome.code, outcome.out) == (ExitCode.USAGE, "")
+
+
+def test_help_lists_commands_and_sections(run_cli: Callable[..., Any]) -> None:
+    """Help goes to stdout: commands of the table, options by section, the environment mentioned."""
+    root = run_cli("--help")
+    assert root.code == 0
+    assert "probe      Remember what it was given." in root.out
+    assert "KAFKABAL_<OPTION>" in root.out
+
+    own = run_cli("probe", "-h").out
+    assert "\nCluster:\n" in own
+    assert "\nOutput:\n" in own
+    assert "--tolerance SHARE" in own
+
+
+def test_a_report_goes_to_stdout_or_whole_to_a_file(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """--output-file gets the same text and leaves stdout empty."""
+    target = tmp_path / "result.csv"
+    shown = run_cli("reporting", "-o", "csv")
+    written = run_cli("reporting", "-o", "csv", "--output-file", str(target))
+
+    assert shown.out == "name\na\nb\n"
+    assert (written.out, target.read_text()) == ("", shown.out)
+
+
+def test_a_file_that_cannot_be_written_is_an_error(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """A folder that does not exist is named, exit 1."""
+    outcome = run_cli("reporting", "-o", "json", "--output-file", str(tmp_path / "no" / "such"))
+
+    assert outcome.code == ExitCode.FAILED
+    assert "cannot be written" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [("y\n", "yes"), ("YES\n", "yes"), ("\n", "no"), ("", "no"), ("n\n", "no")]
+)
+def test_only_a_yes_is_a_yes(run_cli: Callable[..., Any], answer: str, said: str) -> None:
+    """An empty answer, the end of input and anything else mean no."""
+    outcome = run_cli("asking", stdin=answer)
+
+    assert (outcome.code, outcome.err.splitlines()[-1]) == (0, f"Go on? [y/N] {said}")
+
+
+def test_without_a_terminal_a_question_is_refused(run_cli: Callable[..., Any]) -> None:
+    """Nobody can answer, so the flag is named and nothing happens."""
+    outcome = run_cli("asking")
+
+    assert outcome.code == ExitCode.USAGE
+    assert "--yes" in outcome.err
+
+
+def test_quiet_keeps_to_results_and_errors(run_cli: Callable[..., Any]) -> None:
+    """-q silences what is said on the way."""
+    assert run_cli("asking", "-q", stdin="y\n").err == "Go on? [y/N] "
+
+
+@pytest.mark.parametrize(
+    ("environ", "words", "coloured"),
+    [
+        ({}, [], True),
+        ({"NO_COLOR": "1"}, [], False),
+        ({"NO_COLOR": ""}, [], True),
+        ({"TERM": "dumb"}, [], False),
+        ({}, ["--no-color"], False),
+    ],
+)
+def test_colour_is_for_terminals_that_want_it(
+    run_cli: Callable[..., Any], environ: dict[str, str], words: list[str], coloured: bool
+) -> None:
+    """NO_COLOR, TERM=dumb and --no-color switch it off; a pipe never has any."""
+    assert ("\x1b[" in run_cli("reporting", "-o", "table", *words, environ=environ, terminal=True).out) is coloured
+    assert "\x1b[" not in run_cli("reporting", "-o", "table", *words, environ=environ).out
+
+
+PROGRAM = [sys.executable, "-m", "kafkabal"]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Neither numpy, rich, a Kafka library nor any command is imported for --help and --version."""
+    script = (
+        "import sys; from kafkabal.cli.main import main; main([sys.argv[1]])\n"
+        "heavy = {'numpy', 'rich', 'kafka', 'confluent_kafka', 'kazoo', 'pydantic', 'yaml', 'kafkabal.cli.inspect'}\n"
+        "sys.exit(' '.join(sorted(heavy & set(sys.modules))) or 0)"
+    )
+    for word in ("--help", "--version"):
+        done = subprocess.run([sys.executable, "-c", script, word], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_that_leaves_early_hears_no_complaint() -> None:
+    """A broken pipe ends the program quietly."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*PROGRAM, "--help"], stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+def test_a_full_disk_is_an_error() -> None:
+    """What could not be written is said, with exit 1 and without a traceback."""
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run([*PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines() == [
+        "kafkabal: error: the output cannot be written: No space left on device"
+    ]
+
+
+def test_a_closed_stdout_is_an_error() -> None:
+    """A program started without stdout says so."""
+    done = subprocess.run(["sh", "-c", '"$0" -m kafkabal --help >&-', sys.executable], capture_output=True, check=False)
+
+    assert done.returncode == 1
+    assert b"it is closed" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_sigterm_ends_a_command_with_143() -> None:
+    """SIGTERM becomes an exception, is said, and is told by the exit code."""
+    script = (
+        "import os, signal, sys\n"
+        "from kafkabal.cli.boundary import exit_code_of\n"
+        "from kafkabal.cli.context import CommandContext\n"
+        "from kafkabal.cli.signals import raising_on_termination\n"
+        "def run():\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    signal.pause()\n"
+        "with raising_on_termination():\n"
+        "    code = exit_code_of(run, [], CommandContext())\n"
+        "sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=30)
+
+    assert (done.returncode, done.stderr) == (143, "kafkabal: terminated\n")
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
