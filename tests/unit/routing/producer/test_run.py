@@ -1,0 +1,309 @@
+"""Runs over a source: every record once, through repetitions, crashes, changes and failures."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkabal.errors import InputFileError, OperationError, UnsafeError
+from kafkabal.routing.policy import Context
+from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
+from kafkabal.routing.producer.producer import RoutingProducer
+from kafkabal.routing.producer.run import (
+    Progress,
+    Run,
+    check_sizes,
+    found_records,
+    same_topic_check,
+    totals,
+)
+from kafkabal.routing.producer.sources.folder import FolderSource
+from kafkabal.routing.producer.sources.rows import RowSource
+from kafkabal.routing.producer.topic import TopicReader
+from kafkabal.routing.registry import load_policy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafkabal.routing.producer.run import Outcome
+    from kafkabal.routing.producer.sources.source import Source
+    from tests.unit.routing.producer.conftest import MockCluster
+
+TOPIC = "images"
+
+
+class CrashError(Exception):
+    """The process is gone."""
+
+
+class Bench:
+    """A topic, and a manifest that several runs share."""
+
+    def __init__(self, cluster: MockCluster, folder: Path) -> None:
+        self.cluster = cluster
+        self.manifest_path = folder / "state" / "manifest.jsonl"
+        # without idempotence brokers need not be asked for a producer id, which takes half a second
+        self.producer_settings: dict[str, Any] = {"enable.idempotence": False}
+
+    def run(self, source: Source, **extra: Any) -> Outcome:
+        """One run, as the command does it."""
+        with self.open_manifest(source) as manifest:
+            found = self.read_back(manifest)
+            with self.producer() as producer:
+                return Run(producer, source, manifest, found=found, clock=monotonic, **extra).send(source.parts())
+
+    def open_manifest(self, source: Source) -> Manifest:
+        """Begin or go on."""
+        header = ManifestHeader(id="cafe", cluster_id="mock", topic=TOPIC, topic_id="T", source=source.name, offsets={})
+        return Manifest.open(self.manifest_path, header)
+
+    def read_back(self, manifest: Manifest) -> set[int]:
+        """Records that are in the topic though the manifest does not know it."""
+        reader = TopicReader(self.cluster.client, TOPIC)
+        return found_records(manifest, reader.messages_since(manifest.offsets, clock=monotonic))
+
+    def producer(self) -> RoutingProducer:
+        """A producer that takes the partitions in turn."""
+        policy = load_policy("round-robin").create(Context())
+        return RoutingProducer(self.cluster, TOPIC, policy, {**self.cluster.client, **self.producer_settings})
+
+    def topic(self) -> Counter[bytes]:
+        """All values in the topic, and how often each is there."""
+        reader = TopicReader(self.cluster.client, TOPIC)
+        return Counter(message.value() or b"" for message in reader.messages_since({}, clock=monotonic))
+
+
+@pytest.fixture
+def bench(mock_cluster: MockCluster, tmp_path: Path) -> Bench:
+    """A topic without records."""
+    return Bench(mock_cluster, tmp_path)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Twenty files of their own content each."""
+    folder = tmp_path / "data"
+    for i in range(20):
+        (folder / f"label{i % 3}").mkdir(parents=True, exist_ok=True)
+        (folder / f"label{i % 3}" / f"{i:02}.bin").write_bytes(b"content %d" % i)
+    return folder
+
+
+CONTENT = Counter({b"content %d" % i: 1 for i in range(20)})
+
+
+def test_a_folder_is_sent_once_however_often_the_run_is_repeated(bench: Bench, data: Path) -> None:
+    """The second run finds everything there, and sends only what was added since."""
+    first = bench.run(FolderSource(data))
+    assert (first.sent, first.already_there, first.failures) == (20, 0, [])
+    assert bench.topic() == CONTENT
+    (data / "label0" / "zz.bin").write_bytes(b"new")
+    (data / "aa.bin").write_bytes(b"newer")
+    second = bench.run(FolderSource(data))
+    assert (second.sent, second.already_there) == (2, 20)
+    assert bench.topic() == CONTENT + Counter({b"new": 1, b"newer": 1})
+
+
+def test_bytes_are_told_by_partition(bench: Bench, data: Path) -> None:
+    """The outcome says how many bytes of values each partition got."""
+    outcome = bench.run(FolderSource(data))
+    assert sum(outcome.bytes_by_partition.values()) == sum(len(value) for value in CONTENT)
+    assert set(outcome.bytes_by_partition) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("survived", [0, 1, 7, 19, 20])
+def test_after_a_crash_no_record_is_there_twice(bench: Bench, data: Path, survived: int) -> None:
+    """After a process died with records on their way, unknown to its manifest, the next run sends the rest."""
+    source = FolderSource(data)
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        manifest.mark_running()
+        parts = source.parts()
+        manifest.add_parts(parts)
+        for number, part in enumerate(parts[:survived]):
+            (record,) = source.records(part, 0)
+            producer.produce(record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
+    outcome = bench.run(source)
+    assert (outcome.sent, outcome.already_there) == (20 - survived, survived)
+    assert bench.topic() == CONTENT
+
+
+def test_a_crash_between_any_two_files_is_survived(bench: Bench, data: Path) -> None:
+    """Runs that die while reading one file after the other still send each file exactly once in the end."""
+
+    class Dying(FolderSource):
+        left = 5
+
+        def records(self, part: Any, start: int) -> Any:
+            if not Dying.left:
+                raise CrashError
+            Dying.left -= 1
+            yield from super().records(part, start)
+
+    for _ in range(10):
+        Dying.left = 5
+        try:
+            bench.run(Dying(data))
+        except CrashError:
+            continue
+        break
+    assert bench.topic() == CONTENT
+
+
+def test_records_of_others_do_not_confuse_a_run(bench: Bench, data: Path) -> None:
+    """Records with another manifest's name, or a header that is no text, are not taken for our own."""
+    with bench.producer() as producer:
+        producer.produce(b"a", headers=[("kafkabal-record", b"beef/0")])
+        producer.produce(b"b", headers=[("kafkabal-record", b"\xff"), ("kafkabal-record", None)])
+        producer.produce(b"c")
+    assert bench.run(FolderSource(data)).sent == 20
+
+
+def test_chunks_are_resumed_within_a_file(bench: Bench, tmp_path: Path) -> None:
+    """A file of which some chunks are in the topic gets the others, and no chunk twice."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "big").write_bytes(bytes(range(100)))
+    source = FolderSource(tmp_path / "data", chunk_bytes=10)
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        manifest.mark_running()
+        (part,) = source.parts()
+        manifest.add_parts([part])
+        for number, record in enumerate(source.records(part, 0)):
+            if number in (0, 1, 5):
+                producer.produce(record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
+    assert bench.run(source).sent == 7
+    assert bench.topic() == Counter({bytes(range(i, i + 10)): 1 for i in range(0, 100, 10)})
+
+
+def test_a_file_that_fails_does_not_stop_the_others(bench: Bench, data: Path) -> None:
+    """A file that changes while it is being sent is named and left out; the next run sends it as it is then."""
+    source = FolderSource(data)
+    victim = data / "label1" / "04.bin"
+
+    class Touching(FolderSource):
+        def records(self, part: Any, start: int) -> Any:
+            if part.name == "label1/04.bin":
+                victim.write_bytes(b"content 4, changed")
+            yield from super().records(part, start)
+
+    outcome = bench.run(Touching(data))
+    assert outcome.failures == [("label1/04.bin", "changed while it was being sent")]
+    assert outcome.sent == 19
+    again = bench.run(source)
+    assert (again.sent, again.failures) == (1, [])
+    assert bench.topic() == CONTENT - Counter([b"content 4"]) + Counter([b"content 4, changed"])
+
+
+def test_a_file_that_changed_after_it_was_sent_is_told_and_not_sent_again(bench: Bench, data: Path) -> None:
+    """What the topic holds is the older content; the outcome names the file."""
+    bench.run(FolderSource(data))
+    (data / "label1" / "04.bin").write_bytes(b"changed")
+    outcome = bench.run(FolderSource(data))
+    assert (outcome.sent, outcome.changed) == (0, ["label1/04.bin"])
+    assert bench.topic() == CONTENT
+
+
+def test_a_file_that_vanished_before_it_was_sent_is_forgotten(bench: Bench, data: Path) -> None:
+    """A file of an interrupted run that is no longer there is no obstacle."""
+    source = FolderSource(data)
+    with bench.open_manifest(source) as manifest:
+        manifest.add_parts(source.parts())
+    (data / "label0" / "00.bin").unlink()
+    assert bench.run(source).sent == 19
+    assert bench.run(source).sent == 0
+
+
+def test_rows_go_on_where_they_were(bench: Bench, tmp_path: Path) -> None:
+    """A file of rows is sent once; with rows found in the topic, the others are sent."""
+    (tmp_path / "a.jsonl").write_bytes(b"".join(b'{"row":%d}\n' % i for i in range(300)))
+    source = RowSource(tmp_path / "a.jsonl")
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        manifest.mark_running()
+        manifest.add_parts(source.parts())
+        for number in (0, 1, 2, 50):
+            producer.produce(b'{"row":%d}' % number, headers=[("kafkabal-record", f"cafe/{number}".encode())])
+    assert bench.run(source).sent == 296
+    assert bench.run(source).sent == 0
+    assert bench.topic() == Counter({b'{"row":%d}' % i: 1 for i in range(300)})
+
+
+def test_rows_of_a_changed_file_are_refused(bench: Bench, tmp_path: Path) -> None:
+    """Rows are known by their number, so a file that changed cannot go on with its manifest."""
+    (tmp_path / "a.txt").write_bytes(b"a\nb\n")
+    bench.run(RowSource(tmp_path / "a.txt"))
+    (tmp_path / "a.txt").write_bytes(b"x\na\nb\n")
+    with pytest.raises(InputFileError, match="changed since its manifest was begun"):
+        bench.run(RowSource(tmp_path / "a.txt"))
+    assert bench.topic() == Counter([b"a", b"b"])
+
+
+def test_a_record_that_is_given_up_stops_the_run(bench: Bench, data: Path) -> None:
+    """The error says why, how much was sent, and that the same command goes on; and then it does."""
+    silent = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 100, "log_level": 0}
+    bench.producer_settings |= silent
+    with pytest.raises(OperationError, match=r"not acknowledged within .*; 0 records were sent by this run") as caught:
+        bench.run(FolderSource(data))
+    assert "run the same command again" in (caught.value.hint or "")
+    for name in silent:
+        del bench.producer_settings[name]
+    assert bench.run(FolderSource(data)).sent == 20
+    assert bench.topic() == CONTENT
+
+
+def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+    """Records do not go on into a topic of the same name that is another one."""
+    check = same_topic_check("T", lambda: "U", TOPIC)
+    with pytest.raises(OperationError, match="was deleted and created anew under way"):
+        bench.run(FolderSource(data), same_topic=check)
+
+
+def test_progress_ends_at_the_totals(bench: Bench, data: Path) -> None:
+    """The last thing that a listener hears is that all is done, earlier runs included."""
+
+    class Last:
+        heard = Progress(records=0, bytes=0)
+
+        def progressed(self, progress: Progress) -> None:
+            self.heard = progress
+
+    for _ in range(2):
+        last = Last()
+        bench.run(FolderSource(data), listener=last)
+        assert {"records": last.heard.records, "bytes": last.heard.bytes} == totals(FolderSource(data).parts())
+
+
+def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:
+    """The message lists the files that are larger than the topic takes, with their bytes."""
+    for i in range(7):
+        (data / f"large{i}").write_bytes(bytes(1000 + i))
+    source = FolderSource(data)
+    with pytest.raises(InputFileError, match=r"large0 \(1\d\d\d bytes\).* and 2 more") as caught:
+        check_sizes(source, source.parts(), 1024)
+    assert "--chunk" in (caught.value.hint or "")
+    check_sizes(FolderSource(data, chunk_bytes=500), FolderSource(data, chunk_bytes=500).parts(), 1024)
+
+
+def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) -> None:
+    """A topic that ends before an acknowledged offset has lost records, and is not silently sent to again."""
+    with bench.open_manifest(FolderSource(data)) as manifest:
+        manifest.checkpoint(5, {0: 1000})
+    with pytest.raises(OperationError, match=f"{TOPIC}-0 ends at offset 0, before 1000, which was acknowledged"):
+        bench.run(FolderSource(data))
+
+
+def test_reading_back_what_retention_deleted_is_refused(bench: Bench) -> None:
+    """Where the beginning was deleted it cannot be told what was sent, and nothing is sent twice on a guess."""
+    reader = TopicReader(bench.cluster.client, TOPIC)
+    with pytest.raises(UnsafeError, match=f"{TOPIC}-0 begins at offset 9: records since 4 were deleted"):
+        reader._ranges({0: (9, 20)}, {0: 4})
+    assert reader._ranges({0: (9, 20), 1: (3, 5)}, {0: 9}) == {0: (9, 20), 1: (3, 5)}
+
+
+def test_modification_times_alone_count_as_a_change(bench: Bench, data: Path) -> None:
+    """A file with a new time that was sent before is named as changed, and stays as it is in the topic."""
+    bench.run(FolderSource(data))
+    os.utime(data / "label0" / "00.bin", ns=(1, 1))
+    assert bench.run(FolderSource(data)).changed == ["label0/00.bin"]
