@@ -24,6 +24,11 @@ _SMALL_BROKER: Final = {
 # A ZooKeeper client gives up after 18 s otherwise, which a broker started at the same time may need.
 _PATIENT_BROKER: Final = {"zookeeper.connection.timeout.ms": "60000", "zookeeper.session.timeout.ms": "9000"}
 
+# What ends a key, what Java leaves out in front of a value, and what begins an escape.
+_SPECIAL: Final = "\\"
+_SPECIAL_IN_FRONT: Final = "\\ "
+_SPECIAL_IN_KEYS: Final = "\\ =:#!"
+
 
 def node_properties(record: SandboxRecord, node: Node, files: NodeFiles) -> dict[str, str]:
     """Return the settings of a node: the sandbox's own, then the user's for all nodes, then those for this one."""
@@ -44,7 +49,11 @@ def node_properties(record: SandboxRecord, node: Node, files: NodeFiles) -> dict
 
 def as_properties_file(properties: Mapping[str, str]) -> bytes:
     """Write settings down as Java reads them."""
-    return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in properties.items()).encode("ascii")
+    lines = (
+        f"{_escaped(key, _SPECIAL_IN_KEYS)}={_escaped(value[:1], _SPECIAL_IN_FRONT)}{_escaped(value[1:], _SPECIAL)}\n"
+        for key, value in properties.items()
+    )
+    return "".join(lines).encode("ascii")
 
 
 def _broker(spec: SandboxSpec, node: Node, files: NodeFiles) -> dict[str, str]:
@@ -123,13 +132,9 @@ def _protocols(spec: SandboxSpec) -> str:
     return ",".join([inner, *(f"{listener.name}:{listener.protocol}" for listener in spec.listeners)])
 
 
-def _escaped(text: str) -> str:
-    """Escape what Java's properties give a meaning to, and all that is not ASCII."""
-    for sign, escape in (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"), (" ", "\\ "), ("=", "\\=")):
-        text = text.replace(sign, escape)
-    for sign in ":#!":
-        text = text.replace(sign, "\\" + sign)
-    return "".join(sign if sign.isascii() else _utf16_escape(sign) for sign in text)
+def _escaped(text: str, special: str) -> str:
+    """Escape what is special here, and all that is not printable ASCII."""
+    return "".join(sign if " " <= sign <= "~" and sign not in special else _utf16_escape(sign) for sign in text)
 
 
 def _utf16_escape(sign: str) -> str:
