@@ -232,6 +232,7 @@ class _Fold:
         return self._content(valid_bytes)
 
     def _take(self, record: Record) -> None:
+        self.state.at = getattr(record, "at", self.state.at)
         match record:
             case Header():
                 self.header = record

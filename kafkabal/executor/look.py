@@ -71,17 +71,13 @@ class Look:
         return Stage.MOVING if found in wanted.passing else Stage.FOREIGN
 
     def misplaced(self, wanted: Wanted) -> dict[int, str]:
-        """Brokers that hold it in another log dir than wanted, on its way or not, with the dir wanted."""
+        """Brokers that hold it in another log dir than wanted, or copy it to one, with the dir wanted."""
         return {
             replica.broker: path
             for replica, path in _replicas(wanted).items()
-            if (log := self.logs.get(replica)) is not None and path != log.log_dir
+            if (log := self.logs.get(replica)) is not None
+            and (path != log.log_dir or log.future_log_dir not in (None, path))
         }
-
-    def astray_copies(self, wanted: Wanted) -> dict[ReplicaOn, str]:
-        """Replicas on their way to another log dir, with the dir in which they lie now."""
-        copies = {ReplicaOn(*wanted.name, b): self.logs.get(ReplicaOn(*wanted.name, b)) for b in wanted.log_dirs}
-        return {r: log.log_dir for r, log in copies.items() if log is not None and log.future_log_dir is not None}
 
     def arrived_bytes(self, wanted: Wanted) -> dict[int, int]:
         """Bytes that each adding broker, or copy between log dirs, holds by now."""
@@ -106,17 +102,32 @@ class Look:
         return Stage.COPYING if on_the_way else Stage.UNSEEN if is_unseen else Stage.PLACED
 
 
-def look(cluster: Cluster, partitions: Collection[Wanted], *, with_logs: bool = True) -> Look:
+def look(cluster: Cluster, partitions: Collection[Wanted]) -> Look:
     """Look at partitions, and at all reassignments that run."""
     brokers = cluster.broker_ids()
     reassignments = cluster.reassignments()
     status = cluster.partition_status({w.name.topic for w in partitions})
-    logs: Mapping[ReplicaOn, ReplicaLog] = {}
-    silent: Mapping[int, Fault] = {}
-    holders = {b for w in partitions for b in (*w.log_dirs, *_adding(reassignments, w))} & brokers
-    if with_logs and holders:
-        logs, silent = cluster.replica_logs(holders, {w.name for w in partitions})
+    logs, silent = _logs(cluster, brokers, reassignments, partitions)
     return Look(brokers, reassignments, status, logs, silent)
+
+
+def look_closer(cluster: Cluster, before: Look, partitions: Collection[Wanted]) -> Look:
+    """Look at other partitions just after a first look, whose brokers and reassignments still hold."""
+    status = cluster.partition_status({w.name.topic for w in partitions})
+    settled = [w for w in partitions if w.name in status and status[w.name].replicas == w.replicas]
+    logs, silent = _logs(cluster, before.brokers, before.reassignments, settled)
+    return Look(before.brokers, before.reassignments, status, logs, silent)
+
+
+def _logs(
+    cluster: Cluster,
+    brokers: frozenset[int],
+    reassignments: Mapping[TopicPartition, Reassignment],
+    partitions: Collection[Wanted],
+) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
+    """Where partitions lie on the brokers that matter: those with a wanted log dir, and those being added."""
+    holders = {b for w in partitions for b in (*w.log_dirs, *_adding(reassignments, w))} & brokers
+    return cluster.replica_logs(holders, {w.name for w in partitions}) if holders else ({}, {})
 
 
 def _adding(reassignments: Mapping[TopicPartition, Reassignment], wanted: Wanted) -> tuple[int, ...]:

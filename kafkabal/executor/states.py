@@ -78,6 +78,8 @@ NEXT: Mapping[Phase, frozenset[Phase]] = {
 class RunState(msgspec.Struct, kw_only=True):
     """What has become of a run, folded from its journal or read from the cluster's own record of it."""
 
+    at: str = ""
+    """When it was last written down."""
     goal: Goal = Goal.APPLY
     phase: Phase = Phase.PREPARED
     rates: set[str] = set()
@@ -93,6 +95,11 @@ class RunState(msgspec.Struct, kw_only=True):
         self.phase = phase
         if phase is not Phase.CLOSED:
             self.outcome = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything may have been changed."""
+        return self.phase is not Phase.PREPARED
 
     @property
     def is_clean(self) -> bool:

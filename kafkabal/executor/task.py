@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from kafkabal.executor.wanted import Wanted
 
 ENDED = frozenset({Stage.PLACED, Stage.FOREIGN, Stage.GONE})
+STARTABLE = frozenset({Stage.WAITING, Stage.MISPLACED})
 RUNNING = frozenset({Stage.MOVING, Stage.ASTRAY, Stage.COPYING})
 
 FINAL_FAULTS = frozenset(
     {
-        "INVALID_REPLICA_ASSIGNMENT",
         "INVALID_REPLICATION_FACTOR",
         "POLICY_VIOLATION",
         "TOPIC_AUTHORIZATION_FAILED",
@@ -40,6 +40,8 @@ class Task:
     """Replicas when last seen, with those being added and removed."""
     leader: int = -1
     isr: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    """Brokers that get a copy by the next step."""
     arriving: tuple[int, ...] = ()
     """Brokers that a reassignment which runs now is adding."""
     misplaced: dict[int, str] = field(default_factory=dict)
@@ -69,14 +71,9 @@ class Task:
         return self.stage in RUNNING
 
     @property
-    def adding(self) -> tuple[int, ...]:
-        """Brokers that get a copy by the next step, from what was last seen."""
-        return tuple(b for b in self.wanted.next_step(self.current) if b not in self.current)
-
-    @property
-    def copies(self) -> int:
-        """Copies over the network that are still to be made."""
-        return sum(b not in self.current for b in self.wanted.replicas)
+    def can_start(self) -> bool:
+        """Nothing runs, and there is something to do."""
+        return self.stage in STARTABLE and not self.is_given_up
 
     def take(self, look: Look) -> None:
         """Remember what a look says about it."""
@@ -86,6 +83,7 @@ class Task:
             self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
         running = look.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
+        self.adding = tuple(b for b in self.wanted.next_step(self.current) if b not in self.current)
         self.misplaced = look.misplaced(self.wanted)
 
     def give_up(self, reason: str) -> None:

@@ -25,9 +25,10 @@ from kafkabal.executor.throttle import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from kafkabal.clusters.protocol import Cluster, ConfigValue, Fault
+    from kafkabal.clusters.protocol import Cluster, ConfigValue, Fault, TopicPartition
     from kafkabal.executor.effects import Effects
     from kafkabal.executor.journal import Journal
+    from kafkabal.executor.options import Throttle
     from kafkabal.executor.record import PlannedPartition, RunRecord
     from kafkabal.executor.states import RunState
     from kafkabal.executor.task import Task
@@ -37,6 +38,7 @@ Entries = dict[str, set[str]]
 
 
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+_NO_ENTRIES: Mapping[str, frozenset[str]] = dict.fromkeys(LIST_KEYS, frozenset())
 
 
 @dataclass(slots=True)
@@ -67,6 +69,7 @@ class Throttling:
         journal: Journal,
         record: RunRecord,
         state: RunState,
+        throttle: Throttle,
         *,
         remember: Callable[[], None],
         now: Callable[[], str],
@@ -77,17 +80,17 @@ class Throttling:
         self._state = state
         self._remember = remember
         self._now = now
-        throttle = record.options.throttle
         self.rate = throttle.bytes_per_s
         self._log_dir_rate = throttle.log_dir_bytes_per_s
         self._override = throttle.override
         known = (*record.originals, *state.later_originals)
         self._originals = {(o.of, o.key): o for o in known}
         self._ours = _entries_by_topic(record.partitions)
+        self._is_untold = False
         self._in_force: dict[tuple[ConfigResource, str], int] = {}
         """Rates that are settled on a broker: set by us, or kept since what is there is lower."""
-        self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours)
-        """Entries of ours that a topic has; None where that is not known."""
+        self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours) if known else {}
+        """Entries of ours that a topic has; None where that is not known. Without originals we never set any."""
 
     def cover(self, starting: Collection[Task], running: Collection[Task], alive: frozenset[int]) -> dict[Task, str]:
         """Have every replica that moves or is about to under the throttle, and no other.
@@ -105,13 +108,12 @@ class Throttling:
             refused |= {t: str(faults[r]) for t in covered if (r := _topic(t.name.topic)) in faults}
         return refused
 
-    def put_back(self, still_running: Collection[Task] = ()) -> Leftovers:
-        """Put back every config as it was found; of tasks that still run, their entries and all rates stay."""
+    def put_back(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
+        """Put back every config as it was found; of partitions that still move, their entries and all rates stay."""
         left = Leftovers()
-        faults = self._settle_lists(_active((), still_running), anew=True)
-        left.pending += [f"throttled replicas of {resource}: {why}" for resource, why in faults.items()]
+        self._put_back_lists(still_running, left)
         if still_running:
-            left.pending += [f"the throttle of {t.name}, which is still in flight" for t in still_running]
+            left.pending += [f"the throttle of {name}, which is still in flight" for name in sorted(still_running)]
         else:
             self._put_back_rates(left)
         return left
@@ -157,34 +159,67 @@ class Throttling:
         """Write down what we are about to set, so that it is known as ours whatever happens."""
         new = sorted(rates - self._state.rates)
         if new:
+            self._is_untold = True
             self._state.rates.update(new)
             self._journal.append(*(Rate(at=self._now(), value=value) for value in new))
-            self._remember()
+        self._tell()
 
-    def _settle_lists(
-        self, active: Mapping[ConfigResource, Entries], *, anew: bool = False
-    ) -> dict[ConfigResource, Fault]:
+    def _tell(self) -> None:
+        """Let the cluster remember what is new; where that fails, the next call tries again before any effect."""
+        if self._is_untold:
+            self._remember()
+            self._is_untold = False
+
+    def _settle_lists(self, active: Mapping[ConfigResource, Entries]) -> dict[ConfigResource, Fault]:
         """Bring the lists of topics to the active entries; returns the topics that failed."""
-        topics = {r for r in active.keys() | self._listed.keys() if anew or self._listed.get(r, {}) != active.get(r)}
+        topics = {r for r in active.keys() | self._listed.keys() if self._listed.get(r, {}) != active.get(r)}
         if not topics:
             return {}
         current, faults = self._read(topics, LIST_KEYS)
+        self._listed |= dict.fromkeys(topics)
         changes = []
-        for resource in sorted(topics - faults.keys()):
-            self._listed[resource] = None
-            for key in LIST_KEYS:
-                entries = active[resource][key] if resource in active else ()
-                original, found = self._originals[resource, key], current[resource].get(key)
-                put = list_to_set(original, found, self._ours[resource][key], entries)
-                changes += [ConfigChange(resource, key, put.value)] if put.is_needed else []
+        for resource in sorted(current):
+            entries = active.get(resource, _NO_ENTRIES)
+            changes += self._list_changes(resource, current[resource], self._ours[resource], entries)
         faults |= self._effects.alter_configs(changes)
-        for resource in topics:
-            if resource not in faults and resource in active:
+        for resource in topics - faults.keys():
+            if resource in active:
                 self._listed[resource] = active[resource]
-            elif resource not in faults or faults[resource].name == _GONE:
-                self._listed.pop(resource, None)
-                faults.pop(resource, None)
-        return faults
+            else:
+                del self._listed[resource]
+        return self._without_deleted(faults)
+
+    def _put_back_lists(self, still_running: Collection[TopicPartition], left: Leftovers) -> None:
+        if not self._listed:
+            return
+        current, faults = self._read(self._listed.keys(), LIST_KEYS)
+        changes = []
+        for resource in sorted(current):
+            stays = tuple(f"{name.partition}:" for name in still_running if name.topic == resource.name)
+            ours = {key: {e for e in es if not e.startswith(stays)} for key, es in self._ours[resource].items()}
+            changes += self._list_changes(resource, current[resource], ours, _NO_ENTRIES)
+        faults |= self._effects.alter_configs(changes)
+        faults = self._without_deleted(faults)
+        left.pending += [f"throttled replicas of {resource}: {fault}" for resource, fault in faults.items()]
+
+    def _list_changes(
+        self,
+        resource: ConfigResource,
+        current: Mapping[str, ConfigValue],
+        ours: Mapping[str, Collection[str]],
+        active: Mapping[str, Collection[str]],
+    ) -> list[ConfigChange]:
+        puts = {
+            key: list_to_set(self._originals[resource, key], current.get(key), ours[key], active[key])
+            for key in LIST_KEYS
+        }
+        return [ConfigChange(resource, key, put.value) for key, put in puts.items() if put.is_needed]
+
+    def _without_deleted(self, faults: Mapping[ConfigResource, Fault]) -> dict[ConfigResource, Fault]:
+        """A topic that was deleted took its throttle with it."""
+        for resource in [r for r, fault in faults.items() if fault.name == _GONE]:
+            self._listed.pop(resource, None)
+        return {r: fault for r, fault in faults.items() if fault.name != _GONE}
 
     def _put_back_rates(self, left: Leftovers) -> None:
         originals = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER]
@@ -214,8 +249,9 @@ class Throttling:
         if new:
             self._originals |= {(o.of, o.key): o for o in new}
             self._state.later_originals += new
+            self._is_untold = True
             self._journal.append(*new)
-            self._remember()
+        self._tell()
         return current, dict(faults)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafkabal.errors import RefusedByClusterError, UnreachableError
+from kafkabal.errors import NoAnswerError, RefusedByClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -220,10 +220,10 @@ class FaultyCluster:
         if outcome is Outcome.REFUSED:
             raise RefusedByClusterError(f"{method}: refused by the script")
         if outcome is Outcome.TIMEOUT:
-            raise UnreachableError(f"{method}: no answer, by the script")
+            raise NoAnswerError(f"{method}: no answer, by the script")
         answer = action()
         if outcome is Outcome.ANSWER_LOST:
-            raise UnreachableError(f"{method}: the answer was lost, by the script")
+            raise NoAnswerError(f"{method}: the answer was lost, by the script")
         for hook in self.after:
             hook(made)
         return answer

@@ -67,8 +67,7 @@ class InMemoryCluster:
         request_timeout_s: float = 5.0,
     ) -> None:
         self.kafka = kafka
-        self.stopped = False
-        """True while this client's process is as good as stopped: its lock gets no heartbeats."""
+        self._is_stopped = False
         self._name = name
         self._capabilities = frozenset(Capability) - frozenset(without)
         self._request_timeout_s = request_timeout_s
@@ -87,6 +86,23 @@ class InMemoryCluster:
             without=frozenset(Capability) - self._capabilities,
             request_timeout_s=self._request_timeout_s,
         )
+
+    def stop(self) -> None:
+        """From now on this client's process is as good as stopped or dead: its lock gets no heartbeats."""
+        _beat(self.kafka.parts.lock, self.kafka.clock.monotonic())
+        self._is_stopped = True
+
+    def go_on(self) -> None:
+        """Its process is continued; a lock whose session has ended meanwhile stays lost."""
+        lock, now = self.kafka.parts.lock, self.kafka.clock.monotonic()
+        if lock is not None and lock.client is self and now - lock.heartbeat_s >= lock.session_s:
+            self.kafka.parts.lock = None
+        self._is_stopped = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its process stands still."""
+        return self._is_stopped
 
     @property
     def name(self) -> str:
@@ -339,7 +355,8 @@ class MemoryLock:
     def seconds_since_heartbeat(self) -> float:
         """Age of the last heartbeat; 0 while the client runs."""
         now = self._client.kafka.clock.monotonic()
-        _beat(self._client.kafka.parts.lock, now)
+        if self._client.kafka.parts.lock is self._lock:
+            _beat(self._lock, now)
         return now - self._lock.heartbeat_s
 
     def is_held(self) -> bool:
@@ -371,12 +388,8 @@ class MemoryRecords:
 
 
 def _beat(lock: Lock | None, now: float) -> None:
-    """Count the heartbeat of a holder that runs; one that comes after the end of the session is too late."""
-    if lock is None:
-        return
-    client = lock.token
-    assert isinstance(client, InMemoryCluster)
-    if not client.stopped and now - lock.heartbeat_s < lock.session_s:
+    """Count the heartbeats that a holder which runs has sent up to now."""
+    if lock is not None and not lock.client.is_stopped:
         lock.heartbeat_s = now
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,12 +103,20 @@ class Topic:
     internal: bool = False
 
 
+class LockClient(Protocol):
+    """A client that may hold the lock."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its process stands still, and sends no heartbeats."""
+
+
 @dataclass(slots=True)
 class Lock:
     """Who may change the cluster, and when that was last confirmed."""
 
     owner: str
-    token: object
+    client: LockClient
     heartbeat_s: float
     session_s: float
 

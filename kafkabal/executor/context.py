@@ -1,0 +1,105 @@
+"""Everything that the steps of one run share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import OperationError
+from kafkabal.executor.events import PhaseEntered, Warned
+from kafkabal.executor.journal import Closed, Entered
+from kafkabal.executor.states import Phase
+from kafkabal.executor.stop import StopReason
+from kafkabal.executor.window import TimeWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.executor.clock import Clock
+    from kafkabal.executor.effects import Effects
+    from kafkabal.executor.endurance import Endurance
+    from kafkabal.executor.events import RunListener
+    from kafkabal.executor.journal import Journal
+    from kafkabal.executor.lock import Fence
+    from kafkabal.executor.options import RunOptions
+    from kafkabal.executor.record import RunRecord
+    from kafkabal.executor.remembered import RememberedRun
+    from kafkabal.executor.states import Goal, Outcome, RunState
+    from kafkabal.executor.stop import StopSwitch
+    from kafkabal.executor.throttling import Throttling
+
+
+@dataclass(slots=True)
+class RunContext:
+    """An open run: what it is, how far it is, and the tools to go on with."""
+
+    cluster: Cluster
+    record: RunRecord
+    state: RunState
+    options: RunOptions
+    """Those of the record, or of the command that goes on with the run."""
+    journal: Journal
+    remembered: RememberedRun | None
+    fence: Fence
+    effects: Effects
+    throttling: Throttling
+    endurance: Endurance
+    clock: Clock
+    stop: StopSwitch
+    listener: RunListener
+    began_s: float
+    requested_rate: Callable[[], int | None]
+    """A rate that somebody asked for since the last call."""
+
+    def enter(self, goal: Goal, phase: Phase) -> None:
+        """Go on to a phase, and write it down before anything is done in it."""
+        is_new_goal = goal is not self.state.goal
+        self.state.goal = goal
+        self.state.enter(phase)
+        self.journal.append(Entered(at=self.now(), goal=goal, phase=phase))
+        if is_new_goal:
+            self.endurance.until_done(self.remember)
+        self.listener.on_event(PhaseEntered(phase=phase))
+
+    def close(self, outcome: Outcome, pending: list[str], problems: dict[str, str]) -> None:
+        """Write down the end of the run, here and on the cluster."""
+        self.state.enter(Phase.CLOSED)
+        self.state.outcome, self.state.pending = outcome, pending
+        self.journal.append(Closed(at=self.now(), outcome=outcome, pending=pending, problems=problems))
+        try:
+            self.remember()
+        except OperationError as error:
+            self.warn(f"the cluster does not know yet that this run has ended: {error}")
+
+    def remember(self) -> None:
+        """Tell the cluster how far the run is."""
+        self.state.at = self.now()
+        if self.remembered is not None:
+            self.remembered.update(self.record.run_id, self.state)
+
+    def warn(self, message: str) -> None:
+        """Tell the listener of something that the user should know."""
+        self.listener.on_event(Warned(message=message))
+
+    def now(self) -> str:
+        """The time as the journal writes it."""
+        return self.clock.utc_now().isoformat(timespec="milliseconds")
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since this process began to work on the run."""
+        return self.clock.monotonic() - self.began_s
+
+    def should_stop(self) -> bool:
+        """Whether somebody asked for the end, or the time is over."""
+        limit = self.options.max_runtime_s
+        if limit is not None and self.elapsed_s >= limit:
+            self.stop.request(StopReason.MAX_RUNTIME)
+        return self.stop.reason is not None
+
+    def seconds_until_window(self) -> float:
+        """Seconds until work may go on, 0 if it may now."""
+        if self.options.window is None:
+            return 0.0
+        return TimeWindow.parse(self.options.window).seconds_until_open(self.clock.utc_now().astimezone())

@@ -1,0 +1,103 @@
+"""The latest run of a cluster: from its journal on this host or from what the cluster remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafkabal.clusters.protocol import Capability
+from kafkabal.errors import InputFileError, MissingCapabilityError, NotAuthorizedError, UsageError
+from kafkabal.executor.journal import read_journal
+from kafkabal.executor.remembered import RememberedRun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.executor.journal import JournalContent
+    from kafkabal.executor.record import RunRecord
+    from kafkabal.executor.states import RunState
+    from kafkabal.executor.workplace import Workplace
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A run, and its journal where this host has it."""
+
+    record: RunRecord
+    state: RunState
+    journal: JournalContent | None
+
+
+def find_run(workplace: Workplace, journal: Path | str | None = None) -> FoundRun | None:
+    """Find the run to go on with.
+
+    Parameters
+    ----------
+    journal
+        A journal to use whatever else there is, such as a copy from another host.
+
+    Returns
+    -------
+    FoundRun or None
+        None where no run has begun on this cluster, as far as this host and the cluster know.
+
+    Raises
+    ------
+    UsageError
+        If a journal that was given belongs to another cluster.
+    """
+    cluster_id = workplace.cluster.cluster_id()
+    local = read_journal(journal) if journal is not None else _latest_journal(workplace.folder(cluster_id))
+    if local is not None and local.record.cluster_id != cluster_id:
+        raise UsageError(
+            f"{local.path}: is the journal of a run on cluster {local.record.cluster_id}, not {cluster_id}",
+            hint="check --bootstrap-server and --journal",
+        )
+    remembered = remembered_run(workplace.cluster)
+    known = remembered.load() if remembered is not None else None
+    if local is None or known is None:
+        return _only(local, known)
+    record, state = known
+    if record.run_id == local.record.run_id:
+        return FoundRun(local.record, _merged(local.state, state), local)
+    is_local = journal is not None or local.record.started_at > record.started_at
+    return _only(local, None) if is_local else _only(None, known)
+
+
+def remembered_run(cluster: Cluster) -> RememberedRun | None:
+    """Where the cluster remembers its run, None where it cannot or may not."""
+    if Capability.RECORDS not in cluster.capabilities:
+        return None
+    try:
+        return RememberedRun(cluster.records())
+    except (MissingCapabilityError, NotAuthorizedError):
+        return None
+
+
+def _only(local: JournalContent | None, known: tuple[RunRecord, RunState] | None) -> FoundRun | None:
+    if local is not None:
+        return FoundRun(local.record, local.state, local)
+    return FoundRun(*known, None) if known is not None else None
+
+
+def _latest_journal(folder: Path) -> JournalContent | None:
+    """The latest run that has begun; run ids sort by time."""
+    for path in sorted(folder.glob("*.jsonl"), reverse=True):
+        try:
+            content = read_journal(path)
+        except InputFileError:
+            if path.stat().st_size == 0:
+                continue  # cut off before the first line
+            raise
+        if content.state.has_begun:
+            return content
+    return None
+
+
+def _merged(local: RunState, remembered: RunState) -> RunState:
+    """The newer of the two, with every rate and every original that either knows."""
+    newer, older = (remembered, local) if remembered.at > local.at else (local, remembered)
+    newer.rates |= older.rates
+    newer.later_originals += [o for o in older.later_originals if o not in newer.later_originals]
+    return newer

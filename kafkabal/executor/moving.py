@@ -1,0 +1,287 @@
+"""The loop that brings partitions to where they are wanted.
+
+Every turn looks at what is under way, counts what has ended, starts what fits, and tells how far it is. It keeps
+nothing that a look cannot tell again: after an error, a pause or a crash it simply looks.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.executor.batches import Slots, choose
+from kafkabal.executor.disks import Disks
+from kafkabal.executor.endurance import PASSING_ERRORS
+from kafkabal.executor.events import PartitionAside, PartitionDone, PartitionFailed, ThrottleChanged
+from kafkabal.executor.look import Stage, look, look_closer
+from kafkabal.executor.progress import ProgressMeter
+from kafkabal.executor.starting import endangers_isr, start
+from kafkabal.executor.task import Task
+from kafkabal.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kafkabal.executor.context import RunContext
+    from kafkabal.executor.look import Look
+    from kafkabal.executor.wanted import Wanted
+
+_PAUSE_S = 10.0
+_DISKS_ANEW_S = 30.0
+_REASONS = {
+    Stage.FOREIGN: "somebody else has moved it since; it is left as it is",
+    Stage.GONE: "its topic was deleted",
+}
+
+
+class MoveEnd(Enum):
+    """Why the loop ended."""
+
+    ALL_OVER = auto()
+    """Every partition is placed or given up."""
+    STOPPED = auto()
+    WINDOW_CLOSED = auto()
+
+
+class Mover:
+    """Moves some partitions of a run.
+
+    Parameters
+    ----------
+    min_insync
+        ``min.insync.replicas`` by topic, as far as it is known.
+    """
+
+    def __init__(self, context: RunContext, wanted: Iterable[Wanted], min_insync: Mapping[str, int]) -> None:
+        self._context = context
+        self._patience = context.options.patience
+        self._min_insync = min_insync
+        # largest first: a large copy that starts late makes the run late
+        self.tasks = sorted((Task(w) for w in wanted), key=lambda t: (-t.wanted.copy_bytes, t.name))
+        self._meter: ProgressMeter | None = None
+        self._disks: Disks | None = None
+        self._disks_read_s = 0.0
+        self._is_unsure = True
+        """What is known of the tasks may be wrong: look at all of them."""
+        self._is_verified = False
+        """All was over, and is looked at once more."""
+        self._gone_since_s: dict[int, float] = {}
+        self._idle_since_s: float | None = None
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes that have come since the loop began."""
+        return self._meter.done_bytes if self._meter else 0
+
+    def run(self, *, finish_only: bool = False) -> MoveEnd:
+        """Go on until nothing is left to do, or until told to stop.
+
+        Parameters
+        ----------
+        finish_only
+            Start nothing, and end once nothing runs, whatever the stop switch says.
+
+        Raises
+        ------
+        OperationError
+            If the cluster cannot be reached, or refuses, for too long.
+        """
+        context = self._context
+        while True:
+            if not finish_only and context.should_stop():
+                return MoveEnd.STOPPED
+            if not finish_only and context.seconds_until_window() > 0:
+                return MoveEnd.WINDOW_CLOSED
+            try:
+                self._turn(finish_only=finish_only)
+            except PASSING_ERRORS as error:
+                self._is_unsure = True
+                context.endurance.absorb(error)
+                continue
+            context.endurance.relieve()
+            if self._is_finished(finish_only=finish_only):
+                return MoveEnd.ALL_OVER
+            context.clock.sleep(self._patience.poll_s)
+
+    def _turn(self, *, finish_only: bool) -> None:
+        seen = self._look()
+        self._call_back([t for t in self.tasks if t.stage is Stage.ASTRAY])
+        self._watch(seen)
+        self._adopt_requested_rate()
+        starting = [] if finish_only else self._choose(seen)
+        refused = self._context.throttling.cover(starting, self._running(), seen.brokers)
+        for task, reason in refused.items():
+            self._put_aside(task, f"its throttle could not be set: {reason}", pause_s=_PAUSE_S)
+        self._start([t for t in starting if t not in refused])
+        self._tell(seen)
+
+    def _running(self) -> list[Task]:
+        return [t for t in self.tasks if t.is_running]
+
+    def _look(self) -> Look:
+        """Look at what is under way, or at everything where that is not known."""
+        watched = [t for t in self.tasks if self._is_unsure or t.is_running or t.stage is Stage.UNSEEN]
+        was_over = {t for t in watched if t.is_over}
+        seen = look(self._context.cluster, [t.wanted for t in watched])
+        for task in watched:
+            task.take(seen)
+        self._is_unsure = False
+        if self._meter is None:
+            self._meter = ProgressMeter(self.tasks)
+            self._meter.restart_stall(self._now())
+        for task in watched:
+            if task.is_over and task not in was_over:
+                self._end(task)
+        return seen
+
+    def _end(self, task: Task) -> None:
+        assert self._meter is not None
+        listener = self._context.listener
+        if task.stage is Stage.PLACED:
+            task.problem = ""
+            copied = self._meter.finish(task)
+            listener.on_event(PartitionDone(partition=str(task.name), copy_bytes=copied))
+        elif not task.problem:
+            task.problem = _REASONS.get(task.stage, "")
+            listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
+
+    def _choose(self, seen: Look) -> list[Task]:
+        """Tasks to start now, each looked at once more."""
+        now_s = self._now()
+        rate = self._context.throttling.rate
+        slots = Slots(self._context.options.limits, rate * self._patience.poll_s if rate else 0.0)
+        for task in self.tasks:
+            if task.is_running:
+                slots.take(task)
+        ready = [t for t in self.tasks if t.can_start and t.is_ready(seen.brokers, now_s)]
+        if not ready:
+            return []
+        batch = choose(ready, slots, self._disks_now())
+        for task in batch.without_room:
+            self._put_aside(task, "a log dir it is to come to would be filled beyond its limit", pause_s=_DISKS_ANEW_S)
+            self._disks = None
+        if not batch.starting:
+            return []
+        closer = look_closer(self._context.cluster, seen, [t.wanted for t in batch.starting])
+        for task in batch.starting:
+            task.take(closer)
+            if task.is_over:
+                self._end(task)
+        return [t for t in batch.starting if t.can_start and self._may_start(t, seen.brokers)]
+
+    def _may_start(self, task: Task, alive: frozenset[int]) -> bool:
+        dead = (frozenset(task.adding) | task.misplaced.keys()) - alive
+        if dead:
+            self._put_aside(task, f"broker {min(dead)} is not alive", brokers=dead)
+        elif task.leader < 0:
+            self._put_aside(task, "it has no leader to copy from", pause_s=_PAUSE_S)
+        elif endangers_isr(task, self._min_insync.get(task.name.topic, 1)):
+            self._put_aside(task, "fewer than min.insync.replicas would be left in sync", pause_s=_PAUSE_S)
+        else:
+            return True
+        return False
+
+    def _disks_now(self) -> Disks:
+        """Room on the disks; read anew after something had to wait for room, but not all the time."""
+        now_s = self._now()
+        if self._disks is None or now_s - self._disks_read_s >= 10 * _DISKS_ANEW_S:
+            state = self._context.cluster.read(ReadRequest()).state
+            self._disks, self._disks_read_s = Disks(state, self._context.options.limits.disk_share), now_s
+            for task in self._running():
+                for broker in (*task.arriving, *task.misplaced):
+                    self._disks.reserve(broker, task.wanted.log_dirs.get(broker), task.wanted.copy_bytes)
+        return self._disks
+
+    def _start(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            task.problem = ""
+        self._is_unsure = True  # until the answer is here
+        faults = start(self._context.effects, tasks)
+        self._is_unsure = False
+        for task, fault in faults.items():
+            if task.stage is Stage.COPYING:
+                task.stage = Stage.UNSEEN
+            task.fail(fault, self._now(), self._patience.attempts)
+            if task.is_over:
+                self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
+            else:
+                self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=task.problem))
+
+    def _watch(self, seen: Look) -> None:
+        """Cancel moves to brokers that are gone for too long, so that they keep no slot and the rest goes on."""
+        now_s = self._now()
+        arriving = {b for t in self.tasks if t.is_running for b in t.arriving}
+        self._gone_since_s = {b: self._gone_since_s.get(b, now_s) for b in arriving - seen.brokers}
+        gone = frozenset(b for b, since in self._gone_since_s.items() if now_s - since >= self._patience.broker_grace_s)
+        stuck = [t for t in self._running() if gone & set(t.arriving) and now_s >= t.not_before_s]
+        self._call_back(stuck)
+        for task in stuck:
+            dead = gone & frozenset(task.arriving)
+            self._put_aside(task, f"broker {min(dead)} is not alive", brokers=dead, pause_s=_PAUSE_S)
+
+    def _call_back(self, tasks: Sequence[Task]) -> None:
+        """Cancel reassignments; the next look tells what became of them."""
+        if tasks:
+            self._context.effects.cancel([t.name for t in tasks])
+
+    def _put_aside(
+        self, task: Task, reason: str, *, brokers: frozenset[int] = frozenset(), pause_s: float = 0.0
+    ) -> None:
+        if task.problem != reason:
+            self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=reason))
+        task.put_aside(reason, brokers, self._now() + pause_s)
+
+    def _give_up(self, tasks: Iterable[Task], reason: str) -> None:
+        for task in tasks:
+            task.give_up(task.problem or reason)
+            self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
+
+    def _adopt_requested_rate(self) -> None:
+        rate = self._context.requested_rate()
+        if rate is not None and rate != self._context.throttling.rate:
+            self._context.throttling.rate = rate
+            self._context.listener.on_event(ThrottleChanged(bytes_per_s=rate, reason="asked for"))
+
+    def _tell(self, seen: Look) -> None:
+        assert self._meter is not None
+        self._context.listener.on_event(self._meter.measure(self.tasks, seen, self._now()))
+
+    def _is_finished(self, *, finish_only: bool) -> bool:
+        still_open = [t for t in self.tasks if not t.is_over]
+        if any(t.is_running for t in still_open):
+            self._idle_since_s = None
+            self._end_stall()
+            return False
+        if finish_only:
+            return True
+        if not still_open:
+            if self._is_verified:
+                return True
+            self._is_unsure = self._is_verified = True
+            return False
+        self._is_verified = False
+        self._wait_for_the_rest(still_open)
+        return False
+
+    def _wait_for_the_rest(self, still_open: Sequence[Task]) -> None:
+        """Give up what only waits, after a while in which nothing else was left to do."""
+        if any(t.can_start and not t.problem for t in still_open):
+            self._idle_since_s = None
+        elif self._idle_since_s is None:
+            self._idle_since_s = self._now()
+        elif self._now() - self._idle_since_s >= self._patience.broker_return_s:
+            self._give_up(still_open, "a broker did not say in which log dir it lies")
+
+    def _end_stall(self) -> None:
+        """Give up what runs if no byte comes for very long: a throttle below the incoming rate, a disk that is gone."""
+        assert self._meter is not None
+        stalled_s = self._meter.seconds_without_a_byte(self._now())
+        if stalled_s < self._patience.stall_s:
+            return
+        stalled = self._running()
+        self._meter.restart_stall(self._now())
+        self._give_up(stalled, f"no byte has arrived for {format_duration(stalled_s)}")
+
+    def _now(self) -> float:
+        return self._context.clock.monotonic()

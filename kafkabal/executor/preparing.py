@@ -1,0 +1,379 @@
+"""How a run begins, and how one that has begun is opened again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkabal.clusters.protocol import Capability, ReadRequest
+from kafkabal.errors import (
+    BusyError,
+    DriftError,
+    MissingCapabilityError,
+    NotAuthorizedError,
+    UnsafeError,
+    UsageError,
+)
+from kafkabal.executor.context import RunContext
+from kafkabal.executor.control import RateRequests
+from kafkabal.executor.effects import Effects
+from kafkabal.executor.endurance import Endurance
+from kafkabal.executor.estimate import predicted_s
+from kafkabal.executor.events import Started, Warned
+from kafkabal.executor.finding import FoundRun, find_run, remembered_run
+from kafkabal.executor.journal import Entered, Journal, Rate
+from kafkabal.executor.lock import Fence, take_lock
+from kafkabal.executor.record import PlannedPartition, RunRecord
+from kafkabal.executor.states import Goal, Phase, RunState
+from kafkabal.executor.throttling import Throttling, read_originals
+from kafkabal.model.sizes import move_bytes
+from kafkabal.plan.drift import find_drift, partition_rows, placements
+from kafkabal.plan.file import write_plan
+from kafkabal.plan.plan import PartitionChange, Placement, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from kafkabal.clusters.protocol import ClusterLock
+    from kafkabal.executor.options import RunOptions
+    from kafkabal.executor.record import Original
+    from kafkabal.executor.remembered import RememberedRun
+    from kafkabal.executor.workplace import Workplace
+    from kafkabal.model.state import ClusterState
+
+_HOW_TO_END = "end it with 'kafkabal rebalance resume', 'rollback' or 'cancel', then try again"
+
+
+def begin_run(
+    workplace: Workplace,
+    plan: Plan,
+    options: RunOptions,
+    *,
+    rollback_file: Path | None = None,
+    skip_drifted: bool = False,
+) -> RunContext | None:
+    """Take the lock, check the plan against the cluster as it is now, and write down everything before any effect.
+
+    Parameters
+    ----------
+    rollback_file
+        Where to write the plan of the way back; beside the journal if None.
+    skip_drifted
+        Leave out partitions that have changed since the plan was made.
+
+    Returns
+    -------
+    RunContext or None
+        None where nothing is to be done.
+
+    Raises
+    ------
+    BusyError
+        If another run holds the lock.
+    DriftError
+        If planned partitions have changed.
+    UnsafeError
+        If an earlier run has not been ended.
+    """
+    lock = _lock(workplace, options)
+    try:
+        _refuse_unfinished(find_run(workplace))
+        state = workplace.cluster.read(ReadRequest()).state
+        partitions = _planned(_without_drifted(plan, state, skip_drifted=skip_drifted), state)
+        if not partitions:
+            lock.release()
+            return None
+        record = _record(workplace, plan, options, partitions)
+        path = workplace.journal_path(record.cluster_id, record.run_id)
+        journal = Journal.create(path, record)
+        write_plan(_way_back(record), rollback_file or path.with_suffix(".rollback.json"))
+        remembered = _remember(workplace, record, options)
+        context = _context(workplace, record, RunState(), options, journal, lock, remembered)
+        context.enter(Goal.APPLY, Phase.RECORDED)
+    except BaseException:
+        lock.release()
+        raise
+    _tell_start(context)
+    return context
+
+
+def reopen_run(
+    workplace: Workplace,
+    *,
+    journal: Path | str | None = None,
+    options: RunOptions | None = None,
+    goal: Goal | None = None,
+) -> RunContext:
+    """Take the lock and open the latest run again, in whatever state it was left.
+
+    Parameters
+    ----------
+    options
+        Replace those that the run was begun with.
+    goal
+        What it is to be brought to now; what it was heading for before if None.
+
+    Raises
+    ------
+    UsageError
+        If no run is known.
+    BusyError
+        If another run holds the lock.
+    """
+    found = find_run(workplace, journal)
+    if found is None or not found.state.has_begun:
+        raise UsageError(
+            "no run is known on this cluster",
+            hint="give its journal with --journal; 'kafkabal rebalance repair' lists throttles that are left over",
+        )
+    lock = _lock(workplace, options or found.record.options)
+    try:
+        found = find_run(workplace, journal) or found  # whoever held the lock before may have gone on with it
+        opened = _open_journal(workplace, found)
+        remembered = remembered_run(workplace.cluster)
+        if remembered is not None:
+            _remember_again(remembered, found)
+        context = _context(
+            workplace,
+            found.record,
+            found.state,
+            options or found.record.options,
+            opened,
+            lock,
+            remembered,
+            last_effect=found.journal.effects if found.journal else 0,
+        )
+    except BaseException:
+        lock.release()
+        raise
+    _tell_start(context, goal)
+    return context
+
+
+def _lock(workplace: Workplace, options: RunOptions) -> ClusterLock:
+    path = workplace.folder(workplace.cluster.cluster_id()) / "lock"
+    return take_lock(workplace.cluster, workplace.owner, options.session_s, path)
+
+
+def _refuse_unfinished(found: FoundRun | None) -> None:
+    if found is not None and found.state.has_begun and not found.state.is_clean:
+        raise UnsafeError(
+            f"run {found.record.run_id} of {found.record.host} was left in state '{found.state.phase}'",
+            hint=_HOW_TO_END,
+        )
+
+
+def _without_drifted(plan: Plan, state: ClusterState, *, skip_drifted: bool) -> tuple[PartitionChange, ...]:
+    drifts = find_drift(plan, state)
+    if drifts and not skip_drifted:
+        named = "; ".join(map(str, drifts[:5])) + (f"; and {len(drifts) - 5} more" if len(drifts) > 5 else "")
+        raise DriftError(
+            f"{len(drifts)} of {len(plan.partitions)} planned partitions have changed: {named}",
+            hint="plan again, or leave them out with --skip-drifted",
+        )
+    drifted = {d.partition for d in drifts}
+    return tuple(c for c in plan.partitions if c.name not in drifted)
+
+
+def _planned(changes: Collection[PartitionChange], state: ClusterState) -> tuple[PlannedPartition, ...]:
+    """The partitions in which something is to be done."""
+    names = [(c.topic, c.partition) for c in changes]
+    found = placements(state, names)
+    sizes = move_bytes(state)
+    size_of = {name: max(int(sizes[row]), 0) for name, row in partition_rows(state, names)}
+    planned = [
+        PlannedPartition(
+            topic=c.topic,
+            partition=c.partition,
+            start=found[c.topic, c.partition].placement,
+            replicas=c.replicas,
+            log_dirs=c.log_dirs,
+            copy_bytes=size_of[c.topic, c.partition],
+        )
+        for c in changes
+        if (c.topic, c.partition) in found
+    ]
+    return tuple(p for p in planned if _has_work(p))
+
+
+def _has_work(p: PlannedPartition) -> bool:
+    is_elsewhere = any(p.start_dirs.get(b) != path for b, path in p.wanted_dirs.items())
+    return p.start.replicas != p.replicas or p.start.leader != p.replicas[0] or is_elsewhere
+
+
+def _record(
+    workplace: Workplace, plan: Plan, options: RunOptions, partitions: tuple[PlannedPartition, ...]
+) -> RunRecord:
+    return RunRecord(
+        run_id=workplace.new_run_id(),
+        plan_id=plan.plan_id,
+        cluster_id=workplace.cluster.cluster_id(),
+        started_at=workplace.clock.utc_now().isoformat(timespec="milliseconds"),
+        host=workplace.host,
+        options=options,
+        partitions=partitions,
+        originals=_originals(workplace, options, partitions),
+    )
+
+
+def _originals(
+    workplace: Workplace, options: RunOptions, partitions: tuple[PlannedPartition, ...]
+) -> tuple[Original, ...]:
+    """Configs as found; without a throttle of ours they are of no interest."""
+    if options.throttle.bytes_per_s is None and options.throttle.log_dir_bytes_per_s is None:
+        return ()
+    if Capability.CONFIGS not in workplace.cluster.capabilities:
+        raise MissingCapabilityError(
+            f"{workplace.cluster.name} does not let throttles be set", hint="run without one: --throttle none"
+        )
+    originals, faults = read_originals(workplace.cluster, partitions)
+    for resource, fault in faults.items():
+        if fault.name.endswith("AUTHORIZATION_FAILED"):
+            raise NotAuthorizedError(
+                f"the configs of {resource} may not be read: {fault}", hint="run without a throttle: --throttle none"
+            )
+        workplace.listener.on_event(Warned(message=f"{resource} did not tell its configs: {fault}"))
+    return originals
+
+
+def _way_back(record: RunRecord) -> Plan:
+    """The plan that undoes this one, for any tool."""
+    changes = (
+        PartitionChange(
+            topic=p.topic,
+            partition=p.partition,
+            replicas=p.start.replicas,
+            log_dirs=p.start.log_dirs,
+            previous=Placement(replicas=p.replicas, leader=p.replicas[0], log_dirs=p.log_dirs),
+            bytes=p.copy_bytes * sum(b not in p.replicas for b in p.start.replicas),
+            reason=f"rollback of run {record.run_id}",
+        )
+        for p in record.partitions
+    )
+    return Plan(partitions=tuple(changes), cluster_id=record.cluster_id, taken_at=record.started_at)
+
+
+def _remember(workplace: Workplace, record: RunRecord, options: RunOptions) -> RememberedRun | None:
+    """Let the cluster keep what another host needs, where it may."""
+    remembered = remembered_run(workplace.cluster)
+    if remembered is None:
+        return None
+    state = RunState(at=record.started_at, phase=Phase.RECORDED)
+    endurance = Endurance(workplace.clock, options.patience, workplace.listener)
+    try:
+        endurance.until_done(lambda: remembered.begin(record, state))
+    except (NotAuthorizedError, MissingCapabilityError) as error:
+        message = f"only the journal on this host can resume or roll back this run: {error.message}"
+        workplace.listener.on_event(Warned(message=message))
+        return None
+    return remembered
+
+
+def _remember_again(remembered: RememberedRun, found: FoundRun) -> None:
+    """Have the cluster remember the run that is opened, unless it knows of another that was not ended."""
+    known = remembered.load()
+    if known is not None and known[0].run_id == found.record.run_id:
+        return
+    if known is not None:
+        _refuse_unfinished(FoundRun(*known, None))
+    remembered.begin(found.record, found.state)
+
+
+def _open_journal(workplace: Workplace, found: FoundRun) -> Journal:
+    """Go on in the journal of this host, or begin one from what the cluster remembers."""
+    own_path = workplace.journal_path(found.record.cluster_id, found.record.run_id)
+    if found.journal is not None:
+        return Journal(found.journal.path, keep_bytes=found.journal.valid_bytes)
+    journal = Journal.create(own_path, found.record)
+    now = workplace.clock.utc_now().isoformat(timespec="milliseconds")
+    journal.append(
+        Entered(at=now, goal=found.state.goal, phase=Phase.RECORDED),
+        *found.state.later_originals,
+        *(Rate(at=now, value=value) for value in sorted(found.state.rates)),
+    )
+    return journal
+
+
+def _context(
+    workplace: Workplace,
+    record: RunRecord,
+    state: RunState,
+    options: RunOptions,
+    journal: Journal,
+    lock: ClusterLock,
+    remembered: RememberedRun | None,
+    *,
+    last_effect: int = 0,
+) -> RunContext:
+    clock, listener, cluster = workplace.clock, workplace.listener, workplace.cluster
+
+    def retake() -> ClusterLock:
+        regained = _lock(workplace, options)
+        if _was_worked_on(remembered, record, state):
+            regained.release()
+            raise BusyError(f"somebody else has gone on with run {record.run_id}")
+        return regained
+
+    fence = Fence(lock, retake, clock, session_s=options.session_s, patience_s=options.patience.unreachable_s)
+    effects = Effects(
+        cluster,
+        journal,
+        fence,
+        clock,
+        listener,
+        last_number=last_effect,
+        items_per_request=options.limits.partitions_per_request,
+    )
+    context: RunContext
+
+    throttling = Throttling(
+        cluster,
+        effects,
+        journal,
+        record,
+        state,
+        options.throttle,
+        remember=lambda: context.remember(),
+        now=lambda: context.now(),
+    )
+    context = RunContext(
+        cluster=cluster,
+        record=record,
+        state=state,
+        options=options,
+        journal=journal,
+        remembered=remembered,
+        fence=fence,
+        effects=effects,
+        throttling=throttling,
+        endurance=Endurance(clock, options.patience, listener),
+        clock=clock,
+        stop=workplace.stop,
+        listener=listener,
+        began_s=clock.monotonic(),
+        requested_rate=RateRequests(journal.path, clock).take,
+    )
+    return context
+
+
+def _was_worked_on(remembered: RememberedRun | None, record: RunRecord, state: RunState) -> bool:
+    """Whether another process had the lock and used it; where the cluster remembers nothing, that must be feared."""
+    known = remembered.load() if remembered is not None else None
+    return known is None or known[0].run_id != record.run_id or known[1].at != state.at
+
+
+def _tell_start(context: RunContext, goal: Goal | None = None) -> None:
+    partitions, throttle = context.record.partitions, context.options.throttle
+    copies = [p.copy_bytes * sum(b not in p.start.replicas for b in p.replicas) for p in partitions]
+    context.listener.on_event(
+        Started(
+            run_id=context.record.run_id,
+            goal=goal or context.state.goal,
+            partitions=len(partitions),
+            copy_bytes=sum(copies),
+            predicted_s=predicted_s(partitions, throttle),
+            lock_scope=context.fence.scope,
+            throttle_bytes_per_s=throttle.bytes_per_s,
+            is_remembered=context.remembered is not None,
+        )
+    )
