@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafkabal.planner.search.choose import lift_for_racks, lift_for_topics, lift_leaving
 from kafkabal.planner.search.deal import deal
+from kafkabal.planner.search.improve import improve
 from kafkabal.planner.search.push import push
 from kafkabal.planner.search.settle import settle
 
@@ -29,6 +30,8 @@ def balance(state: State, listener: PlanListener) -> None:
     push(state)
     state.refresh_bands()
     settle(state)
+    listener.step("improve")
+    improve(state)
 
 
 def _return_home(state: State, cells: I64) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from kafkabal.model.state import F64, I64, Bools
     from kafkabal.planner.search.state import State
 
+_SIZES_TRIED = 10
+
 
 def lift_leaving(state: State) -> None:
     """Lift every slot on a dead or drained broker."""
@@ -41,27 +43,59 @@ def lift_for_racks(state: State) -> None:
 
 
 def lift_for_topics(state: State) -> None:
-    """Lift what a broker holds too many of one topic: the replicas nearest to the size that it has to shed."""
+    """Lift what a broker holds too many of one topic.
+
+    The replicas nearest to one size are taken from all topics of a broker, and that size is chosen so that they sum up
+    to their share of what the broker has to shed, or to as little as possible where it has nothing to shed.
+    """
     problem = state.problem
     over = state.topic_count > state.bands.topic_most[:, None].astype(np.int64)
     over &= problem.counted
     if not over.any():
         return
-    wanted = _size_to_shed(state)
-    cells = _candidates(state, over)
-    p, k = cells // state.width, cells % state.width
-    broker = state.place[p, k]
-    topic = problem.topic[p].astype(np.int64)
-    pair = topic * problem.n_brokers + broker
-    misfit = np.abs(problem.held_bytes[p, k] - wanted[broker])
-    order = np.lexsort((cells, misfit, pair))
-    pair, cells = pair[order], cells[order]
-    first = np.flatnonzero(np.append(True, pair[1:] != pair[:-1]))
-    rank = np.arange(len(pair)) - np.repeat(first, np.diff(np.append(first, len(pair))))
-    t, b = pair // problem.n_brokers, pair % problem.n_brokers
-    surplus = state.topic_count[t, b].astype(np.int64) - state.bands.topic_most[t]
-    chosen = cells[rank < surplus]
+    surplus = np.where(over, state.topic_count - state.bands.topic_most[:, None].astype(np.int64), 0)
+    crowd = _Crowd(state, _candidates(state, over), surplus)
+    number = surplus.sum(0)
+    share = number / np.maximum(np.maximum(state.count - state.bands.high_count, number), 1)
+    chosen = crowd.fitting(np.maximum(state.used - state.bands.high_bytes, 0) * share, number)
     state.lift(chosen // state.width, chosen % state.width, Why.TOPIC)
+
+
+class _Crowd:
+    """Replicas of (topic, broker) pairs that hold too many, of which each pair has to lose a number."""
+
+    def __init__(self, state: State, cells: I64, surplus: I64) -> None:
+        problem = state.problem
+        p, k = cells // state.width, cells % state.width
+        broker = state.place[p, k]
+        pair = problem.topic[p].astype(np.int64) * problem.n_brokers + broker
+        order = np.lexsort((cells, pair))
+        self.cells, self.pair, self.broker = cells[order], pair[order], broker[order]
+        self.bytes: I64 = problem.held_bytes[p, k][order]
+        self.quota: I64 = surplus.reshape(-1)[self.pair]
+        first = np.searchsorted(self.pair, self.pair)
+        self.rank: I64 = np.arange(len(pair)) - first
+
+    def fitting(self, to_shed: F64, number: I64) -> I64:
+        """Cells to be taken so that each broker sheds about as many bytes as it has to."""
+        wanted = to_shed / np.maximum(number, 1)
+        best = np.full(len(to_shed), np.inf)
+        best_wanted = wanted.copy()
+        for _ in range(_SIZES_TRIED):
+            shed = np.bincount(self.broker, np.where(self._nearest(wanted), self.bytes, 0), len(to_shed))
+            miss = np.where(shed > to_shed, 2.0 * (shed - to_shed), to_shed - shed)
+            better = miss < best
+            best[better], best_wanted[better] = miss[better], wanted[better]
+            wanted = wanted * np.clip(to_shed / np.maximum(shed, 1), 0.5, 2.0)
+        return self.cells[self._nearest(best_wanted)]
+
+    def _nearest(self, wanted: F64) -> Bools:
+        """The replicas of each pair that are nearest the size its broker wants to part with."""
+        misfit = np.abs(self.bytes - wanted[self.broker])
+        order = np.lexsort((misfit, self.pair))
+        taken = np.empty(len(order), np.bool_)
+        taken[order] = self.rank < self.quota[order]
+        return taken
 
 
 def _candidates(state: State, over: Bools) -> I64:
@@ -80,14 +114,6 @@ def _fullness(state: State) -> F64:
     rows = problem.weighed
     fair = state.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
     return np.where(rows & (fair > 0), state.used / problem.capacity / (fair or 1.0), 0.0)
-
-
-def _size_to_shed(state: State) -> F64:
-    """Mean size of the replicas that a broker has to shed to come into both its bands."""
-    bands = state.bands
-    surplus = np.maximum(state.used - bands.high_bytes, 0)
-    number = np.maximum(state.count - bands.high_count, 1)
-    return surplus / number
 
 
 def _shares_rack(racks: I64) -> Bools:

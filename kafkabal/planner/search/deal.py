@@ -41,8 +41,9 @@ def deal(state: State) -> I64:
     left: list[I64] = []
     while p.size:
         now, again = _first_of_each(p[:step])
-        stuck = _deal_block(state, p[now], k[now], targets)
+        placed, stuck = _deal_block(state, p[now], k[now], targets)
         left.append(p[now][stuck] * state.width + k[now][stuck])
+        again = np.sort(np.concatenate((again, now[~(placed | stuck)])))
         p, k = np.concatenate((p[again], p[step:])), np.concatenate((k[again], k[step:]))
     return np.concatenate(left)
 
@@ -56,8 +57,8 @@ def _first_of_each(p: I64) -> tuple[I64, I64]:
     return first, np.flatnonzero(rest)
 
 
-def _deal_block(state: State, p: I64, k: I64, targets: Targets) -> Bools:
-    """Put each slot onto its best broker, one after the other; returns which found none."""
+def _deal_block(state: State, p: I64, k: I64, targets: Targets) -> tuple[Bools, Bools]:
+    """Put each slot onto its best broker, one after the other; returns which were put, and which never can be."""
     allowed = state.may_go_anywhere(p, k)
     bytes_ = state.problem.arriving_bytes[p]
     room = state.problem.limit_bytes - state.used
@@ -76,7 +77,7 @@ def _deal_block(state: State, p: I64, k: I64, targets: Targets) -> Bools:
             misfit[same_topic, best] = np.inf
     found = chosen >= 0
     state.put(p[found], k[found], chosen[found])
-    return ~found
+    return found, ~allowed.any(1)
 
 
 def _misfit(state: State, bytes_: I64, targets: Targets) -> F64:

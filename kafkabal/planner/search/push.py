@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from kafkabal.planner.search.state import State
     from kafkabal.planner.search.targets import Targets
 
-_SHARE_A_ROUND = 1 / 8
+_SHARE_A_ROUND = 1 / 6
 _TRIES = (0, 1, -1, 2, -2, 3, -3, 4)
 _SIZE_BITS = 43
+_SIZE_MASK = (1 << _SIZE_BITS) - 1
 _MOST_IDLE_ROUNDS = 6
+_LEAST_YIELD = 1 / 4
 
 
 class _Shelf:
@@ -28,25 +30,38 @@ class _Shelf:
 
     def __init__(self, state: State, free: Bools) -> None:
         problem = state.problem
-        p, k = np.nonzero(free & problem.movable[:, None] & problem.size_known[:, None])
+        self.width = state.width
+        cell = np.flatnonzero(free & problem.movable[:, None] & problem.size_known[:, None])
+        p, k = cell // self.width, cell % self.width
         broker = state.place[p, k]
         bytes_ = state.load(p, k, broker)
         self.shift = max(0, int(bytes_.max(initial=0)).bit_length() - _SIZE_BITS)
         key = self._key(broker, bytes_)
         order = np.argsort(key, kind="stable")
-        self.key = key[order]
-        self.p, self.k, self.bytes = p[order], k[order], bytes_[order]
-        self._index(problem.n_brokers)
+        self.key, self.cell = key[order], cell[order]
+        self.n_brokers = problem.n_brokers
+        self._index()
 
     def _key(self, broker: I32, bytes_: I64) -> I64:
         return (broker.astype(np.int64) << _SIZE_BITS) | (bytes_ >> self.shift)
 
-    def _index(self, n_brokers: int) -> None:
-        self.first = np.searchsorted(self.key, np.arange(n_brokers + 1) << _SIZE_BITS)
-        self.sum_before = np.concatenate(([0], np.cumsum(self.bytes)))
+    def _index(self) -> None:
+        self.first = np.searchsorted(self.key, np.arange(self.n_brokers + 1) << _SIZE_BITS)
+        self.sum_before = np.concatenate(([0], np.cumsum(self.bytes(slice(None)))))
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    def bytes(self, at: I64 | slice) -> I64:
+        """Bytes of replicas, rounded down to what a key can tell."""
+        return (self.key[at] & _SIZE_MASK) << self.shift
+
+    def slots(self, at: I64) -> tuple[I64, I64]:
+        """Partition and position of replicas."""
+        return self.cell[at] // self.width, self.cell[at] % self.width
 
     def fewest_for(self, surplus: I64) -> I64:
-        """How few replicas of each broker sum up to its surplus; one more than there are where all do not."""
+        """How few replicas of each broker sum up to its surplus; all there are where even they do not."""
         end = self.first[1:]
         goal = self.sum_before[end] - np.maximum(surplus, 0)
         at = np.searchsorted(self.sum_before, goal, side="right") - 1
@@ -54,14 +69,14 @@ class _Shelf:
 
     def find(self, broker: I32, size: F64) -> I64:
         """Position of the smallest replica of each broker that is at least so large."""
-        most = (1 << (_SIZE_BITS + self.shift)) - 1
-        wanted = np.clip(size, 0, most).astype(np.int64)
+        wanted = np.clip(size, 0, _SIZE_MASK << self.shift).astype(np.int64)
         return np.searchsorted(self.key, self._key(broker, wanted))
 
     def remove(self, taken: Bools) -> None:
+        """Forget replicas that were taken."""
         keep = ~taken
-        self.key, self.p, self.k, self.bytes = self.key[keep], self.p[keep], self.k[keep], self.bytes[keep]
-        self._index(len(self.first) - 1)
+        self.key, self.cell = self.key[keep], self.cell[keep]
+        self._index()
 
 
 def push(state: State, *, moved: bool = False) -> None:
@@ -80,17 +95,19 @@ def push(state: State, *, moved: bool = False) -> None:
     free = state.moved() if moved else state.at_home()
     shelf = _Shelf(state, free & givers[state.place])
     idle = 0
-    while idle < _MOST_IDLE_ROUNDS and shelf.p.size:
-        idle = 0 if _round(state, shelf, targets, zone, idle) else idle + 1
+    while idle < _MOST_IDLE_ROUNDS and len(shelf):
+        tried, moved = _round(state, shelf, targets, zone, idle)
+        idle += moved <= tried * _LEAST_YIELD
 
 
-def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) -> int:
+def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) -> tuple[int, int]:
     lanes = _lanes(state, shelf, targets, zone, turn)
     if lanes is None:
-        return 0
+        return 0, 0
     giver, taker, size = lanes
-    at = _spread(shelf.find(giver, size))
-    taken = np.zeros(len(shelf.p), np.bool_)
+    tried = len(giver)
+    at = _spread(shelf.find(giver, size), shelf.first[giver + 1])
+    taken = np.zeros(len(shelf), np.bool_)
     moved = 0
     for offset in _TRIES:
         where = at + offset
@@ -100,7 +117,7 @@ def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) 
         lane = _acceptable(state, shelf, targets, lane, where, giver, taker)
         chosen = where[lane]
         taken[chosen] = True
-        state.move(shelf.p[chosen], shelf.k[chosen], taker[lane].astype(np.int32))
+        state.move(*shelf.slots(chosen), taker[lane])
         moved += len(lane)
         open_ = np.ones(len(giver), np.bool_)
         open_[lane] = False
@@ -108,7 +125,7 @@ def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) 
         if not giver.size:
             break
     shelf.remove(taken)
-    return moved
+    return tried, moved
 
 
 def _lanes(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) -> tuple[I32, I32, F64] | None:
@@ -172,15 +189,17 @@ def _rank_in_zone(zone: I32, turn: int) -> I64:
     return (zone.astype(np.int64) << 32) + (rank + turn) % number
 
 
-def _spread(at: I64) -> I64:
-    """Let no two lanes start at the same replica; they are sorted by broker and size."""
+def _spread(at: I64, end: I64) -> I64:
+    """Let no two lanes start at the same replica, nor behind the last; they are sorted by broker and size."""
     steps = np.arange(len(at))
-    return np.maximum.accumulate(at - steps) + steps
+    latest = np.minimum.accumulate((np.minimum(at, end - 1) - steps)[::-1])[::-1] + steps
+    return np.maximum.accumulate(latest - steps) + steps
 
 
 def _acceptable(state: State, shelf: _Shelf, targets: Targets, lane: I64, where: I64, giver: I32, taker: I32) -> I64:
     """Lanes whose replica may go, does not overshoot on either side, and is in no one else's way."""
-    p, k, bytes_ = shelf.p[where[lane]], shelf.k[where[lane]], shelf.bytes[where[lane]]
+    p, k = shelf.slots(where[lane])
+    bytes_ = shelf.bytes(where[lane])
     b, c = giver[lane], taker[lane]
     arriving = state.problem.arriving_bytes[p]
     surplus = state.used[b] - targets.bytes[b]

@@ -12,11 +12,24 @@ if TYPE_CHECKING:
 
 _NEAR = 24
 """Replicas of each broker that are looked at, on either side of the size that is wanted."""
+_RUNGS = 6
 _PARTNERS = 12
 _EXCHANGES = 48
 _PRICE = 0.05
 """What a byte moved weighs against a byte outside its band."""
 _LEAST_GAIN = 1e-13
+
+
+class _Look(NamedTuple):
+    """How hard to look for a replica: near the size that is wanted, or among all."""
+
+    replicas: int
+    pairs: int
+    all_sizes: bool
+
+
+_NARROW = _Look(replicas=512, pairs=1024, all_sizes=False)
+_WIDE = _Look(replicas=16384, pairs=65536, all_sizes=True)
 
 
 class Step(NamedTuple):
@@ -81,6 +94,17 @@ class Index:
         at = np.concatenate(found)
         return self._still(at, broker)
 
+    def pick(self, broker: int, size: float, number: int, look: _Look) -> tuple[I64, I64]:
+        """Slots on a broker, near a size or of all sizes."""
+        return self.spread(broker, number) if look.all_sizes else self.ladder(broker, size, number)
+
+    def ladder(self, broker: int, size: float, number: int) -> tuple[I64, I64]:
+        """Slots on a broker nearest a size, its half, its quarter and so on, and the smallest."""
+        rungs = [size / 2**i for i in range(_RUNGS)] + [0.0] if size > 0 else [0.0]
+        each = max(2, number // len(rungs))
+        found = [self._near(shelf, rung, each) for shelf in (2 * broker, 2 * broker + 1) for rung in rungs]
+        return self._still(np.unique(np.concatenate(found)), broker)
+
     def spread(self, broker: int, number: int) -> tuple[I64, I64]:
         """Slots on a broker, evenly picked over their sizes."""
         found = []
@@ -115,7 +139,11 @@ def settle(state: State) -> None:
         worst = int(now.argmax())
         if now[worst] <= 0:
             return
-        step = _best_single(state, violation, index, worst) or _best_exchange(state, violation, index, worst)
+        step = (
+            _best_single(state, violation, index, worst, _NARROW)
+            or _best_single(state, violation, index, worst, _WIDE)
+            or _best_exchange(state, violation, index, worst)
+        )
         if step is None:
             stuck[worst] = True
             continue
@@ -126,19 +154,22 @@ def settle(state: State) -> None:
             index = Index(state)
 
 
-def _best_single(state: State, violation: Violation, index: Index, broker: int) -> Step | None:
-    found = [f for f in (_give(state, violation, index, broker), _take(state, violation, index, broker)) if f]
+def _best_single(state: State, violation: Violation, index: Index, broker: int, look: _Look) -> Step | None:
+    found = [
+        f for f in (_give(state, violation, index, broker, look), _take(state, violation, index, broker, look)) if f
+    ]
     if not found:
         return None
     return min(found, key=lambda f: f[0])[1]
 
 
-def _give(state: State, violation: Violation, index: Index, broker: int) -> tuple[float, Step] | None:
+def _give(state: State, violation: Violation, index: Index, broker: int, look: _Look) -> tuple[float, Step] | None:
     surplus = float(state.used[broker] - state.bands.high_bytes[broker])
     spare = int(state.count[broker] - state.bands.high_count[broker])
     if surplus <= 0 and spare <= 0:
         return None
-    p, k = index.near(broker, max(surplus, 0.0) / max(spare, 1), _NEAR)
+    number = max(_NEAR, look.pairs // state.problem.n_brokers)
+    p, k = index.pick(broker, max(surplus, 0.0) / max(spare, 1), number, look)
     if not p.size:
         return None
     allowed = state.may_go_anywhere(p, k)
@@ -159,13 +190,14 @@ def _give(state: State, violation: Violation, index: Index, broker: int) -> tupl
     return float(gain[row, target]), Step(p[row : row + 1], k[row : row + 1], np.array([target]))
 
 
-def _take(state: State, violation: Violation, index: Index, broker: int) -> tuple[float, Step] | None:
+def _take(state: State, violation: Violation, index: Index, broker: int, look: _Look) -> tuple[float, Step] | None:
     lack = float(state.bands.low_bytes[broker] - state.used[broker])
     short = int(state.bands.low_count[broker] - state.count[broker])
     if (lack <= 0 and short <= 0) or not state.problem.takes[broker]:
         return None
     size = max(lack, 0.0) / max(short, 1)
-    found = [index.near(int(donor), size, _NEAR // 3) for donor in _donors(state, violation, broker)]
+    donors = _donors(state, violation, broker)
+    found = [index.pick(int(donor), size, look.replicas // len(donors), look) for donor in donors]
     p, k = np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
     if not p.size:
         return None

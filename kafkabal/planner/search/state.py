@@ -95,8 +95,13 @@ class State:
         return distinct
 
     def others(self, p: I64, k: I64) -> I32:
-        """int32, shape (n, width): brokers of the other slots of each partition."""
+        """int32, shape (n, width): brokers of the other slots of each partition.
+
+        A slot that was lifted for its topic's sake may come back, and so still occupies its home.
+        """
         rows = self.place[p]
+        may_return = (rows < 0) & (self.why[p] == Why.TOPIC)
+        rows[may_return] = self.problem.home[p][may_return]
         rows[np.arange(len(p)), k] = NONE
         return rows
 
@@ -114,7 +119,8 @@ class State:
         homes = problem.home[p]
         homes[np.arange(len(p)), k] = NONE
         column = target[:, None]
-        allowed = problem.takes[target] & ~((others == column) | (homes == column)).any(1)
+        returns = (problem.home[p, k] == target) & ~problem.leaves[target]
+        allowed = (problem.takes[target] | returns) & ~((others == column) | (homes == column)).any(1)
         allowed &= self._racks_allow(p, others, target)
         topic = problem.topic[p]
         allowed &= self.topic_count[topic, target] < self.bands.topic_most[topic] + forgiven
