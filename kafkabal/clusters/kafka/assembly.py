@@ -54,7 +54,7 @@ def assemble(facts: Facts) -> ClusterState:
         taken_at=facts.taken_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         source=facts.source,
     )
-    return build_cluster(header, _broker_rows(facts), _topic_rows(facts), committed=_committed(facts))
+    return build_cluster(header, _broker_rows(facts), _TopicRows(facts), committed=_committed(facts))
 
 
 def _broker_rows(facts: Facts) -> list[BrokerRow]:
@@ -70,70 +70,65 @@ def _broker_rows(facts: Facts) -> list[BrokerRow]:
     ]
 
 
-def _topic_rows(facts: Facts) -> Iterator[TopicRow]:
-    offline_dir = {broker: _only_offline_dir(logs) for broker, logs in facts.logs.items()}
-    for topic in facts.topics:
-        yield TopicRow(
-            topic=topic.name,
-            partitions=[_partition_row(facts, topic.name, p, offline_dir) for p in _described(topic)],
-            configs=None if facts.configs is None else facts.configs.get(topic.name),
-            internal=topic.is_internal or topic.name == RECORDS_TOPIC,
+class _TopicRows:
+    """Makes one row a topic."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._copying = {broker for broker, logs in facts.logs.items() if logs.future}
+
+    def __iter__(self) -> Iterator[TopicRow]:
+        configs = self._facts.configs
+        for topic in self._facts.topics:
+            yield TopicRow(
+                topic=topic.name,
+                partitions=[self._partition(topic.name, p) for p in _described(topic)],
+                configs=None if configs is None else configs.get(topic.name),
+                internal=topic.is_internal or topic.name == RECORDS_TOPIC,
+            )
+
+    def _partition(self, topic: str, p: Any) -> PartitionRow:
+        name = TopicPartition(topic, p.partition_index)
+        replicas: list[int] = p.replica_nodes
+        found = [self._found(topic, p, broker) for broker in replicas]
+        moving = self._facts.reassignments.get(name, _NOTHING_MOVES)
+        return PartitionRow(
+            partition=p.partition_index,
+            leader=p.leader_id,
+            replicas=replicas,
+            isr=p.isr_nodes,
+            sizes=[size for _, size in found],
+            log_dirs=[log_dir for log_dir, _ in found],
+            # metadata and reassignments were read one after the other
+            adding=[broker for broker in moving.adding if broker in replicas],
+            removing=[broker for broker in moving.removing if broker in replicas],
+            start_offset=self._facts.start_offsets.get(name),
+            end_offset=self._facts.end_offsets.get(name),
+            future=self._futures(name, replicas) if self._copying else [],
         )
+
+    def _found(self, topic: str, p: Any, broker: int) -> tuple[int | None, int | None]:
+        """Index of the log dir and bytes of a replica."""
+        logs = self._facts.logs.get(broker)
+        if logs is None:
+            return _NOWHERE
+        at = logs.current.get(topic, _NO_LOGS).get(p.partition_index)
+        if at is None and broker in p.offline_replicas:
+            return logs.only_offline_dir, None
+        return at or _NOWHERE
+
+    def _futures(self, name: TopicPartition, replicas: Sequence[int]) -> list[FutureRow]:
+        return [
+            FutureRow(broker=broker, log_dir=at[0], bytes=at[1])
+            for broker in replicas
+            if broker in self._copying
+            and (at := self._facts.logs[broker].future.get(name.topic, _NO_LOGS).get(name.partition))
+        ]
 
 
 def _described(topic: Any) -> list[Any]:
     """Partitions that have replicas; one that is being deleted may have none."""
     return [p for p in topic.partitions if p.replica_nodes]
-
-
-def _partition_row(facts: Facts, topic: str, p: Any, offline_dir: Mapping[int, int | None]) -> PartitionRow:
-    name = TopicPartition(topic, p.partition_index)
-    replicas: list[int] = p.replica_nodes
-    found = [_found(facts, topic, p, broker, offline_dir) for broker in replicas]
-    moving = facts.reassignments.get(name, _NOTHING_MOVES)
-    return PartitionRow(
-        partition=p.partition_index,
-        leader=p.leader_id,
-        replicas=replicas,
-        isr=p.isr_nodes,
-        sizes=[size for _, size in found],
-        log_dirs=[log_dir for log_dir, _ in found],
-        # metadata and reassignments were read one after the other
-        adding=[broker for broker in moving.adding if broker in replicas],
-        removing=[broker for broker in moving.removing if broker in replicas],
-        start_offset=facts.start_offsets.get(name),
-        end_offset=facts.end_offsets.get(name),
-        future=_futures(facts, topic, p.partition_index, replicas),
-    )
-
-
-def _found(
-    facts: Facts, topic: str, p: Any, broker: int, offline_dir: Mapping[int, int | None]
-) -> tuple[int | None, int | None]:
-    """Index of the log dir and bytes of a replica."""
-    logs = facts.logs.get(broker)
-    if logs is None:
-        return _NOWHERE
-    at = logs.current.get(topic, _NO_LOGS).get(p.partition_index)
-    if at is None and broker in p.offline_replicas:
-        return offline_dir[broker], None
-    return at or _NOWHERE
-
-
-def _only_offline_dir(logs: BrokerLogs) -> int | None:
-    """The dir in which the offline replicas of a broker must lie, if only one can be meant."""
-    offline = [index for index, row in enumerate(logs.dirs) if row.state == "offline"]
-    return offline[0] if len(offline) == 1 else None
-
-
-def _futures(facts: Facts, topic: str, partition: int, replicas: Sequence[int]) -> list[FutureRow]:
-    return [
-        FutureRow(broker=broker, log_dir=at[0], bytes=at[1])
-        for broker in replicas
-        if broker in facts.logs
-        and facts.logs[broker].future
-        and (at := facts.logs[broker].future.get(topic, _NO_LOGS).get(partition))
-    ]
 
 
 def _committed(facts: Facts) -> CommittedOffsets | None:

@@ -35,6 +35,8 @@ class BrokerLogs:
     """The replicas."""
     future: Logs
     """Copies of replicas on their way to another log dir; they are no replicas of their own."""
+    only_offline_dir: int | None = None
+    """Index of the dir in which the offline replicas must lie, where only one can be meant."""
 
 
 def describe_log_dirs(
@@ -105,7 +107,10 @@ def move_log_dirs(client: KafkaClient, targets: Mapping[ReplicaOn, str]) -> dict
 
 
 def _read(results: Sequence[Any]) -> BrokerLogs:
-    logs = BrokerLogs([_dir_row(result) for result in results], {}, {})
+    offline = [index for index, result in enumerate(results) if result.error_code]
+    logs = BrokerLogs(
+        [_dir_row(result) for result in results], {}, {}, only_offline_dir=offline[0] if len(offline) == 1 else None
+    )
     for index, result in enumerate(results):
         for topic in result.topics:
             current: dict[int, tuple[int, int]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -63,7 +64,8 @@ def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> Kazoo
         If no server answers.
     """
     client = KazooClient(hosts=servers, timeout=session_s)
-    with translated(servers):
+    with translated(servers), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a chroot that is not there: found out and told by us
         try:
             client.start(timeout=_CONNECT_TIMEOUT_S)
         except BaseException:
