@@ -59,7 +59,7 @@ class _SnapshotFile:
 
     def read(self) -> ClusterState:
         try:
-            with _open(self.path) as file:
+            with self.path.open("rb", buffering=_BUFFER_BYTES) as raw, _unpacked(raw) as file:
                 header = self._header(file)
                 return build_cluster(header, self.brokers, self._topics(file))
         except InvalidClusterError as error:
@@ -113,8 +113,7 @@ class _SnapshotFile:
         return None
 
 
-def _open(path: Path) -> BinaryIO:
-    file = cast("io.BufferedReader", path.open("rb", buffering=_BUFFER_BYTES))
-    if file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
-        return cast("BinaryIO", gzip.GzipFile(fileobj=file))
-    return file
+def _unpacked(raw: io.BufferedReader) -> BinaryIO:
+    if raw.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
+        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+    return raw
