@@ -113,7 +113,7 @@ class _SnapshotFile:
         return None
 
 
-def _unpacked(raw: io.BufferedReader) -> BinaryIO:
-    if raw.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
+def _unpacked(raw: BinaryIO) -> BinaryIO:
+    if cast("io.BufferedReader", raw).peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
         return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
     return raw
