@@ -31,7 +31,7 @@ def open_cluster(settings: Settings, context: CommandContext) -> Cluster:
 def read_cluster(
     cluster: Cluster, settings: Settings, context: CommandContext, request: ReadRequest | None = None
 ) -> Reading:
-    """Read the state, with the capacities that the profile states, and remember its names for completion.
+    """Read the state, with the volumes and capacities that the profile states, and remember its names for completion.
 
     Brokers that could not be read are warned of; the rest of the state stands.
     """
@@ -40,6 +40,7 @@ def read_cluster(
     from kafkabal.cli.names import remember_names
     from kafkabal.clusters.protocol import Reading, ReadRequest
     from kafkabal.model.capacity import with_capacity
+    from kafkabal.model.volumes import with_volumes
 
     request = request or ReadRequest()
     if settings.broker_timeout_s is not None:
@@ -48,4 +49,5 @@ def read_cluster(
     for problem in reading.problems:
         context.warn(f"broker {problem.broker}: {problem.message}")
     remember_names(reading.state, context.cache_dir)
-    return Reading(with_capacity(reading.state, settings.capacity), reading.problems)
+    state = with_capacity(with_volumes(reading.state, settings.volumes), settings.capacity)
+    return Reading(state, reading.problems)

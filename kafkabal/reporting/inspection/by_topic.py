@@ -91,7 +91,7 @@ def _weights(cluster: ClusterState) -> F64:
 
 def _kind_column(cluster: ClusterState, tiered: Bools, order: I64) -> Column:
     internal = cluster.topics.internal
-    texts = ["internal" if internal[i] else "local bytes only" if tiered[i] else None for i in order.tolist()]
+    texts = ["internal" if internal[i] else "tiered" if tiered[i] else None for i in order.tolist()]
     return Column(key="kind", title="kind", values=texts, quiet=True, dispensable=1, tones=[Tone.FAINT] * len(texts))
 
 

@@ -15,7 +15,7 @@ from kafkabal.reporting.inspection.by_partition import partition_table
 from kafkabal.reporting.inspection.by_rack import rack_table
 from kafkabal.reporting.inspection.by_topic import is_tiered, topic_table
 from kafkabal.reporting.inspection.figures import partition_figures
-from kafkabal.reporting.inspection.verdict import judge
+from kafkabal.reporting.inspection.verdict import counted_noun, judge
 from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ def _notes(inspection: Inspection, command: str) -> Iterator[str]:
         yield f"~ {estimated:,} of {len(cluster.replicas):,} replicas did not tell their size: taken from other copies"
     tiered = int(is_tiered(cluster).sum())
     if tiered:
-        yield f"{tiered} topics keep old segments in remote storage: local bytes only are counted"
+        yield f"{counted_noun(tiered, 'topic')} with old segments in remote storage (tiered): local bytes only are counted"
     moving = _moving(inspection)
     if moving:
-        yield f"{moving:,} partitions are being moved: old and new copies both count"
+        yield f"{counted_noun(moving, 'partition')} being moved: old and new copies both count"
     if any(scored.score.name == "bytes-out" for scored in inspection.scored):
         yield "bytes-out does not see reads that commit no offset, nor reads from followers"

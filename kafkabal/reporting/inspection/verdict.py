@@ -49,17 +49,17 @@ def faults(cluster: ClusterState) -> Iterator[str]:
     brokers, lost = cluster.brokers, offline_replicas(cluster)
     leaderless = int((cluster.partitions.leader < 0).sum())
     if leaderless:
-        yield f"{_count(leaderless, 'partition')} without a leader"
+        yield f"{counted_noun(leaderless, 'partition')} without a leader"
     dead = ~brokers.is_live
     if dead.any():
         held = int(lost[dead[cluster.replicas.broker]].sum())
-        yield f"{brokers_named(cluster, dead)} {_is(dead)} dead with {_count(held, 'replica')}"
+        yield f"{brokers_named(cluster, dead)} {_is(dead)} dead with {counted_noun(held, 'replica')}"
     silent = is_silent(cluster)
     if silent.any():
         yield f"{brokers_named(cluster, silent)} did not tell what it holds"
     offline = dirs_in(cluster, LogDirState.OFFLINE)
     if offline.any():
-        yield f"{_count(int(offline.sum()), 'log dir')} offline on {brokers_named(cluster, offline > 0)}"
+        yield f"{counted_noun(int(offline.sum()), 'log dir')} offline on {brokers_named(cluster, offline > 0)}"
 
 
 def brokers_named(cluster: ClusterState, rows: Bools) -> str:
@@ -107,7 +107,7 @@ def _even(inspection: Inspection) -> str:
     n = int(inspection.cluster.brokers.is_live.sum())
     names = _listed([scored.score.name for scored in inspection.scored]) or "nothing"
     width = format_share(inspection.tolerance, digits=0)
-    return f"Even: {_count(n, 'broker')} within {width} of the fair share by {names}"
+    return f"Even: {counted_noun(n, 'broker')} within {width} of the fair share by {names}"
 
 
 def _assumption(inspection: Inspection) -> str:
@@ -123,7 +123,8 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
 
 
-def _count(n: int, what: str) -> str:
+def counted_noun(n: int, what: str) -> str:
+    """``1 replica``, ``1,200 replicas``."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 

@@ -1,0 +1,198 @@
+"""``kafkabal inspect`` on snapshots: goldens of what people and programs get, and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkabal.clusters.snapshot.reader import read_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE = Path(__file__).parent
+GOLDEN = HERE / "golden"
+SNAPSHOTS = HERE / "snapshots"
+
+
+def check_golden(name: str, text: str) -> None:
+    """Compare with the file of that name; UPDATE_GOLDENS=1 writes it instead."""
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDENS"):
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("by", ["broker", "log-dir", "rack", "topic", "partition"])
+@pytest.mark.parametrize("snapshot", ["lopsided", "broken"])
+def test_tables_fit_80_columns(run_cli: Callable[..., Any], snapshot: str, by: str) -> None:
+    """Every view of a lopsided and of a broken cluster reads well at 80 columns, byte for byte as recorded."""
+    outcome = run_cli(
+        "inspect", "--by", by, environ={"COLUMNS": "80", "KAFKABAL_SNAPSHOT": str(SNAPSHOTS / f"{snapshot}.jsonl")}
+    )
+
+    assert outcome.code == 0, outcome.err
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    check_golden(f"inspect-{snapshot}-{by}.txt", outcome.out)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml", "csv", "prometheus"])
+def test_forms_for_programs(run_cli: Callable[..., Any], form: str) -> None:
+    """The machine forms are stable, down to the order of keys."""
+    outcome = run_cli(
+        "inspect", "--snapshot", str(SNAPSHOTS / "broken.jsonl"), "-o", form, wall_clock=lambda: 1_700_000_000.0
+    )
+
+    assert outcome.code == 0, outcome.err
+    text = outcome.out.replace(str(SNAPSHOTS), "SNAPSHOTS")
+    check_golden(f"inspect-broken.{form}", text)
+
+
+def test_a_pipe_gets_whole_lines_without_colour(run_cli: Callable[..., Any]) -> None:
+    """Without a terminal nothing is cut and no escape sequence appears."""
+    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "broken.jsonl"))
+
+    assert "left out" not in outcome.out
+    assert "\x1b" not in outcome.out
+    check_golden("inspect-broken-pipe.txt", outcome.out.replace(str(SNAPSHOTS), "SNAPSHOTS"))
+
+
+def test_a_terminal_without_unicode_gets_ascii(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bars and arrows have an ASCII form."""
+    monkeypatch.setattr("tests.cli.conftest.FakePipe.encoding", "ascii", raising=False)
+    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "lopsided.jsonl"))
+
+    assert outcome.out.isascii()
+    assert "###" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "words", "code"),
+    [
+        ("lopsided", ["--check"], 3),
+        ("lopsided", ["--check", "--tolerance", "150%", "--score", "disk"], 0),
+        ("even", ["--check"], 0),
+        ("even", [], 0),
+        ("lopsided", [], 0),
+        ("broken", ["--check", "--tolerance", "1.0", "--score", "disk"], 3),
+    ],
+)
+def test_check_tells_by_its_exit_code(run_cli: Callable[..., Any], snapshot: str, words: list[str], code: int) -> None:
+    """Only --check makes findings an exit code, and the tolerance decides."""
+    assert run_cli("inspect", "--snapshot", str(SNAPSHOTS / f"{snapshot}.jsonl"), *words).code == code
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "words", "code", "start"),
+    [
+        ("even", [], 0, "KAFKABAL OK - Even: "),
+        ("lopsided", ["-w", "10%", "-c", "25%"], 2, "KAFKABAL CRITICAL - Broker 1 has "),
+        ("lopsided", ["-w", "10%", "-c", "300%", "--score", "disk"], 1, "KAFKABAL WARNING - Broker 1 has "),
+        ("broken", ["-w", "500%", "-c", "500%"], 2, "KAFKABAL CRITICAL - "),
+        ("lopsided", ["-w", "30%", "-c", "20%"], 3, "KAFKABAL UNKNOWN - the warning threshold"),
+        ("missing", [], 3, "KAFKABAL UNKNOWN - "),
+    ],
+)
+def test_nagios_is_one_line_and_four_codes(
+    run_cli: Callable[..., Any], snapshot: str, words: list[str], code: int, start: str
+) -> None:
+    """The line, the figures and the exit code follow the guidelines for monitoring plugins."""
+    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / f"{snapshot}.jsonl"), "--nagios", *words)
+
+    assert outcome.code == code
+    assert len(outcome.out.splitlines()) == 1
+    assert outcome.out.startswith(start)
+    assert ("'disk skew'=" in outcome.out) is (code != 3)
+
+
+def test_thresholds_without_nagios_are_refused(run_cli: Callable[..., Any]) -> None:
+    """-w alone would do nothing, so it is an error that names what to use."""
+    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-w", "10%")
+
+    assert outcome.code == 2
+    assert "--nagios" in outcome.err
+
+
+def test_save_writes_the_same_cluster(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """A saved snapshot can be inspected in place of the cluster, with the same result."""
+    saved = tmp_path / "saved.jsonl.gz"
+    first = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "broken.jsonl"), "--save", str(saved), "-o", "csv")
+    second = run_cli("inspect", "--snapshot", str(saved), "-o", "csv")
+
+    assert first.code == 0
+    assert "snapshot written to" in first.err
+    assert second.out == first.out
+    assert read_snapshot(saved).cluster_id == "broken"
+
+
+def test_rates_appear_after_a_sample(run_cli: Callable[..., Any]) -> None:
+    """--sample reads twice that far apart; a snapshot does not move, so its rates are none."""
+    slept: list[float] = []
+    clock = iter(range(1000))
+    outcome = run_cli(
+        "inspect",
+        "--snapshot",
+        str(SNAPSHOTS / "lopsided.jsonl"),
+        "--sample",
+        "10s",
+        "-o",
+        "json",
+        sleep=slept.append,
+        monotonic=lambda: float(next(clock)),
+    )
+
+    assert outcome.code == 0, outcome.err
+    assert slept == [10.0]
+    assert {row["in_bytes_per_s"] for row in json.loads(outcome.out)["brokers"]} == {0.0}
+
+
+def test_watch_shows_it_again_until_interrupted(run_cli: Callable[..., Any]) -> None:
+    """Each round is a whole report; Ctrl-C is the normal end."""
+    rounds: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        rounds.append(seconds)
+        if len(rounds) == 3:
+            raise KeyboardInterrupt
+
+    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "--watch", "5s", sleep=sleep)
+
+    assert (outcome.code, rounds) == (0, [5.0, 5.0, 5.0])
+    assert outcome.out.count("Even: ") == 3
+
+
+def test_reading_a_cluster_refreshes_the_names_for_completion(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Topics without internal ones, and broker ids, lie where the shell's completion reads them."""
+    run_cli("inspect", "--snapshot", str(SNAPSHOTS / "broken.jsonl"))
+
+    assert (tmp_path / "cache" / "topics").read_text() == "clicks\nimages\narchive\n".replace(
+        "clicks\nimages\narchive", "archive\nclicks\nimages"
+    )
+    assert (tmp_path / "cache" / "brokers").read_text() == "1\n2\n3\n4\n5\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--snapshot", "no/such/file"], 2, "no/such/file: cannot be read"),
+        (["--snapshot", __file__], 2, "line 1"),
+        (["-b", "127.0.0.1:1"], 1, "cannot reach 127.0.0.1:1"),
+        ([], 2, "no cluster is named"),
+        (["--profile", "nobody"], 2, "there is no profile 'nobody'"),
+        (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disc"], 2, "there is no score 'disc'"),
+        (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disk", "--score", "disk=2"], 2, "named twice"),
+        (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disk=nan"], 2, "a number above 0"),
+        (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "leader-bytes-in"], 2, "needs rates"),
+        (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--save", "/no/such/folder/s"], 1, "cannot be written"),
+    ],
+)
+def test_bad_input_is_one_clear_line(run_cli: Callable[..., Any], words: list[str], code: int, says: str) -> None:
+    """Each mistake is named, with its exit code and without a traceback."""
+    outcome = run_cli("inspect", *words)
+
+    assert (outcome.code, outcome.out) == (code, "")
+    assert says in outcome.err.splitlines()[0]

@@ -1,0 +1,230 @@
+"""Figures and verdicts of ``inspect`` against a second, plain computation from the same rows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from kafkabal.errors import ConfigError, UsageError
+from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.reporting.inspection.by import By
+from kafkabal.reporting.inspection.by_topic import uneven_bytes
+from kafkabal.reporting.inspection.check import has_findings, is_broken
+from kafkabal.reporting.inspection.figures import broker_figures, offline_replicas, partition_figures
+from kafkabal.reporting.inspection.inspection import inspect_cluster, worst_first
+from kafkabal.reporting.inspection.report import inspection_report
+from kafkabal.reporting.inspection.verdict import judge
+from kafkabal.reporting.surface import Surface
+from kafkabal.reporting.views import render
+from kafkabal.testing.builders import GB, brokers, cluster, partition, topic
+from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import ClusterState
+    from kafkabal.reporting.inspection.inspection import Inspection
+
+
+def plain_bytes(part: PartitionRow) -> list[int]:
+    """Bytes of each replica of a row, by the rule in words: unknown ones as the leader's, else as the largest."""
+    sizes = part.sizes or [None] * len(part.replicas)
+    of_leader = sizes[part.replicas.index(part.leader)] if part.leader in part.replicas else None
+    guess = of_leader if of_leader is not None else max((s for s in sizes if s is not None), default=0)
+    return [guess if size is None else size for size in sizes]
+
+
+@given(cluster_rows())
+def test_broker_figures_add_up(rows: ClusterRows) -> None:
+    """Bytes, replicas, leaders and replicas out of sync of each broker equal a count over the rows."""
+    state = rows.build()
+    used: Counter[int] = Counter()
+    replicas: Counter[int] = Counter()
+    leaders: Counter[int] = Counter()
+    out_of_sync: Counter[int] = Counter()
+    for part in (p for t in rows.topics for p in t.partitions):
+        leaders[part.leader] += 1
+        for broker, size in zip(part.replicas, plain_bytes(part), strict=True):
+            used[broker] += size
+            replicas[broker] += 1
+            out_of_sync[broker] += part.isr is not None and broker not in part.isr
+    figures = broker_figures(state)
+
+    for b, broker in enumerate(state.brokers.id.tolist()):
+        assert figures.bytes[b] == pytest.approx(used[broker], rel=1e-12)
+        assert figures.replicas[b] == replicas[broker]
+        assert figures.leaders[b] == leaders[broker]
+        assert figures.out_of_sync[b] == out_of_sync[broker]
+
+
+@given(cluster_rows())
+def test_partition_figures_add_up(rows: ClusterRows) -> None:
+    """Size, troubles and preferred leader of each partition follow from its row."""
+    state = rows.build()
+    figures = partition_figures(state)
+    by_name = {f"{t.topic}-{p.partition}": p for t in rows.topics for p in t.partitions}
+
+    for i in range(len(state.partitions)):
+        part = by_name[state.partition_name(i)]
+        sizes = plain_bytes(part)
+        assert figures.bytes[i] == sum(sizes)
+        assert figures.offline[i] == (part.leader < 0)
+        assert figures.under_replicated[i] == (part.isr is not None and set(part.isr) != set(part.replicas))
+        assert figures.not_preferred[i] == (part.leader >= 0 and part.leader != part.replicas[0])
+
+
+@given(clusters())
+def test_every_view_of_every_cluster_can_be_written(state: ClusterState) -> None:
+    """No cluster, however untidy, breaks a view, and the machine forms hold one row for each thing."""
+    try:
+        inspection = inspect_cluster(state)
+    except ConfigError:
+        return  # some capacities are known and others are not, which is refused
+    expected = {
+        By.BROKER: len(state.brokers),
+        By.LOG_DIR: len(state.log_dirs),
+        By.TOPIC: len(state.topics),
+        By.PARTITION: len(state.partitions),
+    }
+    for by in By:
+        report = inspection_report(inspection, by)
+        document = json.loads(render(report, "json", Surface()))
+        assert document["kafkabal"] == {"command": "inspect", "version": 1}
+        assert len(document[report.tables[0].key]) == expected.get(by, report.tables[0].n_rows)
+        for form in ("table", "yaml", "csv", "prometheus"):
+            assert render(report, form, Surface(width=80)).endswith("\n")
+
+
+@given(clusters(tidy=True))
+def test_uneven_bytes_are_what_a_broker_holds_above_its_share(state: ClusterState) -> None:
+    """The excess over all brokers equals the shortfall, since both are measured from the same mean."""
+    uneven = uneven_bytes(state)
+    total = np.zeros(len(state.topics))
+    np.add.at(total, state.partitions.topic, partition_figures(state).bytes)
+
+    assert (uneven >= 0).all()
+    assert (uneven <= total * (1 + 1e-9) + 1e-6).all()
+
+
+def lopsided() -> ClusterState:
+    """Three brokers; broker 1 holds twice what 2 and 3 hold."""
+    return cluster(brokers(3), [topic("t", [1], [1], [2], [3])])
+
+
+def names(inspection: Inspection) -> list[str]:
+    """Names of the scores of an inspection."""
+    return [scored.score.name for scored in inspection.scored]
+
+
+def test_the_verdict_names_the_extremes_and_what_to_run() -> None:
+    """The headline says who has how much of its fair share, and the command that mends it."""
+    verdict = judge(inspect_cluster(lopsided()))
+
+    assert verdict.sentence.startswith("Broker 1 has 1.50x and broker 2 has 0.75x of its fair share by disk")
+    assert verdict.next_command == "kafkabal rebalance --dry-run"
+
+
+def test_an_even_cluster_needs_nothing() -> None:
+    """Nothing outside a band and nothing broken is said in one sentence without a command."""
+    inspection = inspect_cluster(cluster(brokers(3), [topic("t", [1], [2], [3])]))
+    verdict = judge(inspection)
+
+    assert (
+        verdict.sentence == "Even: 3 brokers within 10% of the fair share by disk, replicas, leaders and topic-spread"
+    )
+    assert verdict.next_command == ""
+    assert not has_findings(inspection, 0.0)
+
+
+def one_broken(**changes: Any) -> list[BrokerRow]:
+    """Three brokers with one log dir each, of which broker 2 is as told."""
+    good = brokers(3)
+    told: dict[str, Any] = {"broker": 2, "log_dirs": good[1].log_dirs, **changes}
+    return [good[0], BrokerRow(**told), good[2]]
+
+
+WORKING_DIR = LogDirRow(path="/d0", total_bytes=1000 * GB, usable_bytes=1000 * GB)
+SPREAD = [1, 2], [2, 3], [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("described", "says"),
+    [
+        (one_broken(state="dead", log_dirs=[]), "Broker 2 is dead with 2 replicas"),
+        (one_broken(log_dirs=[]), "Broker 2 did not tell what it holds"),
+        (one_broken(log_dirs=[WORKING_DIR, LogDirRow(path="/d1", state="offline")]), "1 log dir offline on broker 2"),
+    ],
+)
+def test_what_is_broken_is_said_for_what_it_is(described: list[BrokerRow], says: str) -> None:
+    """Dead, silent and with an offline dir are three different answers, and each fails a check."""
+    parts = [PartitionRow(partition=i, leader=r[0], replicas=list(r), isr=list(r)) for i, r in enumerate(SPREAD)]
+    sized = [PartitionRow(partition=9, leader=1, replicas=[1], sizes=[GB], log_dirs=[0])]
+    inspection = inspect_cluster(cluster(described, [TopicRow(topic="t", partitions=parts + sized)]))
+
+    assert judge(inspection).sentence.startswith(says)
+    assert is_broken(inspection)
+    assert has_findings(inspection, 100.0)
+
+
+def test_a_partition_without_leader_comes_first() -> None:
+    """Lost availability is said before anything else."""
+    state = cluster(brokers(2), [TopicRow(topic="t", partitions=[partition(0, [1], leader=-1)])])
+
+    assert judge(inspect_cluster(state)).sentence.startswith("1 partition without a leader")
+
+
+def test_unknown_capacities_are_said_in_the_headline() -> None:
+    """Where no broker tells the size of its volumes, equal ones are assumed, and that is said."""
+    silent_sizes = [BrokerRow(broker=b, log_dirs=[LogDirRow(path="/d0")]) for b in (1, 2)]
+    verdict = judge(inspect_cluster(cluster(silent_sizes, [topic("t", [1], [1], [2])])))
+
+    assert "disk sizes are not known and taken as equal" in verdict.sentence
+
+
+def test_a_score_that_cannot_be_fed_is_left_out_and_said_or_refused() -> None:
+    """By default it is noted; asked for by name it is an error."""
+    state = cluster(
+        [BrokerRow(broker=b) for b in (1, 2)],
+        [TopicRow(topic="t", partitions=[PartitionRow(partition=0, replicas=[1])])],
+    )
+    inspection = inspect_cluster(state)
+
+    assert "disk" not in names(inspection)
+    assert any("'disk' needs log-dirs" in note for note in inspection.lacking)
+    with pytest.raises(UsageError, match="needs log-dirs"):
+        inspect_cluster(state, ["disk"])
+
+
+def test_named_scores_are_those_shown_in_their_order() -> None:
+    """The first score named is the one that rows are sorted by."""
+    inspection = inspect_cluster(lopsided(), ["leaders", "disk=3"])
+
+    assert names(inspection) == ["leaders", "disk"]
+
+
+@pytest.mark.parametrize(("tolerance", "found"), [(0.49, True), (0.51, False)])
+def test_a_check_asks_of_the_band_of_its_tolerance(tolerance: float, found: bool) -> None:
+    """The same cluster passes or fails by the tolerance alone."""
+    assert has_findings(inspect_cluster(lopsided(), ["disk"]), tolerance) is found
+
+
+def test_rows_are_sorted_by_severity_then_distance_from_the_fair_share() -> None:
+    """An empty holder is as bad as one with double, and what is unknown comes last among equals."""
+    order = worst_first(np.array([0, 0, 3, 0, 0]), np.array([1.2, 0.1, np.nan, np.nan, 2.5]))
+
+    assert order.tolist() == [2, 4, 1, 0, 3]
+
+
+def test_replicas_in_an_offline_dir_are_found_though_nobody_tells_of_them() -> None:
+    """A broker with an offline dir keeps silent about what lies there; what it does tell of is not lost."""
+    dirs = [LogDirRow(path="/d0", total_bytes=GB, usable_bytes=GB), LogDirRow(path="/d1", state="offline")]
+    parts = [
+        PartitionRow(partition=0, leader=1, replicas=[1], sizes=[5], log_dirs=[0]),
+        PartitionRow(partition=1, leader=1, replicas=[1], sizes=[None], log_dirs=[None]),
+    ]
+    state = cluster([BrokerRow(broker=1, log_dirs=dirs)], [TopicRow(topic="t", partitions=parts)])
+
+    assert offline_replicas(state).tolist() == [False, True]
