@@ -48,14 +48,10 @@ def lift_for_topics(state: State) -> None:
     The replicas nearest to one size are taken from all topics of a broker, and that size is chosen so that they sum up
     to their share of what the broker has to shed, or to as little as possible where it has nothing to shed.
     """
-    problem = state.problem
-    over = state.topic_count > state.bands.topic_most[:, None].astype(np.int64)
-    over &= problem.counted
-    if not over.any():
+    crowd = _Crowd(state)
+    if not len(crowd):
         return
-    surplus = np.where(over, state.topic_count - state.bands.topic_most[:, None].astype(np.int64), 0)
-    crowd = _Crowd(state, _candidates(state, over), surplus)
-    number = surplus.sum(0)
+    number = crowd.to_lose
     share = number / np.maximum(np.maximum(state.count - state.bands.high_count, number), 1)
     chosen = crowd.fitting(np.maximum(state.used - state.bands.high_bytes, 0) * share, number)
     state.lift(chosen // state.width, chosen % state.width, Why.TOPIC)
@@ -64,17 +60,23 @@ def lift_for_topics(state: State) -> None:
 class _Crowd:
     """Replicas of (topic, broker) pairs that hold too many, of which each pair has to lose a number."""
 
-    def __init__(self, state: State, cells: I64, surplus: I64) -> None:
+    def __init__(self, state: State) -> None:
         problem = state.problem
+        cells, surplus = _crowded(state)
         p, k = cells // state.width, cells % state.width
         broker = state.place[p, k]
         pair = problem.topic[p].astype(np.int64) * problem.n_brokers + broker
         order = np.lexsort((cells, pair))
         self.cells, self.pair, self.broker = cells[order], pair[order], broker[order]
         self.bytes: I64 = problem.held_bytes[p, k][order]
-        self.quota: I64 = surplus.reshape(-1)[self.pair]
+        self.quota: I64 = surplus[order]
         first = np.searchsorted(self.pair, self.pair)
         self.rank: I64 = np.arange(len(pair)) - first
+        lose = np.where(self.rank == 0, np.minimum(self.quota, np.bincount(first, minlength=len(first))[first]), 0)
+        self.to_lose: I64 = np.bincount(self.broker, lose, problem.n_brokers).astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.cells)
 
     def fitting(self, to_shed: F64, number: I64) -> I64:
         """Cells to be taken so that each broker sheds about as many bytes as it has to."""
@@ -98,14 +100,16 @@ class _Crowd:
         return taken
 
 
-def _candidates(state: State, over: Bools) -> I64:
-    """Cells of slots that may leave a (topic, broker) pair."""
+def _crowded(state: State) -> tuple[I64, I64]:
+    """Cells of slots that may leave a (topic, broker) pair which holds too many, and by how many it does."""
     problem = state.problem
-    rows = np.flatnonzero(over.any(1)[problem.topic] & problem.movable & problem.size_known)
-    places = state.place[rows]
-    hit = (places >= 0) & over[problem.topic[rows][:, None], places]
-    r, k = np.nonzero(hit)
-    return rows[r] * state.width + k
+    if state.topic_count is None:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    p, k = np.nonzero((state.place >= 0) & (problem.movable & problem.size_known)[:, None])
+    broker, topic = state.place[p, k], problem.topic[p]
+    surplus = state.topic_count[topic, broker] - state.bands.topic_most[topic]
+    over = (surplus > 0) & problem.counted[broker]
+    return p[over] * state.width + k[over], surplus[over]
 
 
 def _fullness(state: State) -> F64:

@@ -5,7 +5,7 @@ A slot is named by its partition and its position, or by one number, its *cell*:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kafkabal.model.state import I8, I32, I64, Bools
     from kafkabal.planner.bands import Bands
     from kafkabal.planner.problem import Problem
+
+    Counts: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 
 class State:
@@ -48,9 +50,9 @@ class State:
         self.used: I64 = np.bincount(broker, load.astype(np.float64), n).astype(np.int64)
         self.count: I64 = np.bincount(broker, minlength=n).astype(np.int64)
         topic = np.broadcast_to(problem.topic[:, None], self.place.shape)[placed]
-        pairs = np.bincount(topic.astype(np.int64) * n + broker, minlength=problem.n_topics * n)
-        smallest = np.min_scalar_type(2 * int(pairs.max(initial=0)) + 2)
-        self.topic_count: NDArray[np.unsignedinteger] = pairs.astype(smallest).reshape(problem.n_topics, n)
+        self.topic_count: Counts | None = (
+            _count_pairs(topic, broker, problem.n_topics, n) if problem.has_score("topic-spread") else None
+        )
 
     def _total_bytes(self) -> int:
         """Bytes that counted brokers hold once every slot on other brokers, and every empty one, has come to them."""
@@ -122,8 +124,9 @@ class State:
         returns = (problem.home[p, k] == target) & ~problem.leaves[target]
         allowed = (problem.takes[target] | returns) & ~((others == column) | (homes == column)).any(1)
         allowed &= self._racks_allow(p, others, target)
-        topic = problem.topic[p]
-        allowed &= self.topic_count[topic, target] < self.bands.topic_most[topic] + forgiven
+        if self.topic_count is not None:
+            topic = problem.topic[p]
+            allowed &= self.topic_count[topic, target] < self.bands.topic_most[topic] + forgiven
         return np.asarray(allowed)
 
     def _racks_allow(self, p: I64, others: I32, target: I32) -> Bools:
@@ -148,9 +151,11 @@ class State:
             racks[rows, self.rack[others[:, i]]] = True
         if not self.one_a_rack:
             racks[self.distinct_racks(others) >= self.required_racks[p]] = False
-        topic = problem.topic[p]
-        full = self.topic_count[topic] >= self.bands.topic_most[topic][:, None]
-        return np.asarray(~(closed[:, :-1] | racks[:, problem.rack] | full) & problem.takes)
+        allowed = ~(closed[:, :-1] | racks[:, problem.rack]) & problem.takes
+        if self.topic_count is not None:
+            topic = problem.topic[p]
+            allowed &= self.topic_count[topic] < self.bands.topic_most[topic][:, None]
+        return np.asarray(allowed)
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -159,7 +164,8 @@ class State:
         broker = self.place[p, k]
         np.subtract.at(self.used, broker, self.load(p, k, broker))
         np.subtract.at(self.count, broker, 1)
-        np.subtract.at(self.topic_count, (self.problem.topic[p], broker), 1)
+        if self.topic_count is not None:
+            np.subtract.at(self.topic_count, (self.problem.topic[p], broker), 1)
         self.place[p, k] = NONE
         self.why[p, k] = np.maximum(self.why[p, k], why)
 
@@ -167,10 +173,20 @@ class State:
         """Put slots that lie nowhere onto brokers."""
         np.add.at(self.used, target, self.load(p, k, target))
         np.add.at(self.count, target, 1)
-        np.add.at(self.topic_count, (self.problem.topic[p], target), 1)
+        if self.topic_count is not None:
+            np.add.at(self.topic_count, (self.problem.topic[p], target), 1)
         self.place[p, k] = target
 
     def move(self, p: I64, k: I64, target: I32 | I64) -> None:
         """Take slots from where they are to other brokers, for the sake of balance."""
         self.lift(p, k, Why.BALANCE)
         self.put(p, k, target)
+
+
+def _count_pairs(topic: I32, broker: I32, n_topics: int, n_brokers: int) -> Counts:
+    """shape (n_topics, n_brokers): replicas of each topic on each broker, in the smallest type that will do."""
+    pairs, number = np.unique(topic.astype(np.int64) * n_brokers + broker, return_counts=True)
+    even = -(-np.bincount(topic, minlength=1).max() // n_brokers) if len(topic) else 0
+    table = np.zeros(n_topics * n_brokers, np.min_scalar_type(2 * int(number.max(initial=0)) + 2 * int(even) + 4))
+    table[pairs] = number
+    return table.reshape(n_topics, n_brokers)
