@@ -27,7 +27,7 @@ from kafkabal.routing.registry import load_policy
 from kafkabal.scoring.registry import load_scores
 
 if TYPE_CHECKING:
-    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.routing.producer.views import StateReader
 
 SIZES = {10_000: 0.95, 1_000: 0.85, 100: 0.70}
 """Bytes of a record, and the share of the bare producer's throughput that is to be reached."""
@@ -107,7 +107,7 @@ def bare_cost(settings: dict[str, object], topic: str, value: bytes, records: in
 
 
 def routed_cost(
-    settings: dict[str, object], cluster: Cluster, topic: str, policy: str, value: bytes, records: int
+    settings: dict[str, object], cluster: StateReader, topic: str, policy: str, value: bytes, records: int
 ) -> Cost:
     """Send so many records through the routing producer, its refresh running as in earnest."""
     chosen = load_policy(policy).create(Context())

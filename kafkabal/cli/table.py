@@ -24,4 +24,22 @@ class Row(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Row]] = {
     "inspect": Row("Show how evenly the load lies, worst first.", "kafkabal.cli.inspect:inspect"),
+    "produce": Row("Send files or rows, each to where there is room.", "kafkabal.cli.produce:produce"),
+    "sandbox": Row(
+        "Run a real Apache Kafka of several brokers on this machine.",
+        commands={
+            "up": Row("Start a cluster, or what is missing of one.", "kafkabal.cli.sandbox:up"),
+            "status": Row("Show how the nodes are, and why one has ended.", "kafkabal.cli.sandbox:status"),
+            "logs": Row("Show the end of what a node has printed.", "kafkabal.cli.sandbox:logs"),
+            "kill": Row("Kill nodes, as a crash would (SIGKILL).", "kafkabal.cli.sandbox:kill"),
+            "pause": Row("Pause nodes, as a machine that hangs would (SIGSTOP).", "kafkabal.cli.sandbox:pause"),
+            "start": Row("Bring nodes back, and wait until they answer.", "kafkabal.cli.sandbox:start"),
+            "stop": Row("Stop nodes in good order (SIGTERM).", "kafkabal.cli.sandbox:stop"),
+            "down": Row("Kill every process of a sandbox and remove every file of it.", "kafkabal.cli.sandbox:down"),
+        },
+    ),
+    "scores": Row(
+        "List the scores: what each measures and needs, and whether this cluster supplies it.",
+        "kafkabal.cli.scores:scores",
+    ),
 }

@@ -103,6 +103,11 @@ class Manifest:
             file.close()
             raise
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether a later run will find it."""
+        return self._file is not None
+
     def add_parts(self, parts: Iterable[Part]) -> None:
         """Append files to the list; they are numbered after all that is there."""
         added = list(parts)

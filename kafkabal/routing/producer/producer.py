@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError, Message
 
-    from kafkabal.clusters.protocol import Cluster
     from kafkabal.config.librdkafka import ClientSetting
     from kafkabal.routing.policy import Policy
+    from kafkabal.routing.producer.views import StateReader
     from kafkabal.routing.view import RoutingView
     from kafkabal.scoring.registry import WeightedScore
     from kafkabal.telemetry.latency import LatencySource
@@ -112,7 +112,7 @@ class RoutingProducer:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: StateReader,
         topic: str,
         policy: Policy,
         client: Mapping[str, ClientSetting],

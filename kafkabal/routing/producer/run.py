@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import InputFileError, OperationError
 from kafkabal.routing.producer.faults import error_of
 from kafkabal.routing.producer.ledger import Ledger
+from kafkabal.routing.producer.listener import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,24 +27,14 @@ if TYPE_CHECKING:
 RECORD_HEADER: Final = "kafkabal-record"
 """Header that names a record: the id of its manifest, a slash, and its number."""
 
-# what Kafka adds: a record batch of its own, and lengths and deltas within it
-_OVERHEAD_BYTES = 128
+OVERHEAD_BYTES: Final = 256
+"""At least what surrounds a record: its name, the head of a batch, and lengths and deltas within it."""
 _NAMED = 5
 _RECORDS_A_LOOK = 64
 _CHECKPOINT_S = 1.0
 _SAME_TOPIC_S = 5.0
 _LEAVING_S = 10.0
 _POLL_S = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a run has come."""
-
-    records: int
-    """In the topic, those of earlier runs included."""
-    bytes: int
-    """Of the source that are done with."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,13 +51,6 @@ class Outcome:
     """Files that changed since an earlier run sent them; they are not sent again."""
 
 
-class Listener(Protocol):
-    """Whoever wants to know how it goes."""
-
-    def progressed(self, progress: Progress) -> None:
-        """Called about once a second."""
-
-
 def check_sizes(source: Source, parts: Iterable[Part], max_record_bytes: int) -> None:
     """See that every record fits into the topic, before any is sent.
 
@@ -75,7 +59,7 @@ def check_sizes(source: Source, parts: Iterable[Part], max_record_bytes: int) ->
     InputFileError
         Naming the records that do not fit.
     """
-    limit = max_record_bytes - _OVERHEAD_BYTES
+    limit = max_record_bytes - OVERHEAD_BYTES
     large = [size for part in parts for size in source.sizes(part) if size.size_bytes > limit]
     if large:
         named = ", ".join(f"{size.name} ({size.size_bytes} bytes)" for size in large[:_NAMED])
@@ -108,6 +92,8 @@ class Run:
         Numbers of records that were found in the topic though the manifest does not know them.
     same_topic
         Raises an error if the topic is no longer the one that the run began with.
+    progressed
+        Told about once a second.
     """
 
     def __init__(
@@ -118,7 +104,7 @@ class Run:
         *,
         found: Iterable[int] = (),
         same_topic: Callable[[], None] = lambda: None,
-        listener: Listener | None = None,
+        progressed: Callable[[Progress], None] = lambda _: None,
         clock: Callable[[], float],
     ) -> None:
         self._producer = producer
@@ -126,7 +112,7 @@ class Run:
         self._manifest = manifest
         self._ledger = Ledger(manifest.through, manifest.offsets, found)
         self._same_topic = same_topic
-        self._listener = listener
+        self._progressed = progressed
         self._clock = clock
         self._next_checkpoint_s = self._next_same_topic_s = clock()
         self._fault: KafkaError | None = None
@@ -219,11 +205,13 @@ class Run:
                 self._look()
 
     def _send_record(self, number: int, record: Record) -> None:
-        name = f"{self._manifest.header.id}/{number}".encode()
+        headers = record.headers
+        if self._manifest.is_kept:
+            headers = [*headers, (RECORD_HEADER, f"{self._manifest.header.id}/{number}".encode())]
         self._producer.produce(
             record.value,
             record.key,
-            [*record.headers, (RECORD_HEADER, name)],
+            headers,
             partial(self._report, number, len(record.value), record.progress_bytes),
         )
 
@@ -254,9 +242,8 @@ class Run:
     def _checkpoint(self) -> None:
         self._manifest.checkpoint(self._ledger.through, self._ledger.offsets)
         self._ledger.mark(self._given)
-        if self._listener is not None:
-            records = self._outcome.sent + self._outcome.already_there
-            self._listener.progressed(Progress(records=records, bytes=self._done_bytes))
+        records = self._outcome.sent + self._outcome.already_there
+        self._progressed(Progress(records=records, bytes=self._done_bytes))
 
     def _wait_for_acknowledgements(self, at_most_s: float | None) -> None:
         end = None if at_most_s is None else self._clock() + at_most_s

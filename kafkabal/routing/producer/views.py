@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kafkabal.clusters.protocol import ReadRequest
 from kafkabal.model.state import PRODUCE_LATENCY, PROMETHEUS_VALUE
@@ -15,7 +15,7 @@ from kafkabal.telemetry.rates import with_rates
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.clusters.protocol import Reading
     from kafkabal.model.state import ClusterState
     from kafkabal.routing.view import RoutingView
     from kafkabal.scoring.registry import WeightedScore
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 _COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
 """Needs that are met with assumptions, by a second sample, or once records have been sent."""
+
+
+class StateReader(Protocol):
+    """Whoever can read the state of a cluster: every :class:`~kafkabal.clusters.protocol.Cluster` can."""
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The whole state."""
 
 
 class ViewSource:
@@ -42,7 +49,7 @@ class ViewSource:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: StateReader,
         topic: str,
         *,
         latency: LatencySource,

@@ -11,10 +11,10 @@ import pytest
 
 from kafkabal.errors import InputFileError, OperationError, UnsafeError
 from kafkabal.routing.policy import Context
+from kafkabal.routing.producer.listener import Progress
 from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
 from kafkabal.routing.producer.producer import RoutingProducer
 from kafkabal.routing.producer.run import (
-    Progress,
     Run,
     check_sizes,
     found_records,
@@ -263,16 +263,10 @@ def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: P
 def test_progress_ends_at_the_totals(bench: Bench, data: Path) -> None:
     """The last thing that a listener hears is that all is done, earlier runs included."""
 
-    class Last:
-        heard = Progress(records=0, bytes=0)
-
-        def progressed(self, progress: Progress) -> None:
-            self.heard = progress
-
     for _ in range(2):
-        last = Last()
-        bench.run(FolderSource(data), listener=last)
-        assert {"records": last.heard.records, "bytes": last.heard.bytes} == totals(FolderSource(data).parts())
+        heard: list[Progress] = []
+        bench.run(FolderSource(data), progressed=heard.append)
+        assert {"records": heard[-1].records, "bytes": heard[-1].bytes} == totals(FolderSource(data).parts())
 
 
 def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:

@@ -1,0 +1,356 @@
+"""``kafkabal produce``: records to where there is room for them."""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kafkabal.cli.context import CommandContext
+from kafkabal.cli.options import Forms, OutputOptions, Uses
+from kafkabal.cli.output import show
+from kafkabal.cli.settle import settle
+from kafkabal.cli.signals import Terminated
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError
+from kafkabal.routing.producer.listener import DeliveryListener, Progress
+from kafkabal.units import parse_bytes, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
+    from kafkabal.config.connection import ConnectionSettings
+    from kafkabal.config.librdkafka import ClientSetting
+    from kafkabal.reporting.progress import Progress as Bar
+    from kafkabal.routing.producer.session import Order
+    from kafkabal.routing.producer.sources.source import Source
+    from kafkabal.routing.producer.topic import TopicFacts
+    from kafkabal.scoring.registry import WeightedScore
+
+_STDIN = "-"
+_SECTION = "Source"
+_ID_BITS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How records are taken from the source."""
+
+    row_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="Of rows: jsonl, text, csv or parquet. [default: by the name]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="FIELD",
+            help="Key of a record: a field of the row; of a file, 'path' or 'label'.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    value: Annotated[
+        str | None,
+        typer.Option(
+            "--value", metavar="FIELD", help="Send this field of a row only, not all of it.", rich_help_panel=_SECTION
+        ),
+    ] = None
+    chunk_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--chunk",
+            metavar="SIZE",
+            parser=parse_bytes,
+            help="Split files into records of this size.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendingOptions:
+    """How records are sent."""
+
+    policy: Annotated[
+        str,
+        typer.Option("--policy", metavar="NAME[:OPTION=VALUE,...]", help="Who decides; see 'kafkabal policies'."),
+    ] = "score"
+    refresh_s: Annotated[
+        float | None,
+        typer.Option(
+            "--refresh", metavar="TIME", parser=parse_duration, help="How often the cluster is read. [default: 5s]"
+        ),
+    ] = None
+    producer_config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--producer-config", metavar="NAME=VALUE", help="Setting of librdkafka's producer; may be repeated."
+        ),
+    ] = None
+    any_key_order: Annotated[
+        bool, typer.Option("--any-key-order", help="Let a policy send records of one key to several partitions.")
+    ] = False
+    manifest: Annotated[
+        Path | None,
+        typer.Option("--manifest", metavar="FILE", help="Memory of what was sent. [default: one for each topic]"),
+    ] = None
+    no_manifest: Annotated[
+        bool, typer.Option("--no-manifest", help="Remember nothing: a repeated run sends all again.")
+    ] = False
+
+
+def produce(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses("bootstrap_servers", "command_config", "profile", "scores")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+    source_options: SourceOptions,
+    sending: SendingOptions,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="An existing topic.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, a file of rows, or - for rows on stdin.")],
+) -> ExitCode:
+    """Send files or rows, each to where there is room.
+
+    Of a folder every file is a record, with its path, checksum and label (the first sub-folder) as headers. What was
+    sent is remembered: the same command sends what is new, goes on after an interruption, and sends nothing twice.
+    Scores that stand in a profile are read again when its file changes.
+
+    Examples:
+
+      kafkabal produce images ./imagenet --chunk 1MiB
+
+      kafkabal produce events events.jsonl --key user --policy key-hash
+
+      zcat clicks.gz | kafkabal produce clicks - --policy power-of-d:d=2
+    """
+    from kafkabal.routing.producer.session import deliver
+
+    order = _order(topic, _source(source, source_options, context), settings, sending, context)
+    with _cluster(settings, context) as cluster, _Screen(context, settings) as screen:
+        try:
+            delivery = deliver(
+                order,
+                _WithCapacity(cluster, settings),
+                listener=screen,
+                clock=context.monotonic,
+                sleep=context.sleep,
+                new_id=lambda: f"{random.getrandbits(_ID_BITS):016x}",
+            )
+        except KeyboardInterrupt as signal:
+            raise _interrupted(screen, order, signal) from signal
+    from kafkabal.reporting.production import production_report
+
+    show(production_report(delivery.outcome, delivery.view), output, context)
+    for name in delivery.outcome.changed:
+        context.warn(f"{name}: changed since it was sent; the topic holds what it was")
+    if delivery.outcome.failures:
+        raise PartialFailureError(
+            f"{len(delivery.outcome.failures)} files were not sent, {delivery.outcome.sent} records were",
+            delivery.outcome.failures,
+            hint="run the same command again for those",
+        )
+    return ExitCode.DONE
+
+
+def _source(name: str, options: SourceOptions, context: CommandContext) -> "Source":
+    path = Path(name)
+    if name != _STDIN and path.is_dir():
+        from kafkabal.routing.producer.sources.folder import FolderSource
+
+        if options.row_format or options.value:
+            raise UsageError(f"{name} is a folder: --format and --value are for rows")
+        if options.chunk_bytes == 0:
+            raise UsageError("--chunk: a record of 0 bytes holds nothing")
+        return FolderSource(path, key=options.key, chunk_bytes=options.chunk_bytes)
+    from kafkabal.routing.producer.sources.rows import RowFormat, RowSource
+
+    if options.chunk_bytes is not None:
+        raise UsageError("--chunk splits the files of a folder, not rows")
+    known = {f.value: f for f in RowFormat}
+    if options.row_format is not None and options.row_format not in known:
+        raise UsageError(f"--format: there is no {options.row_format!r}", hint=f"there are: {', '.join(known)}")
+    stream: Any = getattr(context.stdin, "buffer", None)
+    return RowSource(
+        None if name == _STDIN else path,
+        stream=stream if name == _STDIN else None,
+        row_format=known[options.row_format] if options.row_format else None,
+        key_field=options.key,
+        value_field=options.value,
+    )
+
+
+def _order(
+    topic: str, source: "Source", settings: Settings, sending: SendingOptions, context: CommandContext
+) -> "Order":
+    from kafkabal.config.librdkafka import librdkafka_settings
+    from kafkabal.routing.producer.producer import DEFAULT_REFRESH_S
+    from kafkabal.routing.producer.session import Order
+    from kafkabal.routing.registry import load_policy
+
+    if sending.manifest is not None and sending.no_manifest:
+        raise UsageError("--manifest and --no-manifest contradict each other")
+    return Order(
+        topic=topic,
+        source=source,
+        policy=load_policy(sending.policy),
+        client={
+            **librdkafka_settings(_connection(settings)),
+            "log_level": 2,
+            **_producer_settings(sending.producer_config),
+        },
+        scores=_scores(settings),
+        refresh_s=DEFAULT_REFRESH_S if sending.refresh_s is None else sending.refresh_s,
+        manifest_path=_manifest_path(source, sending, context),
+        may_break_key_order=sending.any_key_order,
+        seed=random.getrandbits(32),
+    )
+
+
+def _manifest_path(source: "Source", sending: SendingOptions, context: CommandContext) -> Any:
+    if sending.no_manifest or (sending.manifest is None and source.name == "standard input"):
+        return None
+
+    def path(facts: "TopicFacts") -> Path:
+        from hashlib import sha256
+
+        if sending.manifest is not None:
+            return sending.manifest
+        name = sha256(source.name.encode()).hexdigest()[:16]
+        return context.state_dir / "produce" / f"{facts.topic}-{facts.topic_id}-{name}.jsonl"
+
+    return path
+
+
+def _producer_settings(given: list[str] | None) -> "Mapping[str, ClientSetting]":
+    pairs = [text.partition("=") for text in given or ()]
+    for name, equals, _ in pairs:
+        if not (name and equals):
+            raise UsageError(f"--producer-config: {name!r} is no setting", hint="write it like compression.type=lz4")
+    return {name: value for name, _, value in pairs}
+
+
+def _connection(settings: Settings) -> "ConnectionSettings":
+    from kafkabal.config.address import cluster_address
+    from kafkabal.config.connection import ConnectionSettings
+
+    address = cluster_address(settings)
+    if not isinstance(address, ConnectionSettings):
+        raise ConfigError("records can only be sent to live brokers", hint="give --bootstrap-server HOST:PORT")
+    return address
+
+
+def _cluster(settings: Settings, context: CommandContext) -> "Cluster":
+    from kafkabal.cli.cluster import open_cluster
+
+    return open_cluster(settings, context)
+
+
+def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
+    from kafkabal.scoring.registry import load_scores
+
+    return load_scores(settings.scores or ("disk",))
+
+
+def _interrupted(screen: "_Screen", order: "Order", signal: KeyboardInterrupt) -> InterruptedRunError:
+    forgotten = order.manifest_path is None
+    return InterruptedRunError(
+        f"interrupted: {screen.records} records are in topic {order.topic}",
+        terminated=isinstance(signal, Terminated),
+        hint=None if forgotten else "run the same command again, it goes on where it stopped",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _WithCapacity:
+    """The cluster, with the capacities that the profile states."""
+
+    cluster: "Cluster"
+    settings: Settings
+
+    def read(self, request: "ReadRequest") -> "Reading":
+        """The whole state."""
+        from dataclasses import replace
+
+        from kafkabal.model.capacity import with_capacity
+
+        reading = self.cluster.read(request)
+        return replace(reading, state=with_capacity(reading.state, self.settings.capacity))
+
+
+class _Screen(DeliveryListener):
+    """Shows how it goes, and watches the profile."""
+
+    def __init__(self, context: CommandContext, settings: Settings) -> None:
+        self.records = 0
+        self._context = context
+        self._settings = settings
+        self._bar: Bar | None = None
+        self._profile_time_ns = self._profile_time()
+        self._warned: set[str] = set()
+
+    def __enter__(self) -> "_Screen":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(*error)
+
+    def starts(self, *, total_bytes: int, total_records: int | None) -> None:
+        """All checks are passed."""
+        if total_records is not None:
+            self._context.detail(f"{total_records} records")
+        if total_bytes:
+            self._bar = self._context.progress("sending", total_bytes)
+            self._bar.__enter__()
+
+    def reads_back(self) -> None:
+        """Say why it does not start yet."""
+        self._context.say("an earlier run did not end in order; looking for its records in the topic")
+
+    def progressed(self, progress: Progress) -> None:
+        """Show it."""
+        self.records = progress.records
+        if self._bar is not None:
+            self._bar.update(progress.bytes, note=f"{progress.records} records")
+
+    def refresh_failed(self, error: Exception) -> None:
+        """Warn, but not of the same every few seconds."""
+        text = f"the cluster cannot be read, records go by the last view of it: {error}"
+        if text not in self._warned:
+            self._warned.add(text)
+            self._context.warn(text)
+
+    def new_scores(self) -> "tuple[WeightedScore, ...] | None":
+        """The scores of the profile, if its file changed and still makes sense."""
+        time_ns = self._profile_time()
+        if time_ns == self._profile_time_ns:
+            return None
+        self._profile_time_ns = time_ns
+        try:
+            scores = _scores(self._settings_now())
+        except UsageError as error:
+            self._context.warn(f"the changed profile is not used: {error.message}")
+            return None
+        self._context.say(f"scores from the changed profile: {', '.join(s.score.name for s in scores)}")
+        return scores
+
+    def _settings_now(self) -> Settings:
+        profile = self._settings.profile
+        assert profile is not None
+        flags: dict[str, Any] = {"profile": f"{profile.path}#{profile.name}"}
+        if self._settings.source("scores") == "--score":
+            flags["scores"] = list(self._settings.scores)
+        return settle(flags, self._context)
+
+    def _profile_time(self) -> int:
+        profile = self._settings.profile
+        try:
+            return profile.path.stat().st_mtime_ns if profile else 0
+        except OSError:
+            return 0  # it is just being replaced

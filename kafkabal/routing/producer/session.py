@@ -1,0 +1,183 @@
+"""From an order to records in a topic: checks first, then what earlier runs left, then the run itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.policy import Context
+from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
+from kafkabal.routing.producer.producer import RoutingProducer
+from kafkabal.routing.producer.run import OVERHEAD_BYTES, Run, check_sizes, found_records, same_topic_check, totals
+from kafkabal.routing.producer.topic import TopicReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from kafkabal.config.librdkafka import ClientSetting
+    from kafkabal.routing.producer.listener import DeliveryListener, Progress
+    from kafkabal.routing.producer.run import Outcome
+    from kafkabal.routing.producer.sources.source import Source
+    from kafkabal.routing.producer.topic import TopicFacts
+    from kafkabal.routing.producer.views import StateReader
+    from kafkabal.routing.registry import PolicyChoice
+    from kafkabal.routing.view import RoutingView
+    from kafkabal.scoring.registry import WeightedScore
+
+_BATCH_BYTES = 1_000_000
+_QUEUE_BYTES = 256 * 2**20
+_DELIVERY_MS = 120_000
+_SETTLE_S = 2.0
+"""What a process that died had handed to its sockets reaches the brokers' logs within this time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to send, where, and how."""
+
+    topic: str
+    source: Source
+    policy: PolicyChoice
+    client: Mapping[str, ClientSetting]
+    scores: tuple[WeightedScore, ...] = ()
+    refresh_s: float
+    manifest_path: Callable[[TopicFacts], Path] | None = None
+    """Where the manifest of a topic is kept; None remembers nothing."""
+    may_break_key_order: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What an order came to."""
+
+    outcome: Outcome
+    view: RoutingView
+    """The last one of the cluster."""
+
+
+def deliver(
+    order: Order,
+    cluster: StateReader,
+    *,
+    listener: DeliveryListener,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+    new_id: Callable[[], str],
+) -> Delivery:
+    """Carry out an order.
+
+    Parameters
+    ----------
+    cluster
+        Read by a thread of its own until this returns.
+    new_id
+        Makes a random name for a new manifest.
+
+    Raises
+    ------
+    UsageError
+        If the policy would break the order of keyed records, or the source, topic or manifest do not fit.
+    KafkabalError
+        As :meth:`~kafkabal.routing.producer.run.Run.send`.
+    """
+    reader = TopicReader(order.client, order.topic)
+    facts = reader.facts()
+    _expect_key_order(order, facts)
+    parts = order.source.parts()
+    check_sizes(order.source, parts, facts.max_record_bytes)
+    with _manifest(order, facts, reader, new_id) as manifest:
+        found = _read_back(manifest, reader, listener, clock, sleep)
+        total = totals(parts)
+        listener.starts(total_bytes=total["bytes"], total_records=total.get("records"))
+        with _producer(order, facts, cluster, listener, clock) as producer:
+            run = Run(
+                producer,
+                order.source,
+                manifest,
+                found=found,
+                same_topic=same_topic_check(facts.topic_id, lambda: reader.facts().topic_id, order.topic),
+                progressed=_following(listener, producer),
+                clock=clock,
+            )
+            return Delivery(run.send(parts), producer.view)
+
+
+def _expect_key_order(order: Order, facts: TopicFacts) -> None:
+    about = order.policy.about
+    if about.keeps_key_order or order.may_break_key_order:
+        return
+    if order.source.is_keyed or facts.is_compacted:
+        why = "the records have keys" if order.source.is_keyed else f"topic {order.topic} is compacted"
+        raise UsageError(
+            f"{why}, and policy {about.name!r} sends the records of a key to several partitions",
+            hint="choose a policy that keeps the order (kafkabal policies), or add --any-key-order",
+        )
+
+
+def _manifest(order: Order, facts: TopicFacts, reader: TopicReader, new_id: Callable[[], str]) -> Manifest:
+    header = ManifestHeader(
+        id=new_id(),
+        cluster_id=facts.cluster_id,
+        topic=facts.topic,
+        topic_id=facts.topic_id,
+        source=order.source.name,
+        offsets=dict(reader.end_offsets()),
+    )
+    if order.manifest_path is None:
+        return Manifest.in_memory(header)
+    return Manifest.open(order.manifest_path(facts), header)
+
+
+def _read_back(
+    manifest: Manifest,
+    reader: TopicReader,
+    listener: DeliveryListener,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> set[int]:
+    """Numbers of records that are in the topic though the manifest does not know them."""
+    if manifest.is_clean:
+        return set()
+    listener.reads_back()
+    sleep(_SETTLE_S)
+    return found_records(manifest, reader.messages_since(manifest.offsets, clock=clock))
+
+
+def _producer(
+    order: Order, facts: TopicFacts, cluster: StateReader, listener: DeliveryListener, clock: Callable[[], float]
+) -> RoutingProducer:
+    return RoutingProducer(
+        cluster,
+        order.topic,
+        order.policy.create(Context(seed=order.seed, clock=clock)),
+        {**_limits(facts.max_record_bytes), **order.client},
+        scores=order.scores,
+        refresh_s=order.refresh_s,
+        refresh_failed=listener.refresh_failed,
+        clock=clock,
+    )
+
+
+def _limits(max_record_bytes: int) -> Mapping[str, ClientSetting]:
+    """Batches that the topic takes, and a queue that does not eat the machine when records are large."""
+    return {
+        "message.max.bytes": max_record_bytes,
+        "batch.size": min(_BATCH_BYTES, max_record_bytes - OVERHEAD_BYTES),
+        "queue.buffering.max.kbytes": max(_QUEUE_BYTES, 2 * max_record_bytes) // 1024,
+        "delivery.timeout.ms": _DELIVERY_MS,
+    }
+
+
+def _following(listener: DeliveryListener, producer: RoutingProducer) -> Callable[[Progress], None]:
+    """Passes progress on, and new scores to the producer."""
+
+    def progressed(progress: Progress) -> None:
+        listener.progressed(progress)
+        scores = listener.new_scores()
+        if scores is not None:
+            producer.reload(scores=scores)
+
+    return progressed
