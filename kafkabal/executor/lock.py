@@ -9,10 +9,18 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters.protocol import Capability
-from kafkabal.errors import BusyError, MissingCapabilityError, NotAuthorizedError, OutputError, UnreachableError
+from kafkabal.errors import (
+    BusyError,
+    MissingCapabilityError,
+    NotAuthorizedError,
+    OperationError,
+    OutputError,
+    UnreachableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +89,12 @@ def take_lock(cluster: Cluster, owner: str, session_s: float, local_path: Path) 
     return FileLock(local_path, owner)
 
 
+def release_lock(lock: ClusterLock) -> None:
+    """Give a lock up; where that does not get through, its session ends by itself."""
+    with suppress(OperationError):
+        lock.release()
+
+
 class Fence:
     """Lets an effect pass only while the lock is known to be held.
 
@@ -141,4 +155,4 @@ class Fence:
 
     def release(self) -> None:
         """Give the lock up."""
-        self._lock.release()
+        release_lock(self._lock)

@@ -21,7 +21,7 @@ from kafkabal.executor.estimate import predicted_s
 from kafkabal.executor.events import Started, Warned
 from kafkabal.executor.finding import FoundRun, find_run, remembered_run
 from kafkabal.executor.journal import Entered, Journal, Rate
-from kafkabal.executor.lock import Fence, take_lock
+from kafkabal.executor.lock import Fence, release_lock, take_lock
 from kafkabal.executor.record import PlannedPartition, RunRecord
 from kafkabal.executor.states import Goal, Phase, RunState
 from kafkabal.executor.throttling import Throttling, read_originals
@@ -81,7 +81,7 @@ def begin_run(
         state = workplace.cluster.read(ReadRequest()).state
         partitions = _planned(_without_drifted(plan, state, skip_drifted=skip_drifted), state)
         if not partitions:
-            lock.release()
+            release_lock(lock)
             return None
         record = _record(workplace, plan, options, partitions)
         path = workplace.journal_path(record.cluster_id, record.run_id)
@@ -91,7 +91,7 @@ def begin_run(
         context = _context(workplace, record, RunState(), options, journal, lock, remembered)
         context.enter(Goal.APPLY, Phase.RECORDED)
     except BaseException:
-        lock.release()
+        release_lock(lock)
         raise
     _tell_start(context)
     return context
@@ -144,7 +144,7 @@ def reopen_run(
             last_effect=found.journal.effects if found.journal else 0,
         )
     except BaseException:
-        lock.release()
+        release_lock(lock)
         raise
     _tell_start(context, goal)
     return context
@@ -310,7 +310,7 @@ def _context(
     def retake() -> ClusterLock:
         regained = _lock(workplace, options)
         if _was_worked_on(remembered, record, state):
-            regained.release()
+            release_lock(regained)
             raise BusyError(f"somebody else has gone on with run {record.run_id}")
         return regained
 

@@ -69,6 +69,7 @@ class _Run:
         except Exception:
             if not self._is_ending:
                 self._leave_in_order()
+            self._context.fence.release()
             raise
 
     def _move_and_lead(self) -> RunResult:

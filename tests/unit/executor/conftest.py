@@ -1,0 +1,191 @@
+"""A small cluster with everything in it that a run can meet, and a plan that needs every kind of step."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.executor.events import Event
+from kafkabal.executor.options import Limits, Patience, RunOptions, Throttle
+from kafkabal.executor.workplace import Workplace
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
+from kafkabal.testing.builders import brokers, cluster, partition
+from kafkabal.testing.clock import FakeClock
+from kafkabal.testing.faults import FaultyCluster
+from kafkabal.testing.memory import InMemoryCluster
+from kafkabal.model.rows import TopicRow
+
+MB = 10**6
+LEADER_RATE = "leader.replication.throttled.rate"
+FOLLOWER_RATE = "follower.replication.throttled.rate"
+LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+
+
+class Crash(BaseException):
+    """The process dies: nothing may catch it."""
+
+
+@dataclass
+class Recorder:
+    """Keeps every event."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def on_event(self, event: Event) -> None:
+        """Keep it."""
+        self.events.append(event)
+
+    def of(self, kind: type) -> list[Any]:
+        """Events of one kind, in order."""
+        return [e for e in self.events if isinstance(e, kind)]
+
+
+def change(
+    name: str, replicas: tuple[int, ...], previous: tuple[int, ...], dirs: dict[int, str] | None = None, leader: int = 0
+) -> PartitionChange:
+    """One planned partition, whose replicas lay in /d0 before."""
+    topic, _, number = name.rpartition("-")
+    return PartitionChange(
+        topic=topic,
+        partition=int(number),
+        replicas=replicas,
+        log_dirs=tuple((dirs or {}).get(b, ANY_DIR) for b in replicas),
+        previous=Placement(replicas=previous, leader=leader or previous[0], log_dirs=("/d0",) * len(previous)),
+    )
+
+
+def lopsided() -> InMemoryCluster:
+    """Five brokers with two log dirs, three topics, and throttles of an operator of every kind."""
+    topics = [
+        TopicRow(
+            topic="a",
+            partitions=[
+                partition(0, [1, 2, 3], 60 * MB),
+                partition(1, [1, 2, 3], 40 * MB, leader=2),
+                partition(2, [2, 1, 3], 20 * MB),
+                partition(3, [1, 3, 2], 0),
+            ],
+            configs={LEADER_REPLICAS: "3:1, 7:7", "retention.ms": "1"},
+        ),
+        TopicRow(topic="b", partitions=[partition(0, [1, 2], 30 * MB), partition(1, [2, 3], 50 * MB)]),
+        TopicRow(topic="c", partitions=[partition(0, [3, 1], 10 * MB)], configs={FOLLOWER_REPLICAS: "*"}),
+    ]
+    made = InMemoryCluster.of(cluster(brokers(5, dirs=2), []), FakeClock())
+    for row in topics:
+        made.kafka.add_topic(row)
+    parts = made.kafka.parts
+    parts.default_configs[LEADER_RATE] = str(900 * MB)
+    parts.brokers[1].own_configs[LEADER_RATE] = str(800 * MB)
+    parts.brokers[2].own_configs[FOLLOWER_RATE] = str(3 * MB)
+    parts.brokers[4].own_configs[FOLLOWER_RATE] = str(700 * MB)
+    parts.brokers[3].static_configs["log.retention.hours"] = "1"
+    return made
+
+
+PLAN = Plan(
+    partitions=(
+        change("a-0", (4, 2, 3), (1, 2, 3), {4: "/d1"}),
+        change("a-1", (3, 5, 4), (1, 2, 3), leader=2),
+        change("a-2", (2, 1, 4), (2, 1, 3)),
+        change("a-3", (5, 3, 2), (1, 3, 2)),
+        change("b-0", (1, 2), (1, 2), {2: "/d1"}),
+        change("b-1", (3, 2), (2, 3)),
+        change("c-0", (3, 1, 5), (3, 1), {5: "/d1"}),
+    ),
+    cluster_id="simulated",
+)
+
+OPTIONS = RunOptions(
+    throttle=Throttle(bytes_per_s=10 * MB, log_dir_bytes_per_s=10 * MB),
+    limits=Limits(moves_in_per_broker=1, moves_out_per_broker=2),
+    patience=Patience(poll_s=2.0),
+)
+
+
+def placement_of(memory: InMemoryCluster) -> dict[TopicPartition, tuple[Any, ...]]:
+    """Replicas, leader and log dirs of every partition."""
+    return {
+        p.name: (tuple(p.replicas), p.leader, {b: log.log_dir for b, log in p.logs.items()})
+        for p in memory.kafka.catch_up().partitions()
+    }
+
+
+def configs_of(memory: InMemoryCluster) -> dict[str, dict[str, str]]:
+    """Every config that is set anywhere, by whose it is."""
+    parts = memory.kafka.parts
+    own = {f"broker {b.id}": dict(b.own_configs) for b in parts.brokers.values()}
+    topics = {f"topic {t.name}": dict(t.configs) for t in parts.topics.values()}
+    return copy.deepcopy({"default": parts.default_configs, **own, **topics})
+
+
+class Scene:
+    """A cluster, a plan for it, and processes that work on it and may die."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.memory = lopsided()
+        self.faulty = FaultyCluster(self.memory)
+        self.recorder = Recorder()
+        self.placement = placement_of(self.memory)
+        self.configs = configs_of(self.memory)
+        self.plan = PLAN
+        self.options = OPTIONS
+
+    def workplace(self, cluster: Any = None, host: str = "one", **changes: Any) -> Workplace:
+        """A place to work on the cluster from."""
+        return Workplace(
+            cluster=cluster or self.faulty,
+            state_dir=self.folder / host,
+            clock=self.memory.kafka.clock,
+            listener=self.recorder,
+            host=host,
+            process=1,
+            run_suffix=lambda: "x",
+            **changes,
+        )
+
+    def next_process(self, host: str = "one") -> Workplace:
+        """A new process, once the lock of the one that died has run out."""
+        self.memory.stop()
+        self.memory.kafka.clock.sleep(31.0)
+        self.memory = self.memory.connect("next")
+        self.faulty = FaultyCluster(self.memory)
+        return self.workplace(host=host)
+
+    def assert_as_planned(self) -> None:
+        """Every partition lies and is led as planned, and every config is as it was found."""
+        found = placement_of(self.memory)
+        for c in self.plan.partitions:
+            replicas, leader, dirs = found[TopicPartition(c.topic, c.partition)]
+            assert replicas == c.replicas, c.name
+            assert leader == c.replicas[0], c.name
+            assert all(dirs[b] == d for b, d in zip(c.replicas, c.log_dirs, strict=True) if d != ANY_DIR), c.name
+        self.assert_clean()
+
+    def assert_as_at_start(self) -> None:
+        """Every partition lies and is led as at the start, and every config is as it was found."""
+        assert placement_of(self.memory) == self.placement
+        self.assert_clean()
+
+    def assert_clean(self) -> None:
+        """Nothing is in flight, and every config is as it was found, value and source."""
+        assert not self.memory.kafka.catch_up().moving
+        assert not self.memory.kafka.parts.copying
+        assert configs_of(self.memory) == self.configs
+
+    def journal(self, host: str = "one") -> Path:
+        """The journal of the run."""
+        return next((self.folder / host).glob("*/*.jsonl"))
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """The lopsided cluster, untouched."""
+    return Scene(tmp_path)
