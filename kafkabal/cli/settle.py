@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from kafkabal.cli.context import CommandContext
     from kafkabal.config.settings import Settings
@@ -37,7 +37,7 @@ def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
 
     profiles_file = context.config_dir / PROFILES_FILE
     settings = resolve(flags, environ=context.environ, profiles_file=profiles_file)
-    if "bootstrap_servers" not in flags or _names_cluster(settings) or settings.profile is not None:
+    if "bootstrap_servers" not in flags or names_cluster(settings) or settings.profile is not None:
         return settings
     sandbox = _sandbox_profile(context)
     if sandbox is None:
@@ -62,13 +62,13 @@ def cluster_flags(settings: Settings, context: CommandContext) -> str:
     return " ".join(flags)
 
 
-def _names_cluster(settings: Settings) -> bool:
+def names_cluster(settings: Settings) -> bool:
+    """Whether flags, environment or profile name a cluster."""
     return bool(settings.bootstrap_servers or settings.command_config or settings.zookeeper or settings.snapshot)
 
 
 def _sandbox_profile(context: CommandContext) -> Path | None:
     from kafkabal.sandbox import current_sandbox
-    from kafkabal.sandbox.home import HOME_VARIABLE
+    from kafkabal.sandbox.home import home_of
 
-    override = context.environ.get(HOME_VARIABLE)
-    return current_sandbox(home=Path(override) if override else context.state_dir / "sandboxes")
+    return current_sandbox(home=home_of(context.environ, context.state_dir))

@@ -13,20 +13,30 @@ import platformdirs
 from kafkabal.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 HOME_VARIABLE: Final = "KAFKABAL_SANDBOX_HOME"
 
 
+def home_of(environ: Mapping[str, str], state_folder: Path) -> Path:
+    """Folder of all sandboxes: ``$KAFKABAL_SANDBOX_HOME``, else below the folder of kafkabal's state."""
+    override = environ.get(HOME_VARIABLE)
+    return Path(override).absolute() if override else state_folder / "sandboxes"
+
+
+def cache_of(cache_folder: Path) -> Path:
+    """Folder of what is fetched or computed once for all sandboxes, below that of kafkabal's cache."""
+    return cache_folder / "sandbox"
+
+
 def default_home() -> Path:
-    """Folder of all sandboxes: ``$KAFKABAL_SANDBOX_HOME``, else in the user's XDG state folder."""
-    override = os.environ.get(HOME_VARIABLE)
-    return Path(override).absolute() if override else platformdirs.user_state_path("kafkabal") / "sandboxes"
+    """Folder of all sandboxes of the user who runs this process, see :func:`home_of`."""
+    return home_of(os.environ, platformdirs.user_state_path("kafkabal"))
 
 
 def default_cache() -> Path:
-    """Folder of what is fetched or computed once for all sandboxes, in the user's XDG cache folder."""
-    return platformdirs.user_cache_path("kafkabal") / "sandbox"
+    """Folder of what is kept for all sandboxes of the user who runs this process, see :func:`cache_of`."""
+    return cache_of(platformdirs.user_cache_path("kafkabal"))
 
 
 def make_folder(folder: Path) -> Path:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from kafkabal.errors import UsageError
 from kafkabal.sandbox.lock import locked_versions
@@ -61,6 +61,8 @@ class Listener:
             raise UsageError(f"{self.name!r} is no name of a listener", hint="use capitals, such as TLS")
         if self.name in (INNER_LISTENER, CONTROLLER_LISTENER):
             raise UsageError(f"every sandbox has a listener {self.name} already")
+        if self.protocol not in get_args(Protocol):
+            raise UsageError(f"{self.protocol!r} is no security protocol", hint=f"use {', '.join(get_args(Protocol))}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

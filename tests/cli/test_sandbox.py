@@ -1,0 +1,116 @@
+"""``kafkabal sandbox``: words in, calls and reports out; no cluster is started here."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.cli.sandbox import ShapeOptions, parse_broker_assignment, parse_listener, parse_node
+from kafkabal.errors import ExitCode
+from kafkabal.sandbox import Listener, Node, Role, SandboxSpec
+from kafkabal.sandbox.record import SandboxRecord, write_record
+
+RunCli = Callable[..., Any]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Return the folder where the command looks for sandboxes, with one that was never started and one that ended."""
+    home = tmp_path / "state" / "sandboxes"
+    for name in ("fresh", "ended"):
+        nodes = (Node(1, Role.BROKER_AND_CONTROLLER, "r0", {"PLAINTEXT": 9}),)
+        (home / name / "broker-1").mkdir(parents=True)
+        write_record(SandboxRecord(name, SandboxSpec(brokers=1), "id", 0.0, nodes), home / name)
+    (home / "ended" / "broker-1" / "node.log").write_text("[x] INFO one\n[x] ERROR disk full\n")
+    return home
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["up", "--brokers", "0"], "1 to 50 brokers"),
+        (["up", "--name", "../x"], "is no name of a sandbox"),
+        (["up", "--property", "x"], "--property: 'x' is no setting"),
+        (["up", "--broker-property", "x=y"], "--broker-property: 'x=y' is no setting of a broker"),
+        (["up", "--listener", "TLS=TSL"], "--listener: 'TSL' is no security protocol"),
+        (["up", "--capacity", "much"], "--capacity: 'much' is not a size"),
+        (["kill", "one"], "NODE...: 'one' is no node"),
+        (["kill"], "missing argument"),
+        (["kill", "1"], "there is no sandbox default"),
+        (["logs", "3", "--name", "ended"], "sandbox ended has no node 3"),
+        (["down", "--name", "other"], "there is no sandbox other"),
+    ],
+)
+def test_wrong_words(words: list[str], message: str, run_cli: RunCli, home: Path) -> None:
+    """A mistake is named with the option that it stands in, before anything is started."""
+    outcome = run_cli("sandbox", *words)
+    assert (outcome.code, outcome.out) == (ExitCode.USAGE, "")
+    assert message in outcome.err
+
+
+def test_no_sandbox(run_cli: RunCli) -> None:
+    """That there is none is an answer, not an error."""
+    outcome = run_cli("sandbox", "status")
+    assert (outcome.code, outcome.out) == (ExitCode.DONE, "There is no sandbox.\n")
+
+
+def test_status_of_all(run_cli: RunCli, home: Path) -> None:
+    """All nodes of all sandboxes are shown, with the reason where one ended by itself."""
+    outcome = run_cli("sandbox", "status", "-o", "json")
+    nodes = json.loads(outcome.out)["nodes"]
+    assert [(node["sandbox"], node["state"], node["cause"]) for node in nodes] == [
+        ("ended", "ended", "disk full"),
+        ("fresh", "not started", None),
+    ]
+
+
+def test_status_of_one(run_cli: RunCli, home: Path) -> None:
+    """A single one is shown with the addresses that clients need."""
+    document = json.loads(run_cli("sandbox", "status", "--name", "fresh", "-o", "json").out)
+    assert document["bootstrap_servers"] == "127.0.0.1:9"
+    assert document["profile"] == str(home / "fresh" / "profile.yaml")
+
+
+def test_another_home(run_cli: RunCli, home: Path) -> None:
+    """The environment moves the place where sandboxes are looked for."""
+    assert "ended" in run_cli("sandbox", "status").out
+    outcome = run_cli("sandbox", "status", environ={"KAFKABAL_SANDBOX_HOME": str(home / "elsewhere")})
+    assert outcome.out == "There is no sandbox.\n"
+
+
+def test_logs(run_cli: RunCli, home: Path) -> None:
+    """The last lines of a node go to stdout as they are."""
+    assert run_cli("sandbox", "logs", "1", "--name", "ended", "-n", "1").out == "[x] ERROR disk full\n"
+
+
+def test_down_removes_what_no_longer_runs(run_cli: RunCli, home: Path) -> None:
+    """Nothing of it is left, and others are not touched."""
+    outcome = run_cli("sandbox", "down", "--name", "ended")
+    assert (outcome.code, outcome.err) == (ExitCode.DONE, "sandbox ended is gone\n")
+    assert [path.name for path in home.iterdir()] == ["fresh"]
+
+
+def test_shape() -> None:
+    """Options become the specification; without any, what exists is meant, or the defaults."""
+    assert ShapeOptions().spec() is None
+    options = ShapeOptions(
+        brokers=2,
+        zookeeper=True,
+        properties=[("a", "b")],
+        broker_properties=[parse_broker_assignment("2:c=d=e"), parse_broker_assignment("2:f=")],
+        listeners=[parse_listener("TLS=SSL")],
+    )
+    assert options.spec() == SandboxSpec(
+        brokers=2,
+        zookeeper=True,
+        properties={"a": "b"},
+        broker_properties={2: {"c": "d=e", "f": ""}},
+        listeners=(Listener(name="TLS", protocol="SSL"),),
+    )
+
+
+def test_nodes_are_named_by_number_and_zookeeper_by_name() -> None:
+    """The id that ZooKeeper has inside need not be known."""
+    assert (parse_node("101"), parse_node("zookeeper")) == (101, 0)

@@ -1,0 +1,48 @@
+"""The commands of the sandbox, against real processes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkabal.cli.context import CommandContext
+from kafkabal.cli.main import main
+from kafkabal.errors import ExitCode
+from kafkabal.sandbox import take_down
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NAME = f"cli-{os.getpid()}"
+
+
+@pytest.fixture
+def gone_afterwards(sandbox_home: Path) -> Iterator[None]:
+    """Leave nothing running, whatever fails."""
+    yield
+    if (sandbox_home / NAME).exists():
+        take_down(NAME, home=sandbox_home)
+
+
+@pytest.mark.usefixtures("gone_afterwards")
+def test_up_kill_status_start_down(sandbox_home: Path) -> None:
+    """A broker is started, killed, seen as killed, brought back and removed; the listing is what programs can read."""
+
+    def run(*words: str) -> Any:
+        out = io.StringIO()
+        context = CommandContext(stdout=out, stderr=io.StringIO(), environ={"KAFKABAL_SANDBOX_HOME": str(sandbox_home)})
+        assert main(["sandbox", *words, "--name", NAME], context) == ExitCode.DONE, context.stderr.getvalue()  # type: ignore[attr-defined]
+        return json.loads(out.getvalue()) if "json" in words else out.getvalue()
+
+    assert run("up", "--brokers", "1", "--racks", "0", "-o", "json")["nodes"][0]["state"] == "running"
+    run("kill", "1")
+    assert run("status", "-o", "json")["nodes"][0]["state"] == "killed"
+    run("start", "1")
+    assert "1 of 1 nodes run" in run("status")
+    run("down")
+    assert not (sandbox_home / NAME).exists()
