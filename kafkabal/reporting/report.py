@@ -82,6 +82,8 @@ class Column:
     tones: Sequence[Tone] = ()
     quiet: bool = False
     """Left out of the table where no value says anything: all are unknown, zero or empty."""
+    wraps: bool = False
+    """Prose, which may go on in further lines."""
     dispensable: int = 0
     """Left out of a table that is too wide, the highest first; 0 stays."""
 

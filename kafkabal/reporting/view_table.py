@@ -15,7 +15,7 @@ from kafkabal.reporting.report import BARS, Kind, Tone
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rich.console import JustifyMethod, RenderableType
+    from rich.console import RenderableType
 
     from kafkabal.reporting.report import Column, Report, Table
     from kafkabal.reporting.surface import Surface
@@ -32,6 +32,8 @@ _LEFT: Final = BARS | {Kind.TEXT}
 _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
 _GAP: Final = 2
+_LEAST_PROSE: Final = 24
+_MOST_TEXT: Final = 40
 _BAR_CELLS: Final = 16
 _SHORT_BAR_CELLS: Final = 8
 # longer than any line that is meant to be read
@@ -69,8 +71,9 @@ def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
     titled = [fact for fact in report.facts if fact.title]
     for fact in titled:
         yield Text(f"{fact.title}: {show_value(fact.value, fact.kind)}")
-    for table in report.tables:
-        yield ""
+    for i, table in enumerate(report.tables):
+        if i or report.headline or titled:
+            yield ""
         if table.title:
             yield Text(table.title, "bold")
         yield _table(table, surface)
@@ -85,9 +88,14 @@ def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
 def _table(table: Table, surface: Surface) -> RenderableType:
     drawn, left_out = _fitting(table, surface)
     grid = RichTable(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
-    for column, _ in drawn:
-        justify: JustifyMethod = "left" if column.kind in _LEFT else "right"
-        grid.add_column(column.title, justify=justify, no_wrap=True, overflow="ellipsis")
+    for column, cells in drawn:
+        grid.add_column(
+            column.title,
+            justify="left" if column.kind in _LEFT else "right",
+            no_wrap=not column.wraps,
+            overflow="fold" if column.wraps else "ellipsis",
+            min_width=_LEAST_PROSE if column.wraps else min(_column_width(column, cells), _MOST_TEXT),
+        )
     for row in zip(*(cells for _, cells in drawn), strict=True):
         grid.add_row(*row)
     if not left_out:
@@ -112,8 +120,13 @@ def _fitting(table: Table, surface: Surface) -> tuple[list[tuple[Column, list[Te
 
 
 def _width(columns: list[Column], cells: Mapping[str, list[Text]]) -> int:
-    widths = (max([len(column.title), *(cell.cell_len for cell in cells[column.key])]) for column in columns)
-    return sum(widths) + _GAP * (len(columns) - 1)
+    return sum(_column_width(column, cells[column.key]) for column in columns) + _GAP * (len(columns) - 1)
+
+
+def _column_width(column: Column, cells: list[Text]) -> int:
+    """Columns of the terminal that it wants; prose is content with little."""
+    widest = max([len(column.title), *(cell.cell_len for cell in cells)])
+    return min(widest, _LEAST_PROSE) if column.wraps else widest
 
 
 def _cells(column: Column, rows: int | None, surface: Surface, bar_cells: int) -> list[Text]:

@@ -74,7 +74,7 @@ def test_a_terminal_without_unicode_gets_ascii(run_cli: Callable[..., Any], monk
     ("snapshot", "words", "code"),
     [
         ("lopsided", ["--check"], 3),
-        ("lopsided", ["--check", "--tolerance", "150%", "--score", "disk"], 0),
+        ("lopsided", ["--check", "--tolerance", "170%", "--score", "disk"], 0),
         ("even", ["--check"], 0),
         ("even", [], 0),
         ("lopsided", [], 0),

@@ -135,7 +135,7 @@ def _notes(inspection: Inspection, command: str) -> Iterator[str]:
         yield f"~ {estimated:,} of {len(cluster.replicas):,} replicas did not tell their size: taken from other copies"
     tiered = int(is_tiered(cluster).sum())
     if tiered:
-        yield f"{counted_noun(tiered, 'topic')} with old segments in remote storage (tiered): local bytes only are counted"
+        yield f"{counted_noun(tiered, 'topic')} with remote segments (tiered storage): local bytes only are counted"
     moving = _moving(inspection)
     if moving:
         yield f"{counted_noun(moving, 'partition')} being moved: old and new copies both count"

@@ -1,0 +1,60 @@
+"""``kafkabal scores``: the registry, and what a cluster supplies of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkabal.scoring.registry import DEFAULT_SCORES, load_score, score_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SNAPSHOT = str(Path(__file__).parent / "snapshots" / "even.jsonl")
+
+
+def listed(outcome: Any) -> dict[str, dict[str, Any]]:
+    """Rows of a JSON result by score."""
+    return {row["score"]: row for row in json.loads(outcome.out)["scores"]}
+
+
+def test_every_score_of_the_registry_is_listed(run_cli: Callable[..., Any]) -> None:
+    """Each has its meaning and its needs; no cluster is asked, so nothing is said of one."""
+    rows = listed(run_cli("scores", "-o", "json"))
+
+    assert tuple(rows) == score_names()
+    assert {name for name, row in rows.items() if row["default"]} == set(DEFAULT_SCORES)
+    for name, row in rows.items():
+        assert row["meaning"].startswith(load_score(name).meaning)
+        assert set(row["needs"]) == set(load_score(name).needs)
+        assert row["here"] is None
+
+
+def test_a_cluster_is_asked_what_it_supplies(run_cli: Callable[..., Any]) -> None:
+    """What the snapshot cannot feed is said with what to do about it."""
+    rows = listed(run_cli("scores", "--snapshot", SNAPSHOT, "-o", "json"))
+
+    assert rows["disk"]["here"] == "yes"
+    assert "--sample" in rows["leader-bytes-in"]["here"]
+
+
+def test_a_score_of_ones_own_can_be_named(run_cli: Callable[..., Any]) -> None:
+    """package.module:object is listed like any other; an unknown name is an error."""
+    rows = listed(run_cli("scores", "kafkabal.scoring.scores.disk:SCORE", "-o", "json"))
+    unknown = run_cli("scores", "disc")
+
+    assert set(rows) == {"disk"}
+    assert (unknown.code, unknown.err.splitlines()[0]) == (2, "kafkabal: error: there is no score 'disc'")
+
+
+@pytest.mark.parametrize("words", [[], ["--snapshot", SNAPSHOT]])
+def test_the_table_fits_80_columns(run_cli: Callable[..., Any], words: list[str]) -> None:
+    """Prose wraps; names are never cut."""
+    outcome = run_cli("scores", *words, environ={"COLUMNS": "80"})
+
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    assert "…" not in outcome.out
+    assert all(name in outcome.out for name in score_names())
