@@ -15,10 +15,19 @@ import kazoo.client
 import psutil
 import pytest
 import yaml
-from kafka.admin import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from kafkabal.errors import OperationError, UsageError
-from kafkabal.sandbox import NodeState, Sandbox, SandboxSpec, current_sandbox, find_sandbox, list_sandboxes, up
+from kafkabal.sandbox import (
+    NodeState,
+    Patience,
+    Sandbox,
+    SandboxSpec,
+    current_sandbox,
+    find_sandbox,
+    list_sandboxes,
+    up,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,6 +166,15 @@ def test_controllers_of_their_own_survive_the_loss_of_one(make_sandbox: MakeSand
         assert "after-the-loss" in admin.list_topics()
 
 
+def test_a_later_kafka_cordons_log_dirs(make_sandbox: MakeSandbox) -> None:
+    """With Kafka 4.3 a log dir can be cordoned (KIP-1066), and is described as such."""
+    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.0"), "cordoned")
+    cordoned = str(sandbox.log_dirs(1)[1])
+    with _admin(sandbox.bootstrap_servers) as admin:
+        admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "1", {"cordoned.log.dirs": cordoned})])
+        assert Patience(10).until(lambda: _cordoned(admin) == {cordoned})
+
+
 def test_failure_to_start_says_why_and_leaves_the_log(make_sandbox: MakeSandbox, sandbox_home: Path) -> None:
     """A bad setting is named in one line, no process stays, and the log does."""
     with pytest.raises(OperationError, match=r"broker 1 .* did not start: .*num\.io\.threads") as caught:
@@ -177,6 +195,12 @@ def test_broker_without_heap_ends_itself_and_the_status_says_so(make_sandbox: Ma
 
 def _admin(servers: str) -> Any:
     return closing(KafkaAdminClient(bootstrap_servers=servers))
+
+
+def _cordoned(admin: Any) -> set[str]:
+    return {
+        path["log_dir"] for broker in admin.describe_log_dirs() for path in broker["log_dirs"] if path["is_cordoned"]
+    }
 
 
 def _states(sandbox: Sandbox) -> dict[int, NodeState]:
