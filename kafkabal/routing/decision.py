@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from kafkabal.routing.compiled import as_arrays, compiled, is_available, kernel, write_back
+from kafkabal.routing.compiled import as_arrays, compiled, kernel, write_back
 from kafkabal.routing.keys import KAFKA_SEED, murmur2
 from kafkabal.routing.policy import Feedback, PolicyBase
 from kafkabal.routing.uniforms import Uniforms
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from kafkabal.model.state import F64, I32, I64
     from kafkabal.routing.policy import Context, RecordBatch
 
-# below this many records compiling takes longer than it saves
-_WORTH_COMPILING = 300_000
 _SLICE = 65536
 NO_KEY = -1
 
@@ -57,21 +55,19 @@ class DecisionPolicy(PolicyBase):
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
-        compile_it = is_available() and len(records) >= _WORTH_COMPILING
         for start in range(0, len(records), _SLICE):
             rows = slice(start, start + _SLICE)
-            self.pick_slice(records[rows], out[rows], compile_it=compile_it)
+            self._pick_slice(records[rows], out[rows])
 
-    def pick_slice(self, records: RecordBatch, out: I32, *, compile_it: bool) -> None:
-        """A batch of bounded size, in machine code or in Python."""
+    def _pick_slice(self, records: RecordBatch, out: I32) -> None:
         columns = (records.size_bytes, *self.columns(records))
-        if compile_it:
+        if self.context.compiled:
             state = as_arrays(self.state)
             compiled(choose_each)(compiled(type(self).choose), state, *columns, out)
             write_back(state, self.state)
             return
         picks = [0] * len(records)
-        choose_each(type(self).choose, self.state, *(column.tolist() for column in columns), picks)
+        choose_each(type(self).choose, self.state, *[column.tolist() for column in columns], picks)
         out[:] = picks
 
     def columns(self, records: RecordBatch) -> tuple[I64, F64, F64]:

@@ -71,6 +71,8 @@ class Context:
     """Seconds; only policies whose decision depends on time call it."""
     rack: str | None = None
     """Rack of the reader that records should lie close to."""
+    compiled: bool = False
+    """Decide batches in machine code (needs numba); the partitions are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

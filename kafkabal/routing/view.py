@@ -32,6 +32,8 @@ class RoutingView:
     racks: tuple[str, ...]
     rack: I32
     """int32, shape (n_brokers,): index into :attr:`racks`, -1 where the broker has none."""
+    live: Bools
+    """bool, shape (n_brokers,)."""
     leader: I32
     """int32, shape (n_partitions,): row of the broker that leads it, -1 where no live broker does."""
     replica_partition: I32
@@ -114,6 +116,7 @@ def view_of(
         broker_id=cluster.brokers.id,
         racks=cluster.racks,
         rack=cluster.brokers.rack,
+        live=cluster.brokers.is_live,
         leader=_live_leader(cluster.partitions.leader[first:end], cluster.brokers.is_live),
         replica_partition=partition,
         replica_broker=broker[replicas],

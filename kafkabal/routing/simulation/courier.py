@@ -1,0 +1,218 @@
+"""Runs the delivery of records in slices, in Python or in machine code, and keeps what it measures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kafkabal.routing.compiled import as_arrays, compiled, write_back
+from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.policy import Feedback
+from kafkabal.routing.simulation.delivery import (
+    REFUSED,
+    SENT,
+    Agenda,
+    Batches,
+    Delivery,
+    Limits,
+    Links,
+    Records,
+    Servers,
+    Topic,
+    advance,
+    choose_never,
+    deliver,
+    learn_nothing,
+)
+from kafkabal.routing.simulation.statistics import LatencyHistogram
+from kafkabal.routing.simulation.stream import of_producer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkabal.model.state import F64, I32
+    from kafkabal.routing.policy import Policy, RecordBatch
+    from kafkabal.routing.simulation.workload import Transport
+    from kafkabal.routing.simulation.world import World
+    from kafkabal.routing.view import RoutingView
+
+
+class Courier:
+    """Takes the records of all producers to the brokers of a world."""
+
+    def __init__(
+        self, policies: Sequence[Policy], view: RoutingView, world: World, transport: Transport, *, compile_it: bool
+    ) -> None:
+        self._policies = policies
+        self._world = world
+        self._compile_it = compile_it
+        self._with_feedback = policies[0].about.feedback is Feedback.ACKS
+        self._buffer_records = transport.buffer_records
+        sim = empty_delivery(len(policies), view, transport)
+        self._sim: Delivery = as_arrays(sim) if compile_it else sim
+        self._measured_s = np.full(view.n_brokers, np.nan)
+        self.latencies = LatencyHistogram()
+        self.brokers_changed(view)
+
+    @property
+    def now_s(self) -> float:
+        """Time of the last thing that happened."""
+        return float(self._sim.now_s[0])
+
+    @property
+    def batches_sent(self) -> int:
+        """Batches sent so far."""
+        return int(self._sim.count[SENT])
+
+    @property
+    def refused(self) -> int:
+        """Records whose partition had no leader."""
+        return int(self._sim.count[REFUSED])
+
+    def brokers_changed(self, view: RoutingView) -> None:
+        """Follow the world: leaders, followers that are live, and rates."""
+        copies = self._world.copy_live & (view.replica_broker != self._world.leader[view.replica_partition])
+        count = np.bincount(view.replica_partition[copies], minlength=view.n_partitions)
+        first = np.append(0, np.cumsum(count))
+        follower = np.full(max(1, len(view.replica_broker)), 0)
+        follower[: first[-1]] = view.replica_broker[copies]
+        for column, values in (
+            (self._sim.topic.leader, self._world.leader),
+            (self._sim.topic.first, first),
+            (self._sim.topic.follower, follower),
+            (self._sim.servers.bytes_per_s, self._world.bytes_per_s),
+        ):
+            column[:] = values.tolist()
+
+    def carry(self, records: RecordBatch, picks: I32, turn: int) -> None:
+        """Take records on their way; those whose pick is -1 are decided now, and written to ``picks``."""
+        hashes, uniforms = self._columns(records, turn)
+        latency_s = np.empty(len(records) + self._buffer_records)
+        states = self._states()
+        given = (picks.astype(np.int64), records.size_bytes, hashes, uniforms, records.at_s)
+        if self._compile_it:
+            acked = compiled(deliver)(
+                self._sim, *self._kernels(), states, turn % len(self._policies), *given, latency_s
+            )
+            self._keep(states)
+            picks[:] = given[0]
+        else:
+            listed = [column.tolist() for column in given if column is not None]
+            measured = [0.0] * len(latency_s)
+            acked = deliver(self._sim, *self._kernels(), states, turn % len(self._policies), *listed, measured)
+            latency_s[:acked] = measured[:acked]
+            picks[:] = listed[0]
+        self.latencies.add(latency_s[:acked])
+
+    def wait_for_all(self) -> None:
+        """Let everything that is under way arrive."""
+        latency_s = np.empty(self._buffer_records)
+        states = self._states()
+        run = compiled(advance) if self._compile_it else advance
+        measured: Any = latency_s if self._compile_it else [0.0] * len(latency_s)
+        # all events have passed when time has run out
+        acked = run(self._sim, self._kernels()[1], states, np.finfo(np.float64).max, measured, 0)
+        self.latencies.add(np.array(measured[:acked]))
+
+    def measured_latency_s(self) -> F64:
+        """float64, shape (n_brokers,): mean since the last call, or the latest that is known; NaN before there is one."""
+        servers = self._sim.servers
+        batches = np.array(servers.batches)
+        fresh = batches > 0
+        self._measured_s = np.where(fresh, np.array(servers.latency_s) / np.maximum(batches, 1), self._measured_s)
+        servers.latency_s[:] = [0.0] * len(batches)
+        servers.batches[:] = [0] * len(batches)
+        return self._measured_s
+
+    def _kernels(self) -> tuple[Any, Any]:
+        choose, learn = choose_never, learn_nothing
+        first = self._policies[0]
+        if self._with_feedback and isinstance(first, DecisionPolicy):
+            choose, learn = type(first).choose, type(first).learn
+        return (compiled(choose), compiled(learn)) if self._compile_it else (choose, learn)
+
+    def _states(self) -> tuple[Any, ...]:
+        states = (
+            tuple(p.state for p in self._policies if isinstance(p, DecisionPolicy))
+            if self._with_feedback
+            else (([0],),) * len(self._policies)
+        )
+        return tuple(as_arrays(state) for state in states) if self._compile_it else states
+
+    def _keep(self, states: tuple[Any, ...]) -> None:
+        if self._with_feedback:
+            for arrays, policy in zip(states, self._policies, strict=True):
+                assert isinstance(policy, DecisionPolicy)
+                write_back(arrays, policy.state)
+
+    def _columns(self, records: RecordBatch, turn: int) -> tuple[Any, Any]:
+        """Hashes and random numbers for the decisions, each from the producer that the record belongs to."""
+        n, producers = len(records), len(self._policies)
+        first = self._policies[0]
+        if not (self._with_feedback and isinstance(first, DecisionPolicy)):
+            return np.zeros((n, 0), np.int64), np.zeros((n, 0))
+        hashes = np.empty((n, len(first.hash_seeds)), np.int64)
+        uniforms = np.empty((n, first.draws))
+        for i, policy in enumerate(self._policies):
+            assert isinstance(policy, DecisionPolicy)
+            start = (i - turn) % producers
+            own = of_producer(records, start, producers)
+            hashes[start::producers], uniforms[start::producers], _ = policy.columns(own)
+        return hashes, uniforms
+
+
+def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> Delivery:
+    """Nothing under way."""
+    # no batch is larger than the memory, and each counts as full, as in the Java client's pool
+    n_batches = max(producers, transport.buffer_bytes // transport.batch_bytes)
+    n_records = max(producers, transport.buffer_records)
+    n_links = producers * view.n_brokers
+    none_batch, none_record, none_link = [-1] * n_batches, [-1] * n_records, [-1] * n_links
+    zero_batch = [0.0] * n_batches
+    return Delivery(
+        batches=Batches(
+            size_bytes=[0] * n_batches,
+            first_record=none_batch,
+            last_record=list(none_batch),
+            opened_s=zero_batch,
+            sent_s=list(zero_batch),
+            place=[0] * n_batches,
+            link=list(none_batch),
+            earlier=list(none_batch),
+            later=list(none_batch),
+            behind=list(none_batch),
+            spare=list(range(n_batches)),
+        ),
+        records=Records(
+            following=none_record,
+            at_s=[0.0] * n_records,
+            offered_s=[0.0] * n_records,
+            size_bytes=[0] * n_records,
+            spare=list(range(n_records)),
+        ),
+        links=Links(in_flight=[0] * n_links, first=none_link, last=list(none_link)),
+        servers=Servers(
+            free_s=[0.0] * view.n_brokers,
+            bytes_per_s=[1.0] * view.n_brokers,
+            latency_s=[0.0] * view.n_brokers,
+            batches=[0] * view.n_brokers,
+        ),
+        topic=Topic(
+            leader=[0] * view.n_partitions,
+            first=[0] * (view.n_partitions + 1),
+            follower=[0] * max(1, len(view.replica_broker)),
+        ),
+        agenda=Agenda(at_s=[0.0] * n_batches, batch=[0] * n_batches),
+        limits=Limits(
+            linger_s=[transport.linger_s],
+            request_s=[transport.request_s],
+            half_round_trip_s=[transport.round_trip_s / 2],
+            batch_bytes=[transport.batch_bytes],
+            in_flight=[transport.in_flight],
+            acks_all=[int(transport.acks_all)],
+        ),
+        open_batch=[-1] * (producers * view.n_partitions),
+        count=[n_batches, n_records, 0, -1, -1, 0, 0],
+        now_s=[0.0],
+    )

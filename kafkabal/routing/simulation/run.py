@@ -1,0 +1,219 @@
+"""Let a policy route a workload into a cluster, and see what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import merge
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.compiled import is_available
+from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.policy import Context, Feedback, Input
+from kafkabal.routing.simulation.courier import Courier
+from kafkabal.routing.simulation.key_order import KeyOrder
+from kafkabal.routing.simulation.outcome import Latency, Outcome
+from kafkabal.routing.simulation.stream import of_producer, record_stream
+from kafkabal.routing.simulation.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.model.state import I32
+    from kafkabal.routing.policy import Policy, RecordBatch
+    from kafkabal.routing.registry import PolicyChoice
+    from kafkabal.routing.simulation.workload import Event, Workload
+    from kafkabal.routing.view import RoutingView
+
+# below this many records compiling takes longer than it saves
+_WORTH_COMPILING = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationOptions:
+    """How a policy is simulated; none of it changes where records go, but for :attr:`seed`."""
+
+    seed: int = 0
+    delivery: bool = True
+    """Simulate batches, queues and acknowledgements too; policies that depend on them have them in any case."""
+    compiled: bool | None = None
+    """Run kernels in machine code; None does so where numba is there and it pays."""
+    rack: str | None = None
+    """Rack of the readers."""
+
+
+def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions) -> Outcome:
+    """Route a workload.
+
+    Parameters
+    ----------
+    view
+        The topic and its brokers at the start.
+
+    Raises
+    ------
+    UsageError
+        If the workload names unknown brokers, an option of the policy is out of range, or numba is asked for and
+        not installed.
+    OperationError
+        If no partition has a leader.
+    """
+    return _Simulation(view, choice, workload, options).run()
+
+
+class _Simulation:
+    def __init__(
+        self, view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions
+    ) -> None:
+        self._view = view
+        self._workload = workload
+        self._options = options
+        self._now_s = 0.0
+        self._due_s: float | None = None
+        self._records_done = 0
+        compile_it = _compile_it(options, workload)
+        self._policies = self._make_policies(choice, compile_it=compile_it)
+        self._label = choice.label
+        self._world = World(view, workload)
+        self._keys = workload.key_table()
+        self._order = None if self._keys is None else KeyOrder(len(self._keys))
+        self._partition_records = np.zeros(view.n_partitions, np.int64)
+        self._courier: Courier | None = None
+        if options.delivery or choice.about.feedback is Feedback.ACKS or Input.LATENCY in choice.about.inputs:
+            self._courier = Courier(self._policies, view, self._world, workload.transport, compile_it=compile_it)
+
+    def run(self) -> Outcome:
+        """Route all records; the cluster changes, and views come, at moments in between."""
+        moments = self._moments()
+        moment_s, event = next(moments)
+        for chunk in record_stream(self._workload, self._keys, self._options.seed):
+            assert chunk.at_s is not None
+            done = 0
+            while done < len(chunk):
+                end = done + int(np.searchsorted(chunk.at_s[done:], moment_s))
+                if end > done:
+                    self._route(chunk[done:end])
+                done = end
+                if done < len(chunk):
+                    self._pass(moment_s, event)
+                    moment_s, event = next(moments)
+        if self._courier is not None:
+            self._courier.wait_for_all()
+        return self._outcome()
+
+    def _moments(self) -> Iterator[tuple[float, Event | None]]:
+        """Times at which policies get a view (no event) or something happens to a broker, in order, without end."""
+        views = ((turn * self._workload.metrics_interval_s, None) for turn in count())
+        events = ((event.at_s, event) for event in sorted(self._workload.events, key=lambda event: event.at_s))
+        return merge(events, views, key=lambda moment: moment[0])
+
+    def _pass(self, at_s: float, event: Event | None) -> None:
+        self._due_s = at_s
+        if event is not None:
+            self._world.change(event)
+            if self._courier is not None:
+                self._courier.brokers_changed(self._view)
+
+    def _route(self, records: RecordBatch) -> None:
+        if self._due_s is not None:
+            self._refresh(self._due_s)
+        picks = np.full(len(records), -1, np.int32)
+        if self._policies[0].about.feedback is not Feedback.ACKS:
+            self._decide(records, picks)
+        if self._courier is not None:
+            self._courier.carry(records, picks, self._records_done)
+        self._book(records, picks)
+
+    def _refresh(self, at_s: float) -> None:
+        """Give the policies a view; clients learn at once of brokers that came and went, as from Kafka's metadata."""
+        self._now_s, self._due_s = at_s, None
+        unknown = np.full(self._view.n_brokers, np.nan)
+        latency_s = unknown if self._courier is None else self._courier.measured_latency_s()
+        view = self._world.view(at_s, latency_s)
+        for policy in self._policies:
+            policy.refresh(view)
+
+    def _decide(self, records: RecordBatch, picks: I32) -> None:
+        producers = len(self._policies)
+        for i, policy in enumerate(self._policies):
+            start = (i - self._records_done) % producers
+            own = of_producer(records, start, producers)
+            decided = np.empty(len(own), np.int32) if producers > 1 else picks
+            policy.pick_batch(own, decided)
+            picks[start::producers] = decided
+
+    def _book(self, records: RecordBatch, picks: I32) -> None:
+        n = self._view.n_partitions
+        self._world.write(np.bincount(picks, records.size_bytes, n))
+        self._partition_records += np.bincount(picks, minlength=n)
+        if self._order is not None and records.key is not None:
+            self._order.follow(records.key, picks)
+        self._records_done += len(records)
+        assert records.at_s is not None
+        self._now_s = float(records.at_s[-1])
+
+    def _make_policies(self, choice: PolicyChoice, *, compile_it: bool) -> list[Policy]:
+        def clock() -> float:
+            return self._now_s
+
+        producers = self._workload.producers
+        policies = [
+            choice.create(
+                Context(
+                    seed=self._options.seed * producers + i,
+                    clock=clock,
+                    rack=self._options.rack,
+                    compiled=compile_it,
+                )
+            )
+            for i in range(producers)
+        ]
+        if choice.about.feedback is Feedback.ACKS and not isinstance(policies[0], DecisionPolicy):
+            raise UsageError(
+                f"policy {choice.label!r} learns from acknowledgements and has no kernels to be simulated with",
+                hint="derive it from kafkabal.routing.decision.DecisionPolicy",
+            )
+        return policies
+
+    def _outcome(self) -> Outcome:
+        world, courier, view = self._world, self._courier, self._view
+        led = world.leader >= 0
+        duration_s = self._now_s if courier is None else max(self._now_s, courier.now_s)
+        return Outcome(
+            label=self._label,
+            about=self._policies[0].about,
+            seed=self._options.seed,
+            records=self._records_done,
+            written_bytes=int(world.partition_bytes.sum()),
+            duration_s=duration_s,
+            broker_id=view.broker_id,
+            live=world.live,
+            broker_records=np.bincount(
+                world.leader[led], self._partition_records[led], view.n_brokers
+            ).astype(np.int64),
+            added_bytes=world.added_bytes,
+            used_bytes=world.used_bytes,
+            capacity_bytes=view.capacity_bytes,
+            capacity_known=bool((view.capacity_bytes != 1).any()),
+            partition_bytes=world.partition_bytes,
+            order_violations=0 if self._order is None else self._order.violations,
+            refused=0 if courier is None else courier.refused,
+            batches=None if courier is None else courier.batches_sent,
+            latency=None if courier is None else _latency(courier),
+        )
+
+
+def _compile_it(options: SimulationOptions, workload: Workload) -> bool:
+    if options.compiled is None:
+        return is_available() and workload.expected_records >= _WORTH_COMPILING
+    if options.compiled and not is_available():
+        raise UsageError("kernels cannot be compiled: numba is not installed", hint="pip install 'kafkabal[fast]'")
+    return options.compiled
+
+
+def _latency(courier: Courier) -> Latency:
+    quantile = courier.latencies.quantile
+    return Latency(p50_s=quantile(0.5), p99_s=quantile(0.99), p999_s=quantile(0.999))
