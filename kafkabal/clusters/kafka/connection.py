@@ -81,6 +81,7 @@ class BrokerConnection:
         self._client_id = client_id
         self._clock = clock
         self._requests_sent = 0
+        self._has_answered = False
         self._session_ends_s: float | None = None
 
     def call(self, request: Any, deadline: Deadline) -> Any:
@@ -95,7 +96,14 @@ class BrokerConnection:
         """
         with translated(f"{self.address}"):
             version = self.versions.api_version(request)
-        return self._exchange(request, version, deadline)
+        try:
+            answer = self._exchange(request, version, deadline)
+        except NoAnswerError as error:
+            # a broker hangs up on whoever does not give the credentials that it wants
+            hint = None if self._has_answered or not _is_closed(error) else _SASL_HINT
+            raise NoAnswerError(error.message, hint=hint) from error
+        self._has_answered = True
+        return answer
 
     @property
     def is_usable(self) -> bool:
@@ -123,8 +131,7 @@ class BrokerConnection:
             if answer.error_code == UNSUPPORTED_VERSION:
                 answer = self._ask_versions(0, deadline)
         except NoAnswerError as error:
-            hint = error.hint or (None if isinstance(error.__cause__, TimeoutError) else _TLS_HINT)
-            raise UnreachableError(error.message, hint=hint) from error
+            raise UnreachableError(error.message, hint=_TLS_HINT if _is_closed(error) else None) from error
         check(answer.error_code, f"ask {self.address} for its versions")
         self.versions = BrokerVersionData(
             api_versions={k.api_key: (k.min_version, k.max_version) for k in answer.api_keys}
@@ -254,4 +261,8 @@ def _raise_no_answer(address: Address, error: OSError, deadline: Deadline) -> No
     if isinstance(error, TimeoutError):
         raise NoAnswerError(f"{address} does not answer within {deadline.seconds:g} s") from error
     reason = "closed the connection" if isinstance(error, ConnectionError) else f"is lost: {error.strerror or error}"
-    raise NoAnswerError(f"{address} {reason}", hint=_SASL_HINT) from error
+    raise NoAnswerError(f"{address} {reason}") from error
+
+
+def _is_closed(error: NoAnswerError) -> bool:
+    return isinstance(error.__cause__, ConnectionError)

@@ -57,6 +57,8 @@ UNREACHABLE = "unreachable"
 """Name of the fault of an item whose request could not be sent."""
 TIMEOUT = "timeout"
 """Name of the fault of an item whose request was sent and not answered: it may have taken effect."""
+REFUSED = "refused"
+"""Name of the fault of an item whose request was refused as a whole."""
 
 # in this order: the first that fits an error decides
 _BECOMES: tuple[tuple[type[Exception], type[KafkabalError]], ...] = (
@@ -97,7 +99,9 @@ def fault_of_error(error: KafkabalError) -> Fault:
     """The fault of every item of a request that failed as a whole."""
     if isinstance(error, NoAnswerError):
         return Fault(TIMEOUT, error.message, retriable=True)
-    return Fault(UNREACHABLE, error.message, retriable=isinstance(error, UnreachableError))
+    if isinstance(error, UnreachableError):
+        return Fault(UNREACHABLE, error.message, retriable=True)
+    return Fault(REFUSED, error.message)
 
 
 def check(code: int, what: str, message: str | None = None, *, hint: str | None = None) -> None:

@@ -1,0 +1,287 @@
+"""Connections: what is spoken, and the one line that says why one failed."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.protocol.admin import DescribeClusterRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
+from kafka.protocol.metadata import ApiVersionsRequest
+from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
+
+from kafkabal.clusters.clock import Deadline, SystemClock
+from kafkabal.clusters.kafka.address import Address
+from kafkabal.clusters.kafka.connection import BrokerConnection, open_connection
+from kafkabal.clusters.kafka.tls import tls_context
+from kafkabal.config.connection import (
+    ConnectionSettings,
+    OAuthSettings,
+    SaslMechanism,
+    SaslSettings,
+    SecurityProtocol,
+    TlsSettings,
+)
+from kafkabal.errors import MissingCapabilityError, NoAnswerError, RefusedByClusterError, UnreachableError
+from kafkabal.testing.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_CERTIFICATES = Path(__file__).parent / "certificates"
+_TRUSTING = TlsSettings(ca_file=str(_CERTIFICATES / "broker.pem"))
+_CLOCK = SystemClock()
+
+
+def _open(address: Address, timeout_s: float = 1.0, tls: TlsSettings | None = None, **options: Any) -> BrokerConnection:
+    settings = ConnectionSettings(bootstrap_servers=(str(address),), **options)
+    context = None if tls is None else tls_context(tls)
+    return open_connection(address, settings, context, Deadline(timeout_s, _CLOCK), _CLOCK)
+
+
+def _address(broker: Any) -> Address:
+    return Address(broker.host, broker.port)
+
+
+def _server_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(_CERTIFICATES / "broker.pem", _CERTIFICATES / "broker.key")
+    return context
+
+
+@contextmanager
+def _listening(first_words: bytes | None = None) -> Iterator[Address]:
+    """A server that says something, or nothing, and is no broker."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        kept = []
+
+        def accept() -> None:
+            connection, _ = server.accept()
+            kept.append(connection)
+            if first_words is not None:
+                connection.recv(1000)
+                connection.sendall(first_words)
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield Address("127.0.0.1", server.getsockname()[1])
+        thread.join(1)
+        for connection in kept:
+            connection.close()
+
+
+def test_versions_are_agreed_upon(fake_broker: Callable[..., Any]) -> None:
+    """A request goes out in the highest version that both sides know."""
+    broker = fake_broker(versions={18: (0, 3), 35: (1, 2)})
+    broker.answers["DescribeLogDirs"] = lambda request: DescribeLogDirsResponse(results=[])
+    connection = _open(_address(broker))
+    connection.call(DescribeLogDirsRequest(topics=None), Deadline(1, _CLOCK))
+    assert broker.asked("DescribeLogDirs")[0].header.request_api_version == 2
+    connection.close()
+
+
+def test_an_old_broker_is_asked_for_its_versions_again(fake_broker: Callable[..., Any]) -> None:
+    """A broker that does not know our version of the first request is asked in the oldest one."""
+    broker = fake_broker(versions={18: (0, 2), 35: (1, 1)})
+    _open(_address(broker)).close()
+    asked = [request.header.request_api_version for request in broker.asked("ApiVersions")]
+    assert asked == [ApiVersionsRequest.max_version, 0]
+
+
+def test_a_request_that_the_broker_does_not_know_is_not_sent(fake_broker: Callable[..., Any]) -> None:
+    """What the versions rule out is a missing capability."""
+    broker = fake_broker(versions={18: (0, 3)})
+    connection = _open(_address(broker))
+    with pytest.raises(MissingCapabilityError, match="DescribeCluster"):
+        connection.call(DescribeClusterRequest(), Deadline(1, _CLOCK))
+    assert broker.asked("DescribeCluster") == []
+    connection.close()
+
+
+def test_an_unknown_host_is_named() -> None:
+    """A name that nobody knows is not taken for a broker that is down."""
+    with pytest.raises(UnreachableError, match=r"cannot reach no-such-host\.invalid:9092: the host name is unknown"):
+        _open(Address("no-such-host.invalid", 9092))
+
+
+def test_a_port_where_nobody_listens_is_refused() -> None:
+    """A wrong port gives the reason and what to look at."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(UnreachableError, match=f"cannot reach 127.0.0.1:{port}: connection refused") as caught:
+        _open(Address("127.0.0.1", port))
+    assert "port" in str(caught.value.hint)
+
+
+def test_a_server_that_hangs_costs_its_deadline() -> None:
+    """A broker that accepts and then says nothing is given up in time, without a guess at the reason."""
+    with _listening() as address, pytest.raises(UnreachableError, match=r"does not answer within 0\.2 s") as caught:
+        _open(address, timeout_s=0.2)
+    assert caught.value.hint is None
+
+
+def test_tls_spoken_to_in_plain_text_is_recognised(fake_broker: Callable[..., Any]) -> None:
+    """A TLS listener that is spoken to in plain text leads to the setting that is wrong."""
+    with pytest.raises(UnreachableError) as caught:
+        _open(_address(fake_broker(tls=_server_context())))
+    assert "security.protocol" in str(caught.value.hint)
+    assert "TLS" in str(caught.value.hint)
+
+
+def test_a_tls_alert_is_recognised() -> None:
+    """An alert instead of an answer is TLS for certain."""
+    alert = b"\x15\x03\x03\x00\x02\x02\x50"
+    with _listening(alert) as address, pytest.raises(UnreachableError, match="is not a Kafka broker") as caught:
+        _open(address)
+    assert "TLS" in str(caught.value.hint)
+
+
+def test_a_web_server_is_no_broker() -> None:
+    """Some other protocol is told as that."""
+    with (
+        _listening(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address,
+        pytest.raises(UnreachableError, match="is not a Kafka broker"),
+    ):
+        _open(address)
+
+
+def test_plain_text_spoken_to_in_tls_is_recognised(fake_broker: Callable[..., Any]) -> None:
+    """A plain listener that is spoken to in TLS leads to the setting that is wrong."""
+    with pytest.raises(UnreachableError, match="does not speak TLS") as caught:
+        _open(_address(fake_broker()), tls=_TRUSTING)
+    assert "PLAINTEXT" in str(caught.value.hint)
+
+
+def test_a_server_that_hangs_in_the_tls_handshake_costs_its_deadline() -> None:
+    """The handshake is bounded as well."""
+    with _listening() as address, pytest.raises(UnreachableError, match=r"no TLS within 0\.2 s"):
+        _open(address, timeout_s=0.2, tls=_TRUSTING)
+
+
+def test_tls_works(fake_broker: Callable[..., Any]) -> None:
+    """A broker whose certificate is trusted is spoken to."""
+    connection = _open(_address(fake_broker(tls=_server_context())), tls=_TRUSTING)
+    assert connection.is_usable
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("tls", "reason"),
+    [
+        (TlsSettings(ca_file=str(_CERTIFICATES / "elsewhere.pem")), "self-signed certificate"),
+        (TlsSettings(), "self-signed certificate"),
+    ],
+)
+def test_a_certificate_that_is_not_trusted_is_named(
+    fake_broker: Callable[..., Any], tls: TlsSettings, reason: str
+) -> None:
+    """A broker that proves nothing is not spoken to."""
+    with pytest.raises(UnreachableError, match=f"is not accepted: {reason}") as caught:
+        _open(_address(fake_broker(tls=_server_context())), tls=tls)
+    assert "truststore" in str(caught.value.hint)
+
+
+def test_a_broker_without_an_answer_is_not_taken_for_one_that_was_not_asked(
+    fake_broker: Callable[..., Any], silence: object, hang_up: object
+) -> None:
+    """Silence and a connection that ends both leave open whether the request took effect."""
+    for answer, reason in ((silence, r"does not answer within 0\.1 s"), (hang_up, "closed the connection")):
+        broker = fake_broker()
+        broker.answers["DescribeLogDirs"] = lambda request, answer=answer: answer
+        connection = _open(_address(broker))
+        with pytest.raises(NoAnswerError, match=reason):
+            connection.call(DescribeLogDirsRequest(topics=None), Deadline(0.1, _CLOCK))
+        connection.close()
+
+
+def test_a_connection_that_the_broker_closed_is_not_usable(fake_broker: Callable[..., Any]) -> None:
+    """Brokers end idle connections; that is seen before the next request is risked on one."""
+    broker = fake_broker()
+    connection = _open(_address(broker))
+    assert connection.is_usable
+    broker.drop_connections()
+    while connection.is_usable:
+        pass
+    connection.close()
+
+
+def _sasl(mechanism: SaslMechanism = SaslMechanism.PLAIN, **options: Any) -> dict[str, Any]:
+    settings = SaslSettings(mechanism=mechanism, **({"username": "alice", "password": "wonderland"} | options))
+    return {"security_protocol": SecurityProtocol.SASL_PLAINTEXT, "sasl": settings}
+
+
+def _let_in(broker: Any, error: str | None = None, lifetime_ms: int = 0) -> None:
+    broker.answers["SaslHandshake"] = lambda request: SaslHandshakeResponse(
+        error_code=0 if request.mechanism == "PLAIN" else 33, mechanisms=["PLAIN"]
+    )
+    broker.answers["SaslAuthenticate"] = lambda request: SaslAuthenticateResponse(
+        error_code=58 if error else 0, error_message=error, auth_bytes=b"", session_lifetime_ms=lifetime_ms
+    )
+
+
+def test_credentials_are_given(fake_broker: Callable[..., Any]) -> None:
+    """PLAIN sends name and password in the first message."""
+    broker = fake_broker()
+    _let_in(broker)
+    _open(_address(broker), **_sasl()).close()
+    assert bytes(broker.asked("SaslAuthenticate")[0].auth_bytes) == b"alice\0alice\0wonderland"
+
+
+def test_credentials_that_are_not_accepted_are_told_without_them(fake_broker: Callable[..., Any]) -> None:
+    """The reason of the broker is passed on, the password is not."""
+    broker = fake_broker()
+    _let_in(broker, error="Authentication failed: Invalid username or password")
+    with pytest.raises(RefusedByClusterError, match="Invalid username or password") as caught:
+        _open(_address(broker), **_sasl())
+    assert "sasl.jaas.config" in str(caught.value.hint)
+    assert "wonderland" not in repr(caught.value) + str(caught.value.hint)
+
+
+def test_a_mechanism_that_is_not_offered_is_told_with_those_that_are(fake_broker: Callable[..., Any]) -> None:
+    """The user learns which mechanisms would do."""
+    broker = fake_broker()
+    _let_in(broker)
+    with pytest.raises(RefusedByClusterError, match="SCRAM-SHA-256") as caught:
+        _open(_address(broker), **_sasl(SaslMechanism.SCRAM_SHA_256))
+    assert caught.value.hint == "it offers PLAIN"
+
+
+def test_a_port_that_wants_credentials_is_recognised(fake_broker: Callable[..., Any], hang_up: object) -> None:
+    """A broker that hangs up on the first request after the versions may want credentials."""
+    broker = fake_broker()
+    broker.answers["DescribeLogDirs"] = lambda request: hang_up
+    connection = _open(_address(broker))
+    with pytest.raises(NoAnswerError) as caught:
+        connection.call(DescribeLogDirsRequest(topics=None), Deadline(1, _CLOCK))
+    assert "credentials" in str(caught.value.hint)
+    connection.close()
+
+
+def test_a_session_is_given_up_before_it_ends(fake_broker: Callable[..., Any]) -> None:
+    """Where credentials hold for a time only (KIP-368) the connection counts as used up at nine tenths of it."""
+    broker = fake_broker()
+    _let_in(broker, lifetime_ms=1000)
+    clock = FakeClock()
+    settings = ConnectionSettings(bootstrap_servers=(), **_sasl())
+    connection = open_connection(_address(broker), settings, None, Deadline(1, clock), clock)
+    clock.sleep(0.89)
+    assert connection.is_usable
+    clock.sleep(0.02)
+    assert not connection.is_usable
+    connection.close()
+
+
+def test_an_unsecured_token_is_made_where_nobody_vouches_for_it(fake_broker: Callable[..., Any]) -> None:
+    """OAUTHBEARER with a subject alone sends a token without signature that is valid for an hour."""
+    broker = fake_broker()
+    _let_in(broker)
+    broker.answers["SaslHandshake"] = lambda request: SaslHandshakeResponse(error_code=0, mechanisms=["OAUTHBEARER"])
+    oauth = OAuthSettings(unsecured_subject="bob")
+    _open(_address(broker), **_sasl(SaslMechanism.OAUTHBEARER, oauth=oauth)).close()
+    sent = bytes(broker.asked("SaslAuthenticate")[0].auth_bytes)
+    assert sent.startswith(b"n,,\x01auth=Bearer eyJhbGciOiJub25lIn0.")
+    assert sent.endswith(b".\x01\x01")

@@ -1,0 +1,83 @@
+"""Tokens for OAUTHBEARER."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from kafkabal.clusters.clock import SystemClock
+from kafkabal.clusters.kafka.sasl import sasl_conversation, unsecured_token
+from kafkabal.config.connection import (
+    ConnectionSettings,
+    OAuthSettings,
+    SaslMechanism,
+    SaslSettings,
+    SecurityProtocol,
+)
+from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
+
+_OAUTH = OAuthSettings(
+    token_endpoint_url="http://id.invalid/token", client_id="me", client_secret="hush", scope="kafka"
+)
+
+
+def _first_message(oauth: OAuthSettings) -> bytes:
+    settings = ConnectionSettings(
+        bootstrap_servers=(),
+        security_protocol=SecurityProtocol.SASL_PLAINTEXT,
+        sasl=SaslSettings(mechanism=SaslMechanism.OAUTHBEARER, oauth=oauth),
+    )
+    return bytes(sasl_conversation(settings, "h", SystemClock()).auth_bytes())
+
+
+def test_an_unsecured_token_claims_its_subject() -> None:
+    """The claims are the subject, now, and an hour from now; the signature is empty."""
+    head, claims, signature = unsecured_token("bob", 1_000_000).split(".")
+    assert json.loads(base64.urlsafe_b64decode(head + "==")) == {"alg": "none"}
+    assert json.loads(base64.urlsafe_b64decode(claims + "==")) == {"sub": "bob", "iat": 1_000_000, "exp": 1_003_600}
+    assert signature == ""
+
+
+def test_a_token_is_fetched_with_client_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The endpoint is asked as RFC 6749 says, and its token is sent."""
+    asked: dict[str, Any] = {}
+
+    def post(url: str, **options: Any) -> httpx.Response:
+        asked.update(options, url=url)
+        return httpx.Response(200, json={"access_token": "tok", "expires_in": 60})
+
+    monkeypatch.setattr(httpx, "post", post)
+    assert _first_message(_OAUTH) == b"n,,\x01auth=Bearer tok\x01\x01"
+    assert asked["url"] == "http://id.invalid/token"
+    assert asked["data"] == {"grant_type": "client_credentials", "scope": "kafka"}
+    assert asked["auth"] == ("me", "hush")
+
+
+def test_an_endpoint_without_a_token_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal gives the status, never the secret."""
+    monkeypatch.setattr(httpx, "post", lambda url, **options: httpx.Response(401, json={"error": "invalid_client"}))
+    with pytest.raises(RefusedByClusterError, match="gave no token: HTTP status 401") as caught:
+        _first_message(_OAUTH)
+    assert "hush" not in caught.value.message
+
+
+def test_an_endpoint_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be asked is unreachable."""
+
+    def post(url: str, **options: Any) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    monkeypatch.setattr(httpx, "post", post)
+    with pytest.raises(UnreachableError, match=r"http://id\.invalid/token cannot be asked: refused"):
+        _first_message(_OAUTH)
+
+
+def test_missing_credentials_are_a_fault_of_the_settings() -> None:
+    """A protocol with SASL and no credentials says what is missing."""
+    settings = ConnectionSettings(bootstrap_servers=(), security_protocol=SecurityProtocol.SASL_SSL)
+    with pytest.raises(ConfigError, match=r"security\.protocol=SASL_SSL needs sasl\.mechanism"):
+        sasl_conversation(settings, "h", SystemClock())
