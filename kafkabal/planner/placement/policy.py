@@ -1,0 +1,65 @@
+"""How new topics are to be spread: as evenly as can be, or unevenly on purpose, to study what that does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kafkabal.errors import UsageError
+
+
+class Layout(StrEnum):
+    """Who leads what, and who follows."""
+
+    SCORE = "score"
+    """Each replica where the chosen scores rise least."""
+    EVEN = "even"
+    """Leaders in turn over brokers and racks."""
+    BROKERS_PLUS_2 = "brokers+2"
+    """One leader a broker, and two more on brokers drawn at random."""
+    BINOMIAL = "binomial"
+    """Leaders drawn from a binomial distribution over the brokers, by id."""
+
+
+_EVEN_ODDS = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementPolicy:
+    """A layout and what it draws from; equal policies place equally."""
+
+    layout: Layout = Layout.SCORE
+    probability: float = _EVEN_ODDS
+    """Of the binomial distribution, 0 to 1: near 0 the lowest ids lead most."""
+    seed: int = 0
+
+    def __str__(self) -> str:
+        if self.layout is Layout.BINOMIAL:
+            return f"{self.layout}:{self.probability:g}:{self.seed}"
+        return f"{self.layout}:{self.seed}" if self.layout is Layout.BROKERS_PLUS_2 else str(self.layout)
+
+
+def parse_policy(text: str) -> PlacementPolicy:
+    """Read ``score``, ``even``, ``brokers+2[:SEED]`` or ``binomial:P[:SEED]``.
+
+    Raises
+    ------
+    UsageError
+        If it is none of them.
+    """
+    name, *given = text.split(":")
+    try:
+        layout = Layout(name)
+        if layout is Layout.BINOMIAL:
+            probability, *given = [float(given[0]), *given[1:]]
+            if not 0 <= probability <= 1:
+                raise ValueError
+        else:
+            probability = _EVEN_ODDS
+        if len(given) > (layout in (Layout.BROKERS_PLUS_2, Layout.BINOMIAL)):
+            raise ValueError
+        return PlacementPolicy(layout=layout, probability=probability, seed=int(given[0]) if given else 0)
+    except (ValueError, IndexError):
+        raise UsageError(
+            f"there is no placement {text!r}", hint="there are: score, even, brokers+2[:SEED], binomial:P[:SEED]"
+        ) from None
