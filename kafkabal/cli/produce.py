@@ -13,7 +13,7 @@ from kafkabal.cli.output import show
 from kafkabal.cli.settle import settle
 from kafkabal.cli.signals import Terminated
 from kafkabal.config.settings import Settings
-from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError
+from kafkabal.errors import ConfigError, ExitCode, InputFileError, InterruptedRunError, PartialFailureError, UsageError
 from kafkabal.routing.producer.listener import DeliveryListener, Progress
 from kafkabal.units import parse_bytes, parse_duration
 
@@ -160,6 +160,8 @@ def produce(
 
 def _source(name: str, options: SourceOptions, context: CommandContext) -> "Source":
     path = Path(name)
+    if name != _STDIN and not path.exists():
+        raise InputFileError(path, "there is no such file or folder")
     if name != _STDIN and path.is_dir():
         from kafkabal.routing.producer.sources.folder import FolderSource
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafkabal.clusters.protocol import ReadRequest
 from kafkabal.errors import UsageError
 from kafkabal.routing.policy import Context
 from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
 from kafkabal.routing.producer.producer import RoutingProducer
 from kafkabal.routing.producer.run import OVERHEAD_BYTES, Run, check_sizes, found_records, same_topic_check, totals
 from kafkabal.routing.producer.topic import TopicReader
+from kafkabal.routing.view import view_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,7 +57,7 @@ class Delivery:
 
     outcome: Outcome
     view: RoutingView
-    """The last one of the cluster."""
+    """The topic when all was sent."""
 
 
 def deliver(
@@ -102,7 +104,8 @@ def deliver(
                 progressed=_following(listener, producer),
                 clock=clock,
             )
-            return Delivery(run.send(parts), producer.view)
+            outcome = run.send(parts)
+    return Delivery(outcome, view_of(cluster.read(ReadRequest()).state, order.topic))
 
 
 def _expect_key_order(order: Order, facts: TopicFacts) -> None:

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
     from kafkabal.config.librdkafka import ClientSetting
+    from kafkabal.errors import KafkabalError
 
 _ANSWER_S = 15.0
 _SILENCE_S = 30.0
 _RECORDS_A_READ = 1000
 _POLL_S = 0.5
 _DEFAULT_MAX_BYTES = 1_048_588
+_AS_KAFKA_WRITES_IDS = str.maketrans("+/", "-_", "=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,7 @@ class TopicReader:
         return TopicFacts(
             cluster_id=cluster_id or "",
             topic=self._topic,
-            topic_id=str(topic.topic_id),
+            topic_id=str(topic.topic_id).translate(_AS_KAFKA_WRITES_IDS),
             partitions=len(topic.partitions),
             max_record_bytes=int(configs.get("max.message.bytes", _DEFAULT_MAX_BYTES)),
             is_compacted="compact" in configs.get("cleanup.policy", ""),
@@ -163,10 +165,14 @@ class TopicReader:
             return {}  # the principal may write, but not see the configuration
         return {name: entry.value for name, entry in entries.items()}
 
-    def _missing_or(self, fault: KafkaError) -> Exception:
+    def _missing_or(self, fault: KafkaError) -> KafkabalError:
         if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return UsageError(f"there is no topic {self._topic!r}", hint=f"kafkabal create {self._topic}")
-        return error_of(fault, self._topic)
+        error = error_of(fault, self._topic)
+        if isinstance(error, UnreachableError):
+            servers = self._settings.get("bootstrap.servers", "the brokers")
+            return UnreachableError(f"no answer from {servers} within {_ANSWER_S:.0f} s")
+        return error
 
 
 @contextmanager

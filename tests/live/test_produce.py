@@ -1,0 +1,173 @@
+"""Records sent for real: a data set through kills, repetitions, and a topic that disappears."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkabal.routing.producer.topic import TopicReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kafkabal.sandbox import Sandbox
+
+FILES = 2000
+
+
+class Bench:
+    """A topic of five partitions on three brokers, and a world for the command."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path, topic: str) -> None:
+        self.servers = sandbox.bootstrap_servers
+        self.profile = str(sandbox.profile_path)
+        self.topic = topic
+        self.state = folder / "state"
+        self.admin = AdminClient({"bootstrap.servers": self.servers})
+
+    def create(self, **config: str) -> None:
+        """Make the topic."""
+        (made,) = self.admin.create_topics([NewTopic(self.topic, 5, 2, config=config)]).values()
+        made.result()
+
+    def delete(self) -> None:
+        """Remove the topic."""
+        (gone,) = self.admin.delete_topics([self.topic]).values()
+        gone.result()
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """The command, in a process of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "kafkabal.cli.main", "produce", self.topic, *words, "--profile", self.profile],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "XDG_STATE_HOME": str(self.state)},
+        )
+
+    def run(self, *words: str, stdin: str = "") -> tuple[int, str, str]:
+        """The command to its end: exit code, stdout, stderr."""
+        process = self.start(*words)
+        out, err = process.communicate(stdin, timeout=120)
+        return process.returncode, out, err
+
+    def paths(self) -> Counter[bytes]:
+        """How often each file is in the topic."""
+        reader = TopicReader({"bootstrap.servers": self.servers}, self.topic)
+        return Counter(
+            dict(list(message.headers() or ()))["path"] for message in reader.messages_since({}, clock=time.monotonic)
+        )
+
+    def records(self) -> int:
+        """How many records the topic holds."""
+        return sum(TopicReader({"bootstrap.servers": self.servers}, self.topic).end_offsets().values())
+
+
+@pytest.fixture
+def bench(three_brokers: Sandbox, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """A topic of its own for each test."""
+    bench = Bench(three_brokers, tmp_path, f"produce-{abs(hash(request.node.name)) % 10**8}")
+    bench.create()
+    yield bench
+    if bench.topic in bench.admin.list_topics(timeout=10).topics:
+        bench.delete()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Two thousand files of 1 to 30 kB under ten labels."""
+    randomness = random.Random(7)
+    for i in range(FILES):
+        path = tmp_path / "data" / f"label{i % 10}" / f"{i}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(randomness.randbytes(randomness.randint(1_000, 30_000)))
+    return tmp_path / "data"
+
+
+def test_kills_lose_nothing_and_double_nothing(bench: Bench, data: Path) -> None:
+    """Killed with SIGKILL at three points and run again, every file is in the topic exactly once."""
+    for target in (1, FILES // 4, FILES // 2):
+        process = bench.start(str(data), "--producer-config", "linger.ms=1")
+        end = time.monotonic() + 60
+        while bench.records() < target and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.005)
+        process.kill()
+        process.communicate()
+    code, out, err = bench.run(str(data))
+    assert code == 0, err
+    assert bench.paths() == Counter({str(p.relative_to(data)).encode(): 1 for p in data.rglob("*.bin")})
+    code, out, err = bench.run(str(data), "-o", "json")
+    assert (code, '"records_already_there":2000' in out.replace(" ", "")) == (0, True)
+
+
+def test_an_interrupted_run_says_how_to_go_on(bench: Bench, data: Path) -> None:
+    """SIGINT ends the run with 130 and a hint; what was sent is not sent again."""
+    process = bench.start(str(data))
+    while not bench.records() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(2)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "run the same command again, it goes on where it stopped" in err
+    assert bench.run(str(data))[0] == 0
+    assert set(bench.paths().values()) == {1}
+    assert bench.records() == FILES
+
+
+def test_oversize_files_are_refused_then_split(bench: Bench, data: Path) -> None:
+    """A file larger than the topic takes is named before anything is sent; with --chunk it goes in parts."""
+    (data / "label0" / "large.bin").write_bytes(bytes(3_000_000))
+    code, _, err = bench.run(str(data))
+    assert (code, "large.bin (3000" in err, bench.records()) == (2, True, 0)
+    assert bench.run(str(data), "--chunk", "1MB")[0] == 0
+    assert bench.paths()[b"label0/large.bin"] == 3
+
+
+def test_standard_input_with_keys(bench: Bench) -> None:
+    """Rows from a pipe arrive with their keys; a policy that breaks their order is refused unless it may."""
+    rows = "".join(f'{{"user":"u{i % 50}","n":{i}}}\n' for i in range(5000))
+    code, _, err = bench.run("-", "--key", "user", stdin=rows)
+    assert (code, "--any-key-order" in err) == (2, True)
+    code, _, err = bench.run("-", "--key", "user", "--policy", "key-hash", stdin=rows)
+    assert code == 0, err
+    reader = TopicReader({"bootstrap.servers": bench.servers}, bench.topic)
+    partitions: dict[bytes, set[int]] = {}
+    for message in reader.messages_since({}, clock=time.monotonic):
+        partitions.setdefault(message.key() or b"", set()).add(message.partition() or 0)
+    assert len(partitions) == 50
+    assert {len(found) for found in partitions.values()} == {1}
+
+
+def test_a_topic_made_anew_is_not_taken_for_the_old_one(bench: Bench, data: Path) -> None:
+    """The manifest of a deleted topic is not used for one of the same name: all is sent to the new one."""
+    manifest = str(data.parent / "manifest.jsonl")
+    assert bench.run(str(data), "--manifest", manifest)[0] == 0
+    bench.delete()
+    time.sleep(1)
+    bench.create()
+    code, _, err = bench.run(str(data), "--manifest", manifest)
+    assert (code, "is the manifest of an earlier topic" in err, bench.records()) == (2, True, 0)
+    assert bench.run(str(data))[0] == 0
+    assert bench.records() == FILES
+
+
+def test_a_topic_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+    """Records do not go on into nothing, nor into a topic that a broker makes anew of itself."""
+    process = bench.start(str(data), "--producer-config", "linger.ms=1", "--no-manifest")
+    while not bench.records() and process.poll() is None:
+        time.sleep(0.005)
+    bench.delete()
+    _, err = process.communicate(timeout=150)
+    assert process.returncode == 1, err
+    assert "topic" in err
+    assert "Traceback" not in err
