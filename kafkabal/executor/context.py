@@ -15,8 +15,8 @@ from kafkabal.executor.window import TimeWindow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kafkabal.clusters.clock import Clock
     from kafkabal.clusters.protocol import Cluster
-    from kafkabal.executor.clock import Clock
     from kafkabal.executor.effects import Effects
     from kafkabal.executor.endurance import Endurance
     from kafkabal.executor.events import RunListener
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kafkabal.executor.states import Goal, Outcome, RunState
     from kafkabal.executor.stop import StopSwitch
     from kafkabal.executor.throttling import Throttling
+    from kafkabal.model.state import ClusterState
 
 
 @dataclass(slots=True)
@@ -49,6 +50,8 @@ class RunContext:
     stop: StopSwitch
     listener: RunListener
     began_s: float
+    read_state: Callable[[], ClusterState]
+    """The whole cluster, with the disks as configured."""
     requested_rate: Callable[[], int | None]
     """A rate that somebody asked for since the last call."""
 

@@ -10,7 +10,7 @@ from kafkabal.files import replacing
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafkabal.executor.clock import Clock
+    from kafkabal.clusters.clock import Clock
 
 _LOOK_EVERY_S = 1.0
 

@@ -12,8 +12,8 @@ from kafkabal.executor.journal import Confirmed, EffectKind, Intended, Unanswere
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
+    from kafkabal.clusters.clock import Clock
     from kafkabal.clusters.protocol import Cluster, ConfigChange, ConfigResource, Fault, ReplicaOn, TopicPartition
-    from kafkabal.executor.clock import Clock
     from kafkabal.executor.events import RunListener
     from kafkabal.executor.journal import Journal
     from kafkabal.executor.lock import Fence

@@ -10,7 +10,7 @@ from kafkabal.executor.events import Trouble
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafkabal.executor.clock import Clock
+    from kafkabal.clusters.clock import Clock
     from kafkabal.executor.events import RunListener
     from kafkabal.executor.options import Patience
 

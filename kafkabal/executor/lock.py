@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from kafkabal.clusters.clock import Clock
     from kafkabal.clusters.protocol import Cluster, ClusterLock
-    from kafkabal.executor.clock import Clock
 
 
 class LockRegainedError(UnreachableError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.executor.auto_rate import AutoRate
 from kafkabal.executor.batches import Slots, choose
 from kafkabal.executor.disks import Disks
 from kafkabal.executor.endurance import PASSING_ERRORS
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kafkabal.executor.context import RunContext
+    from kafkabal.executor.events import Progress
     from kafkabal.executor.look import Look
     from kafkabal.executor.wanted import Wanted
 
@@ -66,6 +67,8 @@ class Mover:
         """What is known of the tasks may be wrong: look at all of them."""
         self._is_verified = False
         """All was over, and is looked at once more."""
+        throttle = context.options.throttle
+        self._auto = AutoRate(throttle.bytes_per_s or 0, self._now()) if throttle.is_auto else None
         self._gone_since_s: dict[int, float] = {}
         self._idle_since_s: float | None = None
 
@@ -186,7 +189,7 @@ class Mover:
         """Room on the disks; read anew after something had to wait for room, but not all the time."""
         now_s = self._now()
         if self._disks is None or now_s - self._disks_read_s >= 10 * _DISKS_ANEW_S:
-            state = self._context.cluster.read(ReadRequest()).state
+            state = self._context.read_state()
             self._disks, self._disks_read_s = Disks(state, self._context.options.limits.disk_share), now_s
             for task in self._running():
                 for broker in (*task.arriving, *task.misplaced):
@@ -240,12 +243,25 @@ class Mover:
     def _adopt_requested_rate(self) -> None:
         rate = self._context.requested_rate()
         if rate is not None and rate != self._context.throttling.rate:
-            self._context.throttling.rate = rate
+            self._context.throttling.rate, self._auto = rate, None
             self._context.listener.on_event(ThrottleChanged(bytes_per_s=rate, reason="asked for"))
 
     def _tell(self, seen: Look) -> None:
         assert self._meter is not None
-        self._context.listener.on_event(self._meter.measure(self.tasks, seen, self._now()))
+        progress = self._meter.measure(self.tasks, seen, self._now())
+        self._context.listener.on_event(progress)
+        self._adjust_rate(seen, progress)
+
+    def _adjust_rate(self, seen: Look, progress: Progress) -> None:
+        """Let the throttle follow what the cluster bears, where that was asked for; the next turn sets it."""
+        rate = self._context.throttling.rate
+        if self._auto is None or rate is None:
+            return
+        receivers = {b for t in self._running() for b in t.arriving}
+        judged = self._auto.judge(rate, seen, progress.bytes_per_s, len(receivers), self._now())
+        if judged is not None:
+            self._context.throttling.rate, reason = judged
+            self._context.listener.on_event(ThrottleChanged(bytes_per_s=judged[0], reason=reason))
 
     def _is_finished(self, *, finish_only: bool) -> bool:
         still_open = [t for t in self.tasks if not t.is_over]

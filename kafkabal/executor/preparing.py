@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.clusters.protocol import Capability, ReadRequest
+from kafkabal.clusters.protocol import Capability
 from kafkabal.errors import (
     BusyError,
     DriftError,
@@ -78,7 +78,7 @@ def begin_run(
     lock = _lock(workplace, options)
     try:
         _refuse_unfinished(find_run(workplace))
-        state = workplace.cluster.read(ReadRequest()).state
+        state = workplace.read_state()
         partitions = _planned(_without_drifted(plan, state, skip_drifted=skip_drifted), state)
         if not partitions:
             release_lock(lock)
@@ -351,6 +351,7 @@ def _context(
         stop=workplace.stop,
         listener=listener,
         began_s=clock.monotonic(),
+        read_state=workplace.read_state,
         requested_rate=RateRequests(journal.path, clock).take,
     )
     return context

@@ -48,6 +48,14 @@ def carry_out(context: RunContext, goal: Goal) -> RunResult:
         context.journal.close()
 
 
+def restore_only(context: RunContext, in_flight: Collection[TopicPartition]) -> RunResult:
+    """Put the throttles of a run back, but for those of partitions that are in flight and go on."""
+    try:
+        return _Run(context, context.state.goal).restore_only(in_flight)
+    finally:
+        context.journal.close()
+
+
 class _Run:
     """The steps of one run; collects what did not work."""
 
@@ -71,6 +79,10 @@ class _Run:
                 self._leave_in_order()
             self._context.fence.release()
             raise
+
+    def restore_only(self, in_flight: Collection[TopicPartition]) -> RunResult:
+        left = self._restore(in_flight)
+        return self._close(Outcome.DETACHED if in_flight else Outcome.STOPPED, left.pending)
 
     def _move_and_lead(self) -> RunResult:
         context = self._context

@@ -85,7 +85,7 @@ class Throttling:
         self._override = throttle.override
         known = (*record.originals, *state.later_originals)
         self._originals = {(o.of, o.key): o for o in known}
-        self._ours = _entries_by_topic(record.partitions)
+        self._ours = entries_by_topic(record.partitions)
         self._is_untold = False
         self._in_force: dict[tuple[ConfigResource, str], int] = {}
         """Rates that are settled on a broker: set by us, or kept since what is there is lower."""
@@ -281,8 +281,8 @@ def _active(starting: Iterable[Task], running: Iterable[Task]) -> dict[ConfigRes
     return dict(active)
 
 
-def _entries_by_topic(partitions: Iterable[PlannedPartition]) -> dict[ConfigResource, Entries]:
-    """Every entry that a run may add, by topic."""
+def entries_by_topic(partitions: Iterable[PlannedPartition]) -> dict[ConfigResource, Entries]:
+    """Every entry of throttled replicas that a run may add, by topic and key."""
     ours: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
     for planned in partitions:
         for key, entries in list_entries(planned).items():

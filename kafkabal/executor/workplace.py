@@ -8,7 +8,8 @@ import socket
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kafkabal.executor.clock import SystemClock
+from kafkabal.clusters.clock import SystemClock
+from kafkabal.clusters.protocol import ReadRequest
 from kafkabal.executor.events import Silent
 from kafkabal.executor.stop import StopSwitch
 
@@ -16,13 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from kafkabal.clusters.clock import Clock
     from kafkabal.clusters.protocol import Cluster
-    from kafkabal.executor.clock import Clock
     from kafkabal.executor.events import RunListener
+    from kafkabal.model.state import ClusterState
 
 
 def _random_suffix() -> str:
     return secrets.token_hex(3)
+
+
+def _as_it_is(state: ClusterState) -> ClusterState:
+    return state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +45,13 @@ class Workplace:
     process: int = field(default_factory=os.getpid)
     run_suffix: Callable[[], str] = _random_suffix
     """Makes run ids of the same second differ."""
+
+    completed: Callable[[ClusterState], ClusterState] = _as_it_is
+    """Adds what a configuration knows of the disks and the brokers do not tell."""
+
+    def read_state(self) -> ClusterState:
+        """The state of the cluster, with the disks as configured."""
+        return self.completed(self.cluster.read(ReadRequest()).state)
 
     @property
     def owner(self) -> str:
