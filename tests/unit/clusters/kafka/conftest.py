@@ -41,6 +41,7 @@ class FakeBroker:
     """Answers each kind of request, named by its class without ``Request``, with what its function returns."""
 
     def __init__(self, versions: dict[int, tuple[int, int]] | None = None, tls: ssl.SSLContext | None = None) -> None:
+        self.host = "127.0.0.1"
         self.answers: dict[str, Callable[[Any], Any]] = {"ApiVersions": self._api_versions}
         self.requests: list[Any] = []
         self.connections = 0
@@ -48,17 +49,8 @@ class FakeBroker:
         self._tls = tls
         self._open: list[socket.socket] = []
         self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._server.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
-
-    @property
-    def host(self) -> str:
-        """Where it listens."""
-        return "127.0.0.1"
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return int(self._server.getsockname()[1])
 
     def asked(self, kind: str) -> list[Any]:
         """All requests of a kind that came in."""
@@ -148,8 +140,8 @@ class FakeCluster:
         """Settings with some brokers, or all, as bootstrap servers."""
         chosen = [self.brokers[number] for number in seeds or self.brokers]
         servers = tuple(f"{broker.host}:{broker.port}" for broker in chosen)
-        usual = {"request_timeout_s": 2.0, "connect_timeout_s": 1.0}
-        return ConnectionSettings(bootstrap_servers=servers, **(usual | changes))
+        usual: dict[str, Any] = {"bootstrap_servers": servers, "request_timeout_s": 2.0, "connect_timeout_s": 1.0}
+        return ConnectionSettings(**(usual | changes))
 
     def close(self) -> None:
         """End all brokers."""
