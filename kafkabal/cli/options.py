@@ -54,7 +54,9 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     ),
     "tolerance": SettingOption("How far from the fair share is still even, as 9% or 0.09.", "SHARE"),
     "count_capacity": SettingOption("Replicas and leaders a broker: 'equal', or in proportion to its 'disk'.", "HOW"),
-    "throttle": SettingOption("Most bytes a second that a broker sends or takes, or 'auto'.", "RATE", SAFETY_SECTION),
+    "throttle": SettingOption(
+        "Most bytes a second that a broker sends or takes, 'auto' or 'none'. [default: auto]", "RATE", SAFETY_SECTION
+    ),
     "log_dir_throttle": SettingOption("The same between log dirs of one broker.", "RATE", SAFETY_SECTION),
     "window": SettingOption("Time of day in which data may move.", "01:00-05:00", SAFETY_SECTION),
     "max_bytes": SettingOption("Most bytes to move.", "SIZE", SAFETY_SECTION),

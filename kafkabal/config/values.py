@@ -93,9 +93,14 @@ def rate(node: Node) -> int:
     return _parsed(parse_rate, node)
 
 
-def rate_or_auto(node: Node) -> int | Literal["auto"]:
-    """Bytes a second, or ``auto``."""
-    return "auto" if text(node) == "auto" else rate(node)
+def rate_or_word(node: Node) -> int | Literal["auto", "none"]:
+    """Bytes a second, ``auto`` or ``none``."""
+    match text(node):
+        case "auto":
+            return "auto"
+        case "none":
+            return "none"
+    return rate(node)
 
 
 def share(node: Node) -> float:
