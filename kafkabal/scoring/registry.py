@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -10,12 +11,14 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from kafkabal.errors import UsageError
-from kafkabal.scoring.protocol import Score
+from kafkabal.scoring.options import Configurable, ScoreOptions
+from kafkabal.scoring.protocol import Grain, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ENTRY_POINT_GROUP = "kafkabal.scores"
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 BUILT_IN: Mapping[str, str] = {
     "disk": "kafkabal.scoring.scores.disk:SCORE",
@@ -60,15 +63,20 @@ def load_score(name: str) -> Score:
     return _import_score(location)
 
 
-def load_scores(texts: Iterable[str]) -> tuple[WeightedScore, ...]:
+def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tuple[WeightedScore, ...]:
     """Load scores written as ``NAME`` or ``NAME=WEIGHT``, in the given order.
+
+    Parameters
+    ----------
+    options
+        Bear upon those scores that are :class:`~kafkabal.scoring.options.Configurable`.
 
     Raises
     ------
     UsageError
         If a score is unknown or named twice, or a weight is no finite number above 0.
     """
-    scores = tuple(_weighted(text) for text in texts)
+    scores = tuple(_weighted(text, options or ScoreOptions()) for text in texts)
     names = [s.score.name for s in scores]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -76,9 +84,9 @@ def load_scores(texts: Iterable[str]) -> tuple[WeightedScore, ...]:
     return scores
 
 
-def default_scores(*, several_log_dirs: bool) -> tuple[WeightedScore, ...]:
+def default_scores(*, several_log_dirs: bool, options: ScoreOptions | None = None) -> tuple[WeightedScore, ...]:
     """The scores of ``rebalance`` and ``inspect``; ``log-dir`` only where a broker has several."""
-    return load_scores(name for name in DEFAULT_SCORES if several_log_dirs or name != "log-dir")
+    return load_scores((name for name in DEFAULT_SCORES if several_log_dirs or name != "log-dir"), options)
 
 
 def _locations() -> dict[str, str]:
@@ -86,7 +94,7 @@ def _locations() -> dict[str, str]:
     return {**offered, **BUILT_IN}
 
 
-def _weighted(text: str) -> WeightedScore:
+def _weighted(text: str, options: ScoreOptions) -> WeightedScore:
     name, given, number = text.partition("=")
     try:
         weight = float(number) if given else 1.0
@@ -94,7 +102,8 @@ def _weighted(text: str) -> WeightedScore:
         weight = math.nan
     if not math.isfinite(weight) or weight <= 0:
         raise UsageError(f"{text!r}: the weight of a score is a number above 0", hint="write it like disk=3")
-    return WeightedScore(load_score(name.strip()), weight)
+    score = load_score(name.strip())
+    return WeightedScore(score.configured(options) if isinstance(score, Configurable) else score, weight)
 
 
 def _import_score(location: str) -> Score:
@@ -106,4 +115,9 @@ def _import_score(location: str) -> Score:
         raise UsageError(f"score {location!r} cannot be loaded: {error}") from error
     if not isinstance(score, Score):
         raise UsageError(f"{location!r} is no score: it lacks parts of the protocol", hint="see docs/own-score.md")
+    if not _NAME.fullmatch(str(score.name)) or not isinstance(score.grain, Grain):
+        raise UsageError(
+            f"{location!r} is no score: its name {score.name!r} or its grain {score.grain!r} is none",
+            hint="a name has lower-case letters, digits and dashes; see docs/own-score.md",
+        )
     return score

@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.scoring.bands import RelativeBand
-from kafkabal.scoring.protocol import Need, ScoreBase
+from kafkabal.scoring.capacities import NetworkScore
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, ClusterState
 
 
-class BytesOut(ScoreBase):
+class BytesOut(NetworkScore):
     """What a leader sends: one copy a follower, and what consumer groups read.
 
     Reads that commit no offset, and reads from followers (KIP-392), are not seen.
     """
 
     name = "bytes-out"
-    unit = "bytes/s"
     meaning = "bytes a second that a broker sends to followers and to consumers that commit offsets"
-    needs = frozenset({Need.RATES})
     band = RelativeBand()
 
     def leader_load(self, cluster: ClusterState) -> F64:

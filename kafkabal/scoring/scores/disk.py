@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.errors import ConfigError
-from kafkabal.model.capacity import broker_capacity_bytes, is_silent
 from kafkabal.model.sizes import replica_bytes
 from kafkabal.scoring.bands import RelativeBand
+from kafkabal.scoring.capacities import disk_capacity
 from kafkabal.scoring.protocol import Need, ScoreBase
 
 if TYPE_CHECKING:
@@ -30,23 +29,8 @@ class Disk(ScoreBase):
         return replica_bytes(cluster).astype(np.float64)
 
     def capacity(self, cluster: ClusterState) -> F64:
-        """Bytes of the volumes; equal for all where no broker tells; 1 for brokers that are dead or silent.
-
-        Raises
-        ------
-        ConfigError
-            If only some brokers tell.
-        """
-        known = broker_capacity_bytes(cluster)
-        asked = cluster.brokers.is_live & ~is_silent(cluster)
-        missing = asked & np.isnan(known)
-        if missing.any() and not (missing == asked).all():
-            ids = ", ".join(map(str, cluster.brokers.id[missing].tolist()))
-            raise ConfigError(
-                f"the capacity of broker {ids} is not known, that of others is",
-                hint="state it in the profile, as in  capacity: {default: 4TiB, 7: {/d0: 2TiB}}",
-            )
-        return np.where(np.isnan(known), 1.0, known)
+        """See :func:`~kafkabal.scoring.capacities.disk_capacity`."""
+        return disk_capacity(cluster)
 
 
 SCORE = Disk()

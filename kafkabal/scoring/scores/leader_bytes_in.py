@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.scoring.bands import RelativeBand
-from kafkabal.scoring.protocol import Need, ScoreBase
+from kafkabal.scoring.capacities import NetworkScore
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, ClusterState
 
 
-class LeaderBytesIn(ScoreBase):
+class LeaderBytesIn(NetworkScore):
     """Rate of what producers write, on the leader of each partition."""
 
     name = "leader-bytes-in"
-    unit = "bytes/s"
     meaning = "bytes a second that producers write to the partitions a broker leads"
-    needs = frozenset({Need.RATES})
     band = RelativeBand()
 
     def leader_load(self, cluster: ClusterState) -> F64:

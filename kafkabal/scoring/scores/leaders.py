@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.scoring.bands import CountBand
-from kafkabal.scoring.protocol import ScoreBase
+from kafkabal.scoring.capacities import CountScore
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, ClusterState
 
 
-class LeaderCount(ScoreBase):
-    """Partitions led from a broker, all brokers bearing the same number."""
+class LeaderCount(CountScore):
+    """Partitions led from a broker."""
 
     name = "leaders"
     unit = "leaders"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.scoring.bands import CountBand
-from kafkabal.scoring.protocol import ScoreBase
+from kafkabal.scoring.capacities import CountScore
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, ClusterState
 
 
-class ReplicaCount(ScoreBase):
-    """Replicas on a broker, all brokers bearing the same number."""
+class ReplicaCount(CountScore):
+    """Replicas on a broker."""
 
     name = "replicas"
     unit = "replicas"

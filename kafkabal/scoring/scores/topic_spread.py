@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.scoring.bands import SpreadBand
-from kafkabal.scoring.protocol import ScoreBase
+from kafkabal.scoring.capacities import CountScore
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I32, ClusterState
 
 
-class TopicSpread(ScoreBase):
+class TopicSpread(CountScore):
     """Replicas of one topic on a broker, within each topic."""
 
     name = "topic-spread"

@@ -1,0 +1,104 @@
+"""What brokers are measured against, where it is not simply the same for all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from kafkabal.errors import ConfigError
+from kafkabal.model.capacity import broker_capacity_bytes, is_silent
+from kafkabal.model.stated import stated_of_brokers
+from kafkabal.scoring.options import ScoreOptions
+from kafkabal.scoring.protocol import Need, ScoreBase
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkabal.model.state import F64, ClusterState
+    from kafkabal.model.stated import Default
+
+
+class CountScore(ScoreBase):
+    """A score that counts something; all brokers bear the same number, or as many as their disks are large."""
+
+    def __init__(self, options: ScoreOptions | None = None) -> None:
+        self._by_disk = options is not None and options.count_by_disk
+        self.needs = frozenset({Need.LOG_DIRS, Need.CAPACITY}) if self._by_disk else frozenset()
+
+    def configured(self, options: ScoreOptions) -> Self:
+        """See :class:`~kafkabal.scoring.options.Configurable`."""
+        return type(self)(options)
+
+    def capacity(self, cluster: ClusterState) -> F64:
+        """1 for all, or the bytes of the disks."""
+        return disk_capacity(cluster) if self._by_disk else super().capacity(cluster)
+
+
+class NetworkScore(ScoreBase):
+    """A score of bytes a second; all networks bear the same, or what is configured."""
+
+    unit = "bytes/s"
+    needs = frozenset({Need.RATES})
+
+    def __init__(self, options: ScoreOptions | None = None) -> None:
+        self._rates = (options or ScoreOptions()).nic_rate_bytes_per_s
+
+    def configured(self, options: ScoreOptions) -> Self:
+        """See :class:`~kafkabal.scoring.options.Configurable`."""
+        return type(self)(options)
+
+    def capacity(self, cluster: ClusterState) -> F64:
+        """1 for all, or the configured bytes a second.
+
+        Raises
+        ------
+        ConfigError
+            If only some live brokers are configured.
+        """
+        return network_capacity(cluster, self._rates)
+
+
+def disk_capacity(cluster: ClusterState) -> F64:
+    """float64, shape (n_brokers,): bytes of the volumes; 1 for all where none tells, and for dead or silent ones.
+
+    Raises
+    ------
+    ConfigError
+        If only some brokers tell.
+    """
+    known = broker_capacity_bytes(cluster)
+    asked = cluster.brokers.is_live & ~is_silent(cluster)
+    missing = asked & np.isnan(known)
+    if (missing == asked).all():
+        return np.ones(len(known))
+    if missing.any():
+        raise ConfigError(
+            f"the capacity of broker {_ids(cluster, missing)} is not known, that of others is",
+            hint="state it in the profile, as in  capacity: {default: 4TiB, 7: {/d0: 2TiB}}",
+        )
+    return np.where(np.isnan(known), 1.0, known)
+
+
+def network_capacity(cluster: ClusterState, rates: Mapping[int | Default, int]) -> F64:
+    """float64, shape (n_brokers,): bytes a second; 1 for all where none is configured.
+
+    Raises
+    ------
+    ConfigError
+        If only some live brokers are configured.
+    """
+    capacity = np.full(len(cluster.brokers), np.nan)
+    for row, rate in stated_of_brokers(cluster, rates):
+        capacity[row] = rate
+    missing = cluster.brokers.is_live & np.isnan(capacity)
+    if rates and missing.any():
+        raise ConfigError(
+            f"the NIC rate of broker {_ids(cluster, missing)} is not configured, that of others is",
+            hint="state it in the profile, as in  nic_rate: {default: 1GB/s, 7: 3GB/s}",
+        )
+    return np.where(np.isnan(capacity), 1.0, capacity)
+
+
+def _ids(cluster: ClusterState, rows: np.ndarray) -> str:
+    return ", ".join(map(str, cluster.brokers.id[rows].tolist()))

@@ -1,0 +1,30 @@
+"""What a user may choose of the built-in scores: what holders are measured against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkabal.model.stated import Default
+    from kafkabal.scoring.protocol import Score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreOptions:
+    """Choices that hold for all scores of a command."""
+
+    count_by_disk: bool = False
+    """Brokers are due replicas and leaders in proportion to their disks, instead of the same number each."""
+    nic_rate_bytes_per_s: Mapping[int | Default, int] = field(default_factory=dict)
+    """What the network of each broker bears, by id or for all others; empty: the same for all."""
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """A score that options bear upon."""
+
+    def configured(self, options: ScoreOptions) -> Score:
+        """The score as the options want it."""
