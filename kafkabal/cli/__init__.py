@@ -59,5 +59,5 @@ How to add a command
    SIGTERM arrives as :class:`kafkabal.cli.signals.Terminated`, which is a ``KeyboardInterrupt``.
 
 4. A test that calls ``run_cli("watch", "--every", "10s")`` of ``tests/cli/conftest.py`` and looks at ``code``, ``out``
-   and ``err``; then ``python -m kafkabal.cli.docs`` writes completions, man pages and ``docs/commands.md`` anew.
+   and ``err``; then ``python -m kafkabal.cli.reference`` writes completions, man pages and ``docs/commands.md`` anew.
 """

@@ -266,7 +266,7 @@ def status(
 
 def logs(
     context: CommandContext,
-    node: Annotated[int, typer.Argument(metavar="NODE", parser=parse_node)],
+    node: Annotated[int, typer.Argument(metavar="NODE", parser=parse_node, help="The node, as status names it.")],
     name: Name = _DEFAULT_NAME,
     lines: Annotated[int, typer.Option("-n", "--lines", metavar="N", min=0, help="How many of the last.")] = 50,
 ) -> None:

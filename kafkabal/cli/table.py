@@ -42,4 +42,5 @@ COMMANDS: Final[Mapping[str, Row]] = {
         "List the scores: what each measures and needs, and whether this cluster supplies it.",
         "kafkabal.cli.scores:scores",
     ),
+    "completion": Row("Print the completion script of a shell.", "kafkabal.cli.completion:completion"),
 }

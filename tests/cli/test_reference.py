@@ -1,0 +1,154 @@
+"""Everything generated from the commands is up to date, and the generated scripts work."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkabal.cli.command import build_command
+from kafkabal.cli.options import SETTINGS
+from kafkabal.cli.reference.files import generated_files, outdated, write_all
+from kafkabal.cli.reference.tree import Page, pages
+from kafkabal.cli.table import COMMANDS, Row
+from kafkabal.config.settings import KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+ROOT = Path(__file__).parents[2]
+PAGES = pages()
+
+
+def rows(commands: Mapping[str, Row], path: str = "kafkabal") -> Iterator[tuple[str, str, Row]]:
+    """Path, name and row of every command."""
+    for name, row in commands.items():
+        yield f"{path} {name}", name, row
+        yield from rows(row.commands or {}, f"{path} {name}")
+
+
+def test_what_is_generated_is_up_to_date() -> None:
+    """Completions, man pages and reference fit the code; python -m kafkabal.cli.reference mends it."""
+    assert outdated(generated_files(), ROOT) == []
+
+
+def test_strays_and_changes_are_noticed(tmp_path: Path) -> None:
+    """A changed, a missing and a left-over file are each named, and writing anew mends all three."""
+    files = generated_files()
+    write_all(files, tmp_path)
+    (tmp_path / "docs/scores.md").write_text("changed")
+    (tmp_path / "man/kafkabal.1").unlink()
+    (tmp_path / "man/kafkabal-gone.1").write_text("left over")
+
+    assert outdated(files, tmp_path) == ["docs/scores.md", "man/kafkabal-gone.1", "man/kafkabal.1"]
+    write_all(files, tmp_path)
+    assert outdated(files, tmp_path) == []
+
+
+@pytest.mark.parametrize(("title", "name", "row"), list(rows(COMMANDS)), ids=lambda v: v if isinstance(v, str) else "")
+def test_the_table_says_what_the_docstring_says(title: str, name: str, row: Row) -> None:
+    """The one-line help of a row is the first line of the function's docstring, and every option is explained."""
+    command = build_command(name, row)
+
+    assert (command.help or "").splitlines()[0] == row.help, title
+    unexplained = [p.name for p in command.params if not getattr(p, "help", None)]
+    assert unexplained == [], title
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+def test_examples_parse(page: Page) -> None:
+    """Every example of a help text names commands and options that exist."""
+    known = {p.title: {flag for option in p.options for flag in option.flags} for p in PAGES}
+    for example in page.examples:
+        words = example.split("kafkabal", 1)[-1].split()
+        title, rest = "kafkabal", list(words)
+        while rest and f"{title} {rest[0]}" in known:
+            title += f" {rest.pop(0)}"
+        flags = {word.split("=")[0] for word in rest if word.startswith("--")}
+        assert flags <= known[title], example
+
+
+def test_no_two_options_of_a_command_share_a_flag() -> None:
+    """A flag means one thing."""
+    for page in PAGES:
+        flags = [flag for option in page.options for flag in option.flags]
+        assert len(flags) == len(set(flags)), page.title
+
+
+def test_every_setting_option_is_a_setting() -> None:
+    """Options that stand for settings are settings of the configuration, all but the profile that holds them."""
+    assert set(SETTINGS) - {"profile"} <= {key.name for key in KEYS}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_command_prints_the_shipped_script(run_cli: Callable[..., Any], shell: str) -> None:
+    """What is printed and what lies in completions/ are the same text."""
+    name = {"bash": "kafkabal.bash", "zsh": "_kafkabal", "fish": "kafkabal.fish"}[shell]
+
+    assert run_cli("completion", shell).out == (ROOT / "completions" / name).read_text()
+
+
+def complete(words: str, cache: Path) -> list[str]:
+    """What bash offers for the last of the words."""
+    script = (
+        f"source {ROOT}/completions/kafkabal.bash\n"
+        f"COMP_WORDS=({words}); [[ '{words}' == *' ' ]] && COMP_WORDS+=('')\n"
+        "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _kafkabal; printf '%s\\n' \"${COMPREPLY[@]}\""
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True, env={"XDG_CACHE_HOME": str(cache)}
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("kafkabal insp", ["inspect"]),
+        ("kafkabal sandbox st", ["status", "start", "stop"]),
+        ("kafkabal inspect --by ", ["broker", "log-dir", "rack", "topic", "partition"]),
+        ("kafkabal inspect --by pa", ["partition"]),
+        ("kafkabal inspect --tol", ["--tolerance"]),
+        ("kafkabal inspect --snapshot ", []),
+        ("kafkabal inspect --score topic", ["topic-spread"]),
+    ],
+)
+def test_bash_completes(tmp_path: Path, words: str, offered: list[str]) -> None:
+    """Commands, options, choices and scores complete; where a file is meant, bash itself does."""
+    assert complete(words, tmp_path) == offered
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_topics_from_the_cache(tmp_path: Path) -> None:
+    """Names come from the file that commands refresh, and without it there are none."""
+    by_topic = [
+        (page.title, option.flags[-1]) for page in PAGES for option in page.options if option.values.source == "topics"
+    ]
+    if not by_topic:
+        pytest.skip("no command takes a topic yet")
+    title, flag = by_topic[0]
+
+    assert complete(f"{title} {flag} im", tmp_path) == []
+    (tmp_path / "kafkabal").mkdir()
+    (tmp_path / "kafkabal" / "topics").write_text("clicks\nimages\nimagery\n")
+    assert complete(f"{title} {flag} im", tmp_path) == ["images", "imagery"]
+
+
+@pytest.mark.skipif(shutil.which("man") is None or shutil.which("groff") is None, reason="needs man")
+@pytest.mark.parametrize("name", ["kafkabal.1", "kafkabal-inspect.1"])
+def test_man_pages_are_well_formed(name: str) -> None:
+    """groff renders them without a warning."""
+    done = subprocess.run(
+        ["groff", "-ww", "-man", "-Tutf8", "-K", "utf8", str(ROOT / "man" / name)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{name.removesuffix('.1').upper()}(1)" in done.stdout
