@@ -1,0 +1,151 @@
+"""Scores are found by name, by entry point and by place."""
+
+import math
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kafkabal.errors import UsageError
+from kafkabal.scoring import registry
+from kafkabal.scoring.evaluation import evaluate
+from kafkabal.scoring.parts import parts_of
+from kafkabal.scoring.protocol import Grain, ScoreBase
+from kafkabal.scoring.registry import BUILT_IN, default_scores, load_score, load_scores, score_names
+from kafkabal.testing import builders
+
+
+class Heat(ScoreBase):
+    """A score that a user might write."""
+
+    name = "heat"
+
+
+INSTANCE = Heat()
+NO_SCORE = object()
+BAD_NAME = type("BadName", (ScoreBase,), {"name": "Not A Name"})
+BAD_GRAIN = type("BadGrain", (ScoreBase,), {"name": "x", "grain": "rack"})
+HERE = "scores_of_a_user"
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this module importable under a name of its own."""
+    import sys
+    from types import ModuleType
+
+    module = ModuleType(HERE)
+    module.__dict__.update({k: v for k, v in globals().items() if k.isupper() or k == "Heat"})
+    monkeypatch.setitem(sys.modules, HERE, module)
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_built_in_scores_are_found_by_their_name(name: str) -> None:
+    """The name in the table is the name of the score, and it says what it measures in what."""
+    score = load_score(name)
+    assert score.name == name
+    assert score.unit
+    assert score.meaning
+
+
+@pytest.mark.parametrize("attribute", ["Heat", "INSTANCE"])
+def test_a_score_is_found_by_module_and_object(attribute: str) -> None:
+    """A class is made into an object, an object is taken as it is."""
+    assert load_score(f"{HERE}:{attribute}").name == "heat"
+
+
+def test_an_installed_package_can_offer_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry point is known by its name, and cannot take the place of a built-in score."""
+    points = [
+        EntryPoint("heat", f"{HERE}:Heat", "kafkabal.scores"),
+        EntryPoint("disk", f"{HERE}:Heat", "kafkabal.scores"),
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    assert load_score("heat").name == "heat"
+    assert load_score("disk").name == "disk"
+    assert score_names() == tuple(sorted({*BUILT_IN, "heat"}))
+
+
+@pytest.mark.parametrize(
+    ("texts", "weights"),
+    [
+        (["disk"], {"disk": 1.0}),
+        (["disk=3", f"{HERE}:Heat=0.5"], {"disk": 3.0, "heat": 0.5}),
+        (["leaders=1e-3", "replicas"], {"leaders": 0.001, "replicas": 1.0}),
+        ([], {}),
+    ],
+)
+def test_scores_are_written_with_their_weight(texts: list[str], weights: dict[str, float]) -> None:
+    """``NAME=WEIGHT``, in the given order; the weight is 1 unless it is given."""
+    assert {s.score.name: s.weight for s in load_scores(texts)} == weights
+
+
+@pytest.mark.parametrize(
+    ("texts", "message", "hint"),
+    [
+        (["dsk"], "there is no score 'dsk'", "did you mean: disk"),
+        (["qqqq"], "there is no score 'qqqq'", "there are: bytes-out, disk"),
+        (["disk", "disk=2"], "score 'disk' is named twice", None),
+        (["disk=0"], "weight of a score is a number above 0", "disk=3"),
+        (["disk=-1"], "above 0", "disk=3"),
+        (["disk=nan"], "above 0", "disk=3"),
+        (["disk=inf"], "above 0", "disk=3"),
+        (["disk="], "above 0", "disk=3"),
+        (["no_such_module:X"], "cannot be loaded: No module named 'no_such_module'", None),
+        ([f"{HERE}:Nothing"], "cannot be loaded: .*has no attribute 'Nothing'", None),
+        ([f"{HERE}:NO_SCORE"], "is no score: it lacks parts", "own-score.md"),
+        ([f"{HERE}:BAD_NAME"], "its name 'Not A Name'", "own-score.md"),
+        ([f"{HERE}:BAD_GRAIN"], "its grain 'rack'", "own-score.md"),
+    ],
+)
+def test_what_is_no_score_is_refused(texts: list[str], message: str, hint: str | None) -> None:
+    """Unknown names, double names, bad weights and broken plug-ins: one line each, with a hint."""
+    with pytest.raises(UsageError, match=message) as error:
+        load_scores(texts)
+    assert hint is None or hint in (error.value.hint or "")
+
+
+@pytest.mark.parametrize(("several", "last"), [(True, "log-dir"), (False, "topic-spread")])
+def test_the_default_scores_compare_log_dirs_only_where_there_are_several(several: bool, last: str) -> None:
+    """All weigh the same."""
+    scores = default_scores(several_log_dirs=several)
+    assert [s.score.name for s in scores][:4] == ["disk", "replicas", "leaders", "topic-spread"]
+    assert scores[-1].score.name == last
+    assert {s.weight for s in scores} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("base_load", np.zeros(3), r"score 'heat': its base_load is not of shape \(2,\)"),
+        ("base_load", np.array([1.0, math.inf]), "base_load is not finite or NaN"),
+        ("replica_load", np.array([1.0, math.nan]), "replica_load is not finite"),
+        ("replica_load", np.zeros((2, 1)), r"replica_load is not of shape \(2,\)"),
+        ("leader_load", np.array([math.nan]), "leader_load is not finite"),
+        ("capacity", np.array([1.0, 0.0]), "capacity is not above 0"),
+        ("capacity", np.array([1.0, math.nan]), "capacity is not above 0"),
+        ("capacity", np.array([1.0, -2.0]), "capacity is not above 0"),
+        ("group", np.array([0, -1]), "group is not whole numbers from 0 on"),
+        ("group", np.array([0.5, 1.0]), "group is not whole numbers from 0 on"),
+        ("holder_group", np.zeros(1, np.int32), r"holder_group is not of shape \(2,\)"),
+    ],
+)
+def test_a_part_that_is_wrong_is_named(part: str, value: Any, message: str) -> None:
+    """A plug-in that returns nonsense is told which part of it, and where to read on."""
+    score = type("Broken", (Heat,), {part: lambda self, cluster: value})()
+    cluster = builders.cluster(builders.brokers(2), [builders.topic("t", [1, 2])])
+    with pytest.raises(UsageError, match=message) as error:
+        evaluate(score, cluster, tolerance=0.1)
+    assert "own-score.md" in (error.value.hint or "")
+
+
+def test_a_score_without_parts_finds_everything_even() -> None:
+    """What a plug-in leaves out is no load and equal capacity."""
+    cluster = builders.cluster(builders.brokers(2), [builders.topic("t", [1, 2])])
+    parts = parts_of(INSTANCE, cluster)
+    result = evaluate(INSTANCE, cluster, tolerance=0.1)
+    assert parts.capacity.tolist() == [1.0, 1.0]
+    assert result.share.tolist() == [1.0, 1.0]
+    assert (result.skew, result.max_share, result.min_share) == (0.0, 1.0, 1.0)
+    assert INSTANCE.grain is Grain.BROKER
