@@ -1,0 +1,169 @@
+"""Log dirs: both levels of errors, copies that are no replicas, and moves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.protocol.admin import AlterReplicaLogDirsResponse, DescribeLogDirsResponse
+
+from kafkabal.clusters.kafka.log_dirs import describe_log_dirs, move_log_dirs, replica_logs
+from kafkabal.clusters.protocol import ReplicaLog, ReplicaOn, TopicPartition
+from kafkabal.errors import NotAuthorizedError, RefusedByClusterError
+from kafkabal.model.rows import LogDirRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkabal.clusters.kafka.client import KafkaClient
+
+_DIR = DescribeLogDirsResponse.DescribeLogDirsResult
+_TOPIC = _DIR.DescribeLogDirsTopic
+_PARTITION = _TOPIC.DescribeLogDirsPartition
+
+
+def _dir(path: str, *replicas: tuple[str, int, int, bool], **fields: Any) -> Any:
+    """A dir with replicas given as topic, partition, bytes, and whether it is a copy on its way."""
+    topics = [
+        _TOPIC(
+            name=name,
+            partitions=[
+                _PARTITION(partition_index=n, partition_size=size, offset_lag=0, is_future_key=future)
+                for topic, n, size, future in replicas
+                if topic == name
+            ],
+        )
+        for name in sorted({topic for topic, *_ in replicas})
+    ]
+    usual = {"error_code": 0, "total_bytes": 1000, "usable_bytes": 400}
+    return _DIR(log_dir=path, topics=topics, **(usual | fields))
+
+
+def _answer(*dirs: Any, error_code: int = 0) -> Callable[[Any], Any]:
+    return lambda request: DescribeLogDirsResponse(error_code=error_code, results=list(dirs))
+
+
+@pytest.fixture
+def cluster(fake_cluster: Callable[..., Any]) -> Any:
+    """Two brokers."""
+    return fake_cluster(2)
+
+
+@pytest.fixture
+def client(cluster: Any, make_client: Callable[..., KafkaClient]) -> KafkaClient:
+    """A client of theirs."""
+    return make_client(cluster.settings(request_timeout_s=1.0))
+
+
+def test_dirs_and_replicas_are_read(cluster: Any, client: KafkaClient) -> None:
+    """Bytes of volumes and of replicas come as the broker gives them; -1 is not known."""
+    cluster.answer(
+        "DescribeLogDirs",
+        _answer(_dir("/d0", ("t", 0, 10, False)), _dir("/d1", ("t", 1, 20, False), total_bytes=-1, usable_bytes=-1)),
+    )
+    logs = describe_log_dirs(client, 1, client.deadline())
+    assert logs.dirs == [LogDirRow(path="/d0", total_bytes=1000, usable_bytes=400), LogDirRow(path="/d1")]
+    assert logs.current == {"t": {0: (0, 10), 1: (1, 20)}}
+    assert logs.future == {}
+
+
+def test_a_copy_on_its_way_is_no_second_replica(cluster: Any, client: KafkaClient) -> None:
+    """The copy stands beside the replica, whichever of them comes first."""
+    cluster.answer("DescribeLogDirs", _answer(_dir("/d0", ("t", 0, 4, True)), _dir("/d1", ("t", 0, 10, False))))
+    logs = describe_log_dirs(client, 1, client.deadline())
+    assert logs.current == {"t": {0: (1, 10)}}
+    assert logs.future == {"t": {0: (0, 4)}}
+
+
+def test_a_refusal_is_an_error_and_no_empty_broker(cluster: Any, client: KafkaClient) -> None:
+    """Error 31 at the top comes with no dirs at all."""
+    cluster.answer("DescribeLogDirs", _answer(error_code=31))
+    with pytest.raises(NotAuthorizedError, match="log dirs of broker 1: CLUSTER_AUTHORIZATION_FAILED"):
+        describe_log_dirs(client, 1, client.deadline())
+
+
+def test_an_old_broker_refuses_by_an_empty_list(cluster: Any, client: KafkaClient) -> None:
+    """Before version 3 there is no error at the top, and a broker without dirs does not exist."""
+    cluster.answer("DescribeLogDirs", _answer())
+    with pytest.raises(NotAuthorizedError, match="it names none"):
+        describe_log_dirs(client, 1, client.deadline())
+
+
+def test_an_offline_dir_is_a_state_and_no_error(cluster: Any, client: KafkaClient) -> None:
+    """Error 56 marks one dir; the other one is read, and it is known which one the lost replicas were in."""
+    cluster.answer(
+        "DescribeLogDirs", _answer(_dir("/d0", ("t", 0, 10, False)), _dir("/d1", error_code=56, total_bytes=-1))
+    )
+    logs = describe_log_dirs(client, 1, client.deadline())
+    assert logs.dirs[1] == LogDirRow(path="/d1", state="offline")
+    assert logs.only_offline_dir == 1
+    assert logs.current == {"t": {0: (0, 10)}}
+
+
+def test_with_two_offline_dirs_nobody_knows_which(cluster: Any, client: KafkaClient) -> None:
+    """A lost replica may be in either."""
+    cluster.answer("DescribeLogDirs", _answer(_dir("/d0", error_code=56), _dir("/d1", error_code=56)))
+    assert describe_log_dirs(client, 1, client.deadline()).only_offline_dir is None
+
+
+def test_any_other_error_of_a_dir_is_told(cluster: Any, client: KafkaClient) -> None:
+    """What is neither fine nor offline is not guessed at."""
+    cluster.answer("DescribeLogDirs", _answer(_dir("/d0", error_code=-1)))
+    with pytest.raises(RefusedByClusterError, match="log dir /d0 of broker 1: UNKNOWN_SERVER_ERROR"):
+        describe_log_dirs(client, 1, client.deadline())
+
+
+def test_a_cordoned_dir_is_marked(fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]) -> None:
+    """Version 5 tells which dirs take no new replicas (KIP-1066)."""
+    cluster = fake_cluster(1, versions={3: (1, 12), 18: (0, 3), 35: (1, 5)})
+    cluster.answer("DescribeLogDirs", _answer(_dir("/d0", is_cordoned=True), _dir("/d1")))
+    client = make_client(cluster.settings())
+    assert [d.state for d in describe_log_dirs(client, 1, client.deadline()).dirs] == ["cordoned", "online"]
+
+
+def test_single_replicas_are_looked_up_on_their_brokers(cluster: Any, client: KafkaClient, silence: object) -> None:
+    """Only the partitions are asked for; a broker that is silent and one that is gone are named beside the rest."""
+    cluster.brokers[1].answers["DescribeLogDirs"] = _answer(
+        _dir("/d0", ("t", 0, 10, False)), _dir("/d1", ("t", 0, 4, True))
+    )
+    cluster.brokers[2].answers["DescribeLogDirs"] = lambda request: silence
+    found, faults = replica_logs(client, [1, 2, 3], [TopicPartition("t", 0)])
+    assert found == {
+        ReplicaOn("t", 0, 1): ReplicaLog(log_dir="/d0", size_bytes=10, future_log_dir="/d1", future_bytes=4)
+    }
+    assert {broker: fault.name for broker, fault in faults.items()} == {2: "timeout", 3: "unreachable"}
+    (asked,) = cluster.brokers[1].asked("DescribeLogDirs")
+    assert [(topic.topic, topic.partitions) for topic in asked.topics] == [("t", [0])]
+
+
+def test_a_refused_look_up_is_raised(cluster: Any, client: KafkaClient) -> None:
+    """Without permission no broker will tell, so there is nothing to return."""
+    cluster.answer("DescribeLogDirs", _answer(error_code=31))
+    with pytest.raises(NotAuthorizedError):
+        replica_logs(client, [1, 2], [TopicPartition("t", 0)])
+
+
+def test_moves_go_to_the_brokers_that_hold_the_replicas(cluster: Any, client: KafkaClient, silence: object) -> None:
+    """Each broker gets its own, grouped by dir; what fails comes back by replica."""
+    topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+    partition = topic.AlterReplicaLogDirPartitionResult
+    cluster.brokers[1].answers["AlterReplicaLogDirs"] = lambda request: AlterReplicaLogDirsResponse(
+        results=[
+            topic(
+                topic_name="t",
+                partitions=[partition(partition_index=0, error_code=0), partition(partition_index=1, error_code=9)],
+            )
+        ]
+    )
+    cluster.brokers[2].answers["AlterReplicaLogDirs"] = lambda request: silence
+    targets = {ReplicaOn("t", 0, 1): "/d0", ReplicaOn("t", 1, 1): "/d1", ReplicaOn("t", 0, 2): "/d1"}
+    faults = move_log_dirs(client, targets)
+    assert {replica: fault.name for replica, fault in faults.items()} == {
+        ReplicaOn("t", 1, 1): "REPLICA_NOT_AVAILABLE",
+        ReplicaOn("t", 0, 2): "timeout",
+    }
+    (asked,) = cluster.brokers[1].asked("AlterReplicaLogDirs")
+    assert [(d.path, [(t.name, t.partitions) for t in d.topics]) for d in asked.dirs] == [
+        ("/d0", [("t", [0])]),
+        ("/d1", [("t", [1])]),
+    ]
