@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kafkabal.planner.listener import PlanListener
     from kafkabal.planner.search.state import State
 
+_MOST_REFINEMENTS = 4
+
 
 def balance(state: State, listener: PlanListener) -> None:
     """Repair what breaks a rule, then bring the brokers inside their bands."""
@@ -28,10 +30,14 @@ def balance(state: State, listener: PlanListener) -> None:
     push(state)
     push(state, moved=True)
     push(state)
-    state.refresh_bands()
+    for _ in range(_MOST_REFINEMENTS):
+        state.refresh_bands()
+        settle(state)
+        listener.step("improve")
+        improve(state)
+        if not state.refresh_bands():
+            return
     settle(state)
-    listener.step("improve")
-    improve(state)
 
 
 def _return_home(state: State, cells: I64) -> None:

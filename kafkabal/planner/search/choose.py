@@ -9,10 +9,11 @@ import numpy as np
 from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I64, Bools
+    from kafkabal.model.state import F64, I32, I64, Bools
     from kafkabal.planner.search.state import State
 
 _SIZES_TRIED = 10
+_MOST_RACK_STEPS = 400
 
 
 def lift_leaving(state: State) -> None:
@@ -24,22 +25,41 @@ def lift_leaving(state: State) -> None:
 
 
 def lift_for_racks(state: State) -> None:
-    """Lift one of two replicas in one rack, where the partition could lie in more racks, off the fuller broker."""
-    problem = state.problem
-    share = np.append(_fullness(state), -1.0)
-    while True:
-        empty = (state.is_slot & (state.place < 0)).sum(1)
-        lacking = state.required_racks - state.distinct_racks(state.place) - empty
-        rows = np.flatnonzero((lacking > 0) & problem.movable)
-        if not rows.size:
+    """Lift one of two replicas in one rack, where the partition could lie in more racks.
+
+    The largest partitions choose first; each lifts the replica whose topic is crowded on its broker, or whose broker is
+    fullest by then.
+    """
+    rows = _lacking_racks(state)
+    while rows.size:
+        rows = rows[np.lexsort((rows, -state.problem.arriving_bytes[rows]))]
+        step = max(1, state.problem.n_brokers // 2, len(rows) // _MOST_RACK_STEPS)
+        for i in range(0, len(rows), step):
+            _lift_from_racks(state, rows[i : i + step])
+        left = _lacking_racks(state)
+        if left.size == rows.size:
             return
-        places = state.place[rows]
-        crowded = _shares_rack(state.rack[places])
-        best = np.where(crowded, share[places], -2.0).argmax(1)
-        found = crowded[np.arange(len(rows)), best]
-        if not found.any():
-            return
-        state.lift(rows[found], best[found], Why.RACK)
+        rows = left
+
+
+def _lacking_racks(state: State) -> I64:
+    """Partitions that could lie in more racks than they do, and have a replica that may go for it."""
+    empty = (state.is_slot & (state.place < 0)).sum(1)
+    lacking = state.required_racks - state.distinct_racks(state.place) - empty
+    return np.flatnonzero((lacking > 0) & state.problem.movable)
+
+
+def _lift_from_racks(state: State, rows: I64) -> None:
+    places = state.place[rows]
+    priority = np.append(_fullness(state), -1.0)[places]
+    if state.topic_count is not None:
+        topic = state.problem.topic[rows]
+        crowded = state.topic_count[topic[:, None], places] > state.bands.topic_most[topic][:, None]
+        priority = priority + np.where(crowded & (places >= 0), 1.0, 0.0)
+    in_crowd = _shares_rack(state.rack[places])
+    best = np.where(in_crowd, priority, -2.0).argmax(1)
+    found = in_crowd[np.arange(len(rows)), best]
+    state.lift(rows[found], best[found], Why.RACK)
 
 
 def lift_for_topics(state: State) -> None:
@@ -120,7 +140,7 @@ def _fullness(state: State) -> F64:
     return np.where(rows & (fair > 0), state.used / problem.capacity / (fair or 1.0), 0.0)
 
 
-def _shares_rack(racks: I64) -> Bools:
+def _shares_rack(racks: I32) -> Bools:
     crowded = np.zeros(racks.shape, np.bool_)
     for i in range(racks.shape[1]):
         for j in range(racks.shape[1]):

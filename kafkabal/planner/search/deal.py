@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.planner.search.targets import make_targets, zones
+from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I64, Bools
@@ -20,11 +21,21 @@ _MOST_AT_ONCE = 256
 def deal(state: State) -> I64:
     """Put every waiting slot onto a broker that the rules allow.
 
+    What has to leave its broker takes a place where its topic is crowded rather than none.
+
     Returns
     -------
     int64, shape (n,)
         Cells for which there is no broker; they still lie nowhere.
     """
+    left = _deal(state)
+    urgent = state.why.reshape(-1)[left] > Why.TOPIC
+    if not urgent.any() or state.topic_count is None:
+        return left
+    return _deal(state, crowding=True)
+
+
+def _deal(state: State, *, crowding: bool = False) -> I64:
     problem = state.problem
     p, k = np.nonzero(state.is_slot & (state.place < 0))
     if not p.size:
@@ -33,15 +44,13 @@ def deal(state: State) -> I64:
     p, k = p[order], k[order]
     bytes_ = problem.arriving_bytes[p]
     zone = zones(problem)
-    if zone.any():
-        targets = make_targets(state, zone)
-    else:
-        targets = make_targets(state, zone, int(bytes_.sum()), len(p))
+    waiting = (0, 0) if zone.any() else (int(bytes_.sum()), len(p))
+    targets = make_targets(state, zone, *waiting)
     step = max(1, min(_MOST_AT_ONCE, _CELLS_AT_ONCE // problem.n_brokers, int(problem.takes.sum())))
     left: list[I64] = []
     while p.size:
         now, again = _first_of_each(p[:step])
-        placed, stuck = _deal_block(state, p[now], k[now], targets)
+        placed, stuck = _deal_block(state, p[now], k[now], targets, crowding=crowding)
         left.append(p[now][stuck] * state.width + k[now][stuck])
         again = np.sort(np.concatenate((again, now[~(placed | stuck)])))
         p, k = np.concatenate((p[again], p[step:])), np.concatenate((k[again], k[step:]))
@@ -57,14 +66,21 @@ def _first_of_each(p: I64) -> tuple[I64, I64]:
     return first, np.flatnonzero(rest)
 
 
-def _deal_block(state: State, p: I64, k: I64, targets: Targets) -> tuple[Bools, Bools]:
+def _deal_block(state: State, p: I64, k: I64, targets: Targets, *, crowding: bool) -> tuple[Bools, Bools]:
     """Put each slot onto its best broker, one after the other; returns which were put, and which never can be."""
     allowed = state.may_go_anywhere(p, k)
+    if crowding:
+        urgent = state.why[p, k] > Why.TOPIC
+        allowed[urgent] = state.may_go_anywhere(p[urgent], k[urgent], crowding=True)
     bytes_ = state.problem.arriving_bytes[p]
     room = state.problem.limit_bytes - state.used
     allowed &= bytes_[:, None] <= room
     allowed &= state.count < state.problem.limit_replicas
     misfit = _misfit(state, bytes_, targets)
+    if crowding and state.topic_count is not None:
+        topic = state.problem.topic[p]
+        crowd = state.topic_count[topic] + 1 - state.bands.topic_most[topic][:, None]
+        misfit += 1e6 * np.maximum(crowd, 0)
     misfit[~allowed] = np.inf
     chosen = np.full(len(p), -1, np.int64)
     step = _step(state, bytes_, targets)

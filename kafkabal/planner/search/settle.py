@@ -147,7 +147,8 @@ def settle(state: State) -> None:
         if step is None:
             stuck[worst] = True
             continue
-        stuck[:] &= False
+        stuck[state.place[step.p, step.k]] = False
+        stuck[step.target] = False
         state.move(step.p, step.k, step.target)
         steps += 1
         if steps % 512 == 0:

@@ -39,7 +39,8 @@ class State:
         self.why: I8 = np.zeros(self.place.shape, np.int8)
         """A :class:`~kafkabal.planner.why.Why` for each slot that has left its place."""
         self._recount()
-        self.bands: Bands = make_bands(problem, self._total_bytes())
+        self.total_bytes = self._total_bytes()
+        self.bands: Bands = make_bands(problem, self.total_bytes)
 
     def _recount(self) -> None:
         problem = self.problem
@@ -62,9 +63,13 @@ class State:
         coming = movable & ((self.place < 0) | problem.leaves[self.place])
         return here + int(problem.arriving_bytes[np.nonzero(coming)[0]].sum())
 
-    def refresh_bands(self) -> None:
-        """Follow the total, which changes where the copies of a partition differ in size."""
-        self.bands = make_bands(self.problem, self._total_bytes())
+    def refresh_bands(self) -> bool:
+        """Follow the total, which changes where the copies of a partition differ in size; returns whether it did."""
+        total = self._total_bytes()
+        changed = total != self.total_bytes
+        self.total_bytes = total
+        self.bands = make_bands(self.problem, total)
+        return changed
 
     # -- questions ---------------------------------------------------------------------------------------------
 
@@ -135,8 +140,14 @@ class State:
             return ~same
         return np.asarray(~same | (self.distinct_racks(others) >= self.required_racks[p]))
 
-    def may_go_anywhere(self, p: I64, k: I64) -> Bools:
-        """bool, shape (n, n_brokers): :meth:`may_go` for every broker at once."""
+    def may_go_anywhere(self, p: I64, k: I64, *, crowding: bool = False) -> Bools:
+        """bool, shape (n, n_brokers): :meth:`may_go` for every broker at once.
+
+        Parameters
+        ----------
+        crowding
+            A broker may hold too many replicas of a topic.
+        """
         problem = self.problem
         rows = np.arange(len(p))
         others = self.others(p, k)
@@ -152,7 +163,7 @@ class State:
         if not self.one_a_rack:
             racks[self.distinct_racks(others) >= self.required_racks[p]] = False
         allowed = ~(closed[:, :-1] | racks[:, problem.rack]) & problem.takes
-        if self.topic_count is not None:
+        if self.topic_count is not None and not crowding:
             topic = problem.topic[p]
             allowed &= self.topic_count[topic] < self.bands.topic_most[topic][:, None]
         return np.asarray(allowed)

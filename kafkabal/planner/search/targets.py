@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafkabal.model.state import F64, I32, I64
     from kafkabal.planner.problem import Problem
     from kafkabal.planner.search.state import State
@@ -49,26 +51,37 @@ def make_targets(state: State, zone: I32, waiting_bytes: int = 0, waiting_count:
 
 
 def _level(load: I64, low: I64, high: I64, capacity: F64, waiting: int) -> I64:
-    """Clip the load to a band narrowed from one side until what leaves equals what arrives."""
+    """Clip the load to a band narrowed from one side until what leaves equals what arrives.
+
+    Where the bands cannot hold everything, all brokers are filled to the upper edge and the fullest ones give the most;
+    where there is too little for the lower edges, the emptiest ones get the most.
+    """
+    goal = int(load.sum()) + waiting
+    if goal > int(high.sum()):
+        return _search(goal, lambda level: np.maximum(high, np.minimum(load, level)), load, high, capacity)
+    if goal < int(low.sum()):
+        return _search(goal, lambda level: np.minimum(low, np.maximum(load, level)), load, low, capacity)
     leaving = int(np.maximum(load - high, 0).sum()) + waiting
     arriving = int(np.maximum(low - load, 0).sum())
-    if leaving == arriving:
-        return np.clip(load, low, high)
-    share = load / capacity
-    below, above = float(share.min()), float(max(share.max(), (high / capacity).max()))
+    if leaving > arriving:
+        return _search(goal, lambda level: np.clip(load, np.clip(level, low, high), high), load, high, capacity)
+    return _search(goal, lambda level: np.clip(load, low, np.clip(level, low, high)), load, high, capacity)
 
-    def placed(level: float) -> I64:
-        edge = np.clip(np.floor(level * capacity).astype(np.int64), low, high)
-        return np.clip(load, edge, high) if leaving > arriving else np.clip(load, low, edge)
 
-    goal = int(load.sum()) + waiting
+def _search(goal: int, placed: Callable[[I64], I64], load: I64, edge: I64, capacity: F64) -> I64:
+    """Find the common level at which what is placed sums up to the goal."""
+    below, above = 0.0, max(float((load / capacity).max()), float((edge / capacity).max())) + 1.0
+
+    def at(level: float) -> I64:
+        return placed(np.floor(level * capacity).astype(np.int64))
+
     for _ in range(_HALVINGS):
         level = (below + above) / 2
-        if int(placed(level).sum()) < goal:
+        if int(at(level).sum()) < goal:
             below = level
         else:
             above = level
-    return _rounded(placed(below), placed(above), goal)
+    return _rounded(at(below), at(above), goal)
 
 
 def _rounded(lower: I64, upper: I64, goal: int) -> I64:
