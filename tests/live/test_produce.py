@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kafkabal.sandbox import Sandbox
 
-FILES = 2000
+FILES = 1000
 
 
 class Bench:
@@ -85,7 +85,7 @@ def bench(three_brokers: Sandbox, tmp_path: Path, request: pytest.FixtureRequest
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Two thousand files of 1 to 30 kB under ten labels."""
+    """A thousand files of 1 to 30 kB under ten labels."""
     randomness = random.Random(7)
     for i in range(FILES):
         path = tmp_path / "data" / f"label{i % 10}" / f"{i}.bin"
@@ -107,7 +107,7 @@ def test_kills_lose_nothing_and_double_nothing(bench: Bench, data: Path) -> None
     assert code == 0, err
     assert bench.paths() == Counter({str(p.relative_to(data)).encode(): 1 for p in data.rglob("*.bin")})
     code, out, err = bench.run(str(data), "-o", "json")
-    assert (code, '"records_already_there":2000' in out.replace(" ", "")) == (0, True)
+    assert (code, '"records_already_there":1000' in out.replace(" ", "")) == (0, True)
 
 
 def test_an_interrupted_run_says_how_to_go_on(bench: Bench, data: Path) -> None:
@@ -169,5 +169,5 @@ def test_a_topic_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> No
     bench.delete()
     _, err = process.communicate(timeout=150)
     assert process.returncode == 1, err
-    assert "topic" in err
-    assert "Traceback" not in err
+    assert "was deleted under way" in err or "is gone" in err
+    assert "records were sent by this run" in err

@@ -43,7 +43,13 @@ _RECORDS_A_POLL = 64
 _FULL_QUEUE_POLL_S = 0.05
 _REFRESHES_TO_FORGET = 6
 
-_DEFAULTS: Mapping[str, ClientSetting] = {"enable.idempotence": True, "linger.ms": 5, "log.connection.close": False}
+_DEFAULTS: Mapping[str, ClientSetting] = {
+    "enable.idempotence": True,
+    "linger.ms": 5,
+    "log.connection.close": False,
+    # a topic that was deleted must not come back because we asked for it
+    "allow.auto.create.topics": False,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.errors import InputFileError, OperationError
+from kafkabal.errors import InputFileError, OperationError, UsageError
 from kafkabal.routing.producer.faults import error_of
 from kafkabal.routing.producer.ledger import Ledger
 from kafkabal.routing.producer.listener import Progress
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError, Message
 
+    from kafkabal.errors import KafkabalError
     from kafkabal.routing.producer.manifest import Manifest
     from kafkabal.routing.producer.producer import RoutingProducer
     from kafkabal.routing.producer.sources.source import Part, Record, Source
@@ -35,6 +36,7 @@ _CHECKPOINT_S = 1.0
 _SAME_TOPIC_S = 5.0
 _LEAVING_S = 10.0
 _POLL_S = 0.1
+_GO_ON = "run the same command again, it goes on where it stopped"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,6 +51,10 @@ class Outcome:
     """Files that were not sent, and why."""
     changed: list[str] = field(default_factory=list)
     """Files that changed since an earlier run sent them; they are not sent again."""
+
+
+class TopicGoneError(OperationError):
+    """The topic that the run began with is no more."""
 
 
 def check_sizes(source: Source, parts: Iterable[Part], max_record_bytes: int) -> None:
@@ -139,7 +145,9 @@ class Run:
             self._reconcile(list(parts))
             self._send_parts()
             self._wait_for_acknowledgements(None)
-            self._same_topic()
+            self._expect_same_topic()
+        except TopicGoneError:
+            raise  # nothing will be acknowledged any more
         except BaseException:
             self._wait_for_acknowledgements(_LEAVING_S)
             raise
@@ -208,21 +216,22 @@ class Run:
         headers = record.headers
         if self._manifest.is_kept:
             headers = [*headers, (RECORD_HEADER, f"{self._manifest.header.id}/{number}".encode())]
-        self._producer.produce(
-            record.value,
-            record.key,
-            headers,
-            partial(self._report, number, len(record.value), record.progress_bytes),
-        )
+        report = partial(self._report, number, len(record.value), record.progress_bytes)
+        try:
+            self._producer.produce(record.value, record.key, headers, report)
+        except OperationError as error:
+            raise self._stopped(error) from error
 
     def _report(self, number: int, size: int, done: int, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._fault = self._fault or error
             return
-        partition, offset = message.partition(), message.offset()
-        assert partition is not None
-        assert offset is not None
-        self._ledger.acknowledge(number, partition, offset)
+        partition, offset = message.partition() or 0, message.offset()
+        if offset is None or offset < 0:
+            # a retry of what was there already: the broker does not say where
+            self._ledger.finish(number)
+        else:
+            self._ledger.acknowledge(number, partition, offset)
         self._outcome.sent += 1
         self._outcome.bytes_by_partition[partition] += size
         self._done_bytes += done
@@ -230,11 +239,11 @@ class Run:
     def _look(self) -> None:
         """Stop at the first record that was given up on; now and then remember how far it is."""
         if self._fault is not None:
-            raise self._stopped(self._fault)
+            raise self._stopped(error_of(self._fault, self._producer.topic))
         now = self._clock()
         if now >= self._next_same_topic_s:
             self._next_same_topic_s = now + _SAME_TOPIC_S
-            self._same_topic()
+            self._expect_same_topic()
         if now >= self._next_checkpoint_s:
             self._next_checkpoint_s = now + _CHECKPOINT_S
             self._checkpoint()
@@ -254,17 +263,20 @@ class Run:
         if end is None:
             self._look()
 
-    def _stopped(self, fault: KafkaError) -> OperationError:
-        cause = error_of(fault, self._producer.topic)
-        error = type(cause)(
+    def _expect_same_topic(self) -> None:
+        try:
+            self._same_topic()
+        except TopicGoneError as error:
+            raise self._stopped(error) from error
+
+    def _stopped(self, cause: KafkabalError) -> KafkabalError:
+        """The same error, with how far the run came and what to do then."""
+        hints = [cause.hint, None if isinstance(cause, TopicGoneError) else _GO_ON]
+        return type(cause)(
             f"{cause.message}; {self._outcome.sent} records were sent by this run, "
             f"{self._outcome.already_there} were there before",
-            hint=f"{cause.hint}; then run the same command again, it goes on where it stopped"
-            if cause.hint
-            else "run the same command again, it goes on where it stopped",
+            hint="; then ".join(hint for hint in hints if hint),
         )
-        assert isinstance(error, OperationError)
-        return error
 
     def _numbered_parts(self, *, void: bool) -> Iterator[tuple[int, int, Part]]:
         """Index, first record number and part, of the void ones or of the others."""
@@ -286,13 +298,17 @@ class Run:
 
 
 def same_topic_check(topic_id: str, current_id: Callable[[], str], topic: str) -> Callable[[], None]:
-    """A check that the topic was not deleted and made anew since."""
+    """A check that the topic was neither deleted nor made anew since."""
 
     def check() -> None:
-        if current_id() != topic_id:
-            raise OperationError(
+        try:
+            found = current_id()
+        except UsageError:
+            raise TopicGoneError(f"topic {topic} was deleted under way") from None
+        if found != topic_id:
+            raise TopicGoneError(
                 f"topic {topic} was deleted and created anew under way; what was sent before is gone",
-                hint="run the command with a new --manifest to send everything to the new topic",
+                hint="run the same command again to send everything to the new topic",
             )
 
     return check

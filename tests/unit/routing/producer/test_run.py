@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkabal.errors import InputFileError, OperationError, UnsafeError
+from kafkabal.errors import InputFileError, OperationError, UnsafeError, UsageError
 from kafkabal.routing.policy import Context
-from kafkabal.routing.producer.listener import Progress
 from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
 from kafkabal.routing.producer.producer import RoutingProducer
 from kafkabal.routing.producer.run import (
@@ -29,6 +28,7 @@ from kafkabal.routing.registry import load_policy
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kafkabal.routing.producer.listener import Progress
     from kafkabal.routing.producer.run import Outcome
     from kafkabal.routing.producer.sources.source import Source
     from tests.unit.routing.producer.conftest import MockCluster
@@ -256,8 +256,36 @@ def test_a_record_that_is_given_up_stops_the_run(bench: Bench, data: Path) -> No
 def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: Path) -> None:
     """Records do not go on into a topic of the same name that is another one."""
     check = same_topic_check("T", lambda: "U", TOPIC)
-    with pytest.raises(OperationError, match="was deleted and created anew under way"):
+    with pytest.raises(OperationError, match=r"was deleted and created anew under way.*; \d+ records were sent"):
         bench.run(FolderSource(data), same_topic=check)
+
+
+def test_a_topic_that_is_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+    """A topic that is no longer there ends the run as a failure of the operation, not as a wrong name."""
+
+    def gone() -> str:
+        raise UsageError("there is no topic")
+
+    with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted under way; 0 records were sent"):
+        bench.run(FolderSource(data), same_topic=same_topic_check("T", gone, TOPIC))
+
+
+def test_an_acknowledgement_without_an_offset_counts(bench: Bench, data: Path) -> None:
+    """A broker that had the record already, from a retry, does not say where; the record is done all the same."""
+
+    class Duplicate:
+        def partition(self) -> int:
+            return 1
+
+        def offset(self) -> None:
+            return None
+
+    with bench.open_manifest(FolderSource(data)) as manifest, bench.producer() as producer:
+        run = Run(producer, FolderSource(data), manifest, clock=monotonic)
+        run._report(0, 9, 9, None, Duplicate())  # type: ignore[arg-type]
+        assert run._ledger.through == 1
+        assert run._ledger.offsets == {}
+        assert run._outcome.sent == 1
 
 
 def test_progress_ends_at_the_totals(bench: Bench, data: Path) -> None:
