@@ -1,0 +1,186 @@
+"""Records in the topic of our own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.protocol.admin import CreateTopicsResponse
+from kafka.protocol.consumer import FetchResponse, ListOffsetsResponse
+from kafka.protocol.metadata import MetadataResponse
+from kafka.protocol.producer import ProduceResponse
+from kafka.record import MemoryRecords
+
+from kafkabal.clusters.kafka.address import Address
+from kafkabal.clusters.kafka.client import Node
+from kafkabal.clusters.kafka.records import TopicRecordStore, spread_over_racks
+from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TOPIC = MetadataResponse.MetadataResponseTopic
+
+
+class Log:
+    """One partition on broker 1, appended to by Produce and read by Fetch a batch at a time."""
+
+    def __init__(self, cluster: Any) -> None:
+        self.cluster = cluster
+        self.batches: list[bytes] = []
+        self.codes: list[int] = []
+        """What the next writes are answered with instead."""
+        cluster.answer("Produce", self.produce)
+        cluster.answer("Fetch", self.fetch)
+        cluster.answer("ListOffsets", self.list_offsets)
+        cluster.answer("CreateTopics", self.create)
+
+    def exist(self) -> None:
+        """Let the topic be there."""
+        partition = _TOPIC.MetadataResponsePartition(
+            partition_index=0, leader_id=1, replica_nodes=[1], isr_nodes=[1], offline_replicas=[]
+        )
+        self.cluster.strangers = [_TOPIC(name="__kafkabal", error_code=0, partitions=[partition])]
+
+    def create(self, request: Any) -> Any:
+        """Create the topic."""
+        self.exist()
+        kind = CreateTopicsResponse.CreatableTopicResult
+        return CreateTopicsResponse(topics=[kind(name="__kafkabal", error_code=0)])
+
+    def produce(self, request: Any) -> Any:
+        """Append a batch, given its offset, or refuse."""
+        code = self.codes.pop(0) if self.codes else 0
+        if not code:
+            batch = bytes(request.topic_data[0].partition_data[0].records)
+            self.batches.append(len(self.batches).to_bytes(8, "big") + batch[8:])
+        kind = ProduceResponse.TopicProduceResponse
+        partition = kind.PartitionProduceResponse(index=0, error_code=code, base_offset=0, record_errors=[])
+        return ProduceResponse(responses=[kind(name="__kafkabal", partition_responses=[partition])])
+
+    def fetch(self, request: Any) -> Any:
+        """Return the batch at an offset."""
+        at = request.topics[0].partitions[0].fetch_offset
+        kind = FetchResponse.FetchableTopicResponse
+        partition = kind.PartitionData(
+            partition_index=0, error_code=0, high_watermark=0, aborted_transactions=[], records=self.batches[at]
+        )
+        return FetchResponse(error_code=0, responses=[kind(topic="__kafkabal", partitions=[partition])])
+
+    def list_offsets(self, request: Any) -> Any:
+        """The log starts at 0."""
+        end = len(self.batches) if request.topics[0].partitions[0].timestamp == -1 else 0
+        kind = ListOffsetsResponse.ListOffsetsTopicResponse
+        partition = kind.ListOffsetsPartitionResponse(partition_index=0, error_code=0, offset=end)
+        return ListOffsetsResponse(topics=[kind(name="__kafkabal", partitions=[partition])])
+
+
+@pytest.fixture
+def cluster(fake_cluster: Callable[..., Any]) -> Any:
+    """Four brokers whose first leads the topic."""
+    return fake_cluster(4)
+
+
+@pytest.fixture
+def log(cluster: Any) -> Log:
+    """The log of the topic."""
+    return Log(cluster)
+
+
+@pytest.fixture
+def store(cluster: Any, log: Log, make_client: Callable[..., Any]) -> TopicRecordStore:
+    """The store on it."""
+    return TopicRecordStore(make_client(cluster.settings(request_timeout_s=1.0)))
+
+
+def test_without_the_topic_there_is_nothing(store: TopicRecordStore, cluster: Any) -> None:
+    """Reading creates nothing."""
+    assert store.get_all() == {}
+    assert cluster.asked("CreateTopics") == []
+
+
+def test_the_last_value_of_a_key_counts(store: TopicRecordStore) -> None:
+    """Values are overwritten, deleted, empty or large, and come back as they were."""
+    store.put("a", b"1")
+    store.put("b", b"2")
+    store.put("a", b"x" * 2_000_000)
+    store.put("b", None)
+    store.put("c", b"")
+    assert store.get_all() == {"a": b"x" * 2_000_000, "c": b""}
+
+
+def test_records_are_compressed_and_acknowledged_by_all(store: TopicRecordStore, cluster: Any) -> None:
+    """What a run writes is text, and it must be safe before the run goes on."""
+    store.put("a", b"x" * 2_000_000)
+    (request,) = cluster.asked("Produce")
+    assert request.acks == -1
+    batch = bytes(request.topic_data[0].partition_data[0].records)
+    assert len(batch) < 100_000
+    assert MemoryRecords(batch).next_batch().validate_crc()
+
+
+def test_the_first_write_creates_the_topic(store: TopicRecordStore, cluster: Any) -> None:
+    """Compacted, three replicas, two of them in sync for a write."""
+    store.put("a", b"1")
+    (request,) = cluster.asked("CreateTopics")
+    (topic,) = request.topics
+    assert len(topic.assignments[0].broker_ids) == 3
+    configs = {config.name: config.value for config in topic.configs}
+    assert configs["cleanup.policy"] == "compact"
+    assert configs["min.insync.replicas"] == "2"
+
+
+def test_a_write_is_tried_again_while_the_leader_changes(store: TopicRecordStore, log: Log) -> None:
+    """Codes that pass by themselves are waited out."""
+    log.codes = [6, 19]
+    store.put("a", b"1")
+    assert store.get_all() == {"a": b"1"}
+
+
+def test_a_write_without_an_answer_is_repeated(
+    store: TopicRecordStore, log: Log, cluster: Any, hang_up: object
+) -> None:
+    """Twice the same value of a key is once."""
+    log.exist()
+    appended = log.produce
+    lost = iter([hang_up])
+
+    def produce(request: Any) -> Any:
+        answer = appended(request)
+        return next(lost, answer)
+
+    cluster.answer("Produce", produce)
+    store.put("a", b"1")
+    assert len(log.batches) == 2
+    assert store.get_all() == {"a": b"1"}
+
+
+def test_a_write_that_is_refused_is_told(store: TopicRecordStore, log: Log) -> None:
+    """No permission, and too large a value, do not pass by waiting."""
+    log.codes = [29]
+    with pytest.raises(NotAuthorizedError, match="write to topic __kafkabal"):
+        store.put("a", b"1")
+    log.codes = [10]
+    with pytest.raises(RefusedByClusterError, match="MESSAGE_TOO_LARGE"):
+        store.put("a", b"1")
+
+
+def test_a_write_that_never_succeeds_ends_in_time(store: TopicRecordStore, log: Log, cluster: Any) -> None:
+    """Too few replicas in sync for the whole time is an error."""
+    log.codes = [19] * 1000
+    with pytest.raises(RefusedByClusterError, match="NOT_ENOUGH_REPLICAS"):
+        store.put("a", b"1")
+
+
+def test_a_topic_without_a_leader_is_told(store: TopicRecordStore, log: Log, cluster: Any) -> None:
+    """What cannot be read is not taken for empty."""
+    log.exist()
+    cluster.strangers[0].partitions[0].leader_id = -1
+    with pytest.raises(UnreachableError, match="has no leader"):
+        store.get_all()
+
+
+def test_replicas_are_spread_over_racks() -> None:
+    """One of each rack comes before the second of any."""
+    nodes = {n: Node(Address("h", n), rack) for n, rack in ((1, "a"), (2, "a"), (3, "b"), (4, None), (5, "b"))}
+    assert spread_over_racks(nodes) == [1, 3, 4, 2, 5]
