@@ -25,6 +25,32 @@ class Row(NamedTuple):
 COMMANDS: Final[Mapping[str, Row]] = {
     "inspect": Row("Show how evenly the load lies, worst first.", "kafkabal.cli.inspect:inspect"),
     "produce": Row("Send files or rows, each to where there is room.", "kafkabal.cli.produce:produce"),
+    "rebalance": Row(
+        "Bring what lies unevenly into place, safely.",
+        "kafkabal.cli.rebalance.rebalance:rebalance",
+        commands={
+            "apply": Row("Carry out a plan from a file.", "kafkabal.cli.rebalance.apply:apply"),
+            "status": Row(
+                "Show what is true of the latest run on the cluster now.", "kafkabal.cli.rebalance.status:status"
+            ),
+            "resume": Row(
+                "Go on with the latest run, after whatever stopped it.", "kafkabal.cli.rebalance.resume:resume"
+            ),
+            "cancel": Row(
+                "Stop what the latest run has in flight, and put its throttles back.",
+                "kafkabal.cli.rebalance.cancel:cancel",
+            ),
+            "rollback": Row("Undo the latest run.", "kafkabal.cli.rebalance.rollback:rollback"),
+            "repair": Row(
+                "Put back throttles that a run has left behind, and list others that nothing uses.",
+                "kafkabal.cli.rebalance.repair:repair",
+            ),
+            "throttle": Row(
+                "Give the run that is going on from this host another throttle.",
+                "kafkabal.cli.rebalance.throttle:throttle",
+            ),
+        },
+    ),
     "sandbox": Row(
         "Run a real Apache Kafka of several brokers on this machine.",
         commands={

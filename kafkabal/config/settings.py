@@ -84,9 +84,7 @@ class Settings:
         default_factory=_nothing, metadata=_key("nic_rate", values.per_broker(values.rate))
     )
 
-    throttle: int | Literal["auto", "none"] | None = field(
-        default=None, metadata=_key("throttle", values.rate_or_word)
-    )
+    throttle: int | Literal["auto", "none"] | None = field(default=None, metadata=_key("throttle", values.rate_or_word))
     """Bytes a second, or derived from what the brokers carry, or none of ours."""
     log_dir_throttle_bytes_per_s: int | None = field(default=None, metadata=_key("log_dir_throttle", values.rate))
     window: str | None = field(default=None, metadata=_key("window", values.text))

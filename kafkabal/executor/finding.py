@@ -48,7 +48,7 @@ def find_run(workplace: Workplace, journal: Path | str | None = None) -> FoundRu
         If a journal that was given belongs to another cluster.
     """
     cluster_id = workplace.cluster.cluster_id()
-    local = read_journal(journal) if journal is not None else _latest_journal(workplace.folder(cluster_id))
+    local = read_journal(journal) if journal is not None else latest_journal(workplace.folder(cluster_id))
     if local is not None and local.record.cluster_id != cluster_id:
         raise UsageError(
             f"{local.path}: is the journal of a run on cluster {local.record.cluster_id}, not {cluster_id}",
@@ -81,8 +81,8 @@ def _only(local: JournalContent | None, known: tuple[RunRecord, RunState] | None
     return FoundRun(*known, None) if known is not None else None
 
 
-def _latest_journal(folder: Path) -> JournalContent | None:
-    """The latest run that has begun; run ids sort by time."""
+def latest_journal(folder: Path) -> JournalContent | None:
+    """The latest run of a cluster that has begun; run ids sort by time."""
     for path in sorted(folder.glob("*.jsonl"), reverse=True):
         try:
             content = read_journal(path)

@@ -183,6 +183,15 @@ class JournalContent:
     valid_bytes: int
     """Length up to the end of the last whole record."""
 
+    def left_behind(self) -> str:
+        """What may be on the cluster if nothing more is done, for people."""
+        if self.state.is_clean or not self.state.has_begun:
+            return f"run {self.record.run_id} has left nothing behind"
+        known = (*self.record.originals, *self.state.later_originals) if self.state.rates else ()
+        throttled = sorted({str(o.of) for o in known})
+        throttles = f", and throttles on {', '.join(throttled)}" if throttled else ""
+        return f"run {self.record.run_id} may have moves in flight{throttles}"
+
 
 def read_journal(path: Path | str) -> JournalContent:
     """Read a journal back.

@@ -1,0 +1,1 @@
+"""``kafkabal rebalance`` and its commands."""

@@ -1,0 +1,55 @@
+"""``kafkabal rebalance apply``: carry out a plan from a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafkabal.cli.cluster import open_cluster
+from kafkabal.cli.context import CommandContext
+from kafkabal.cli.options import CLUSTER, Uses
+from kafkabal.cli.rebalance.flags import RUN_SETTINGS, BeginFlags, RunFlags, RunOutput
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode
+
+
+def apply(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, *RUN_SETTINGS)],
+    begin: BeginFlags,
+    flags: RunFlags,
+    output: RunOutput,
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, or JSON for Kafka's own tool.")],
+    skip_drifted: Annotated[
+        bool, typer.Option("--skip-drifted", help="Leave out partitions that have changed since.")
+    ] = False,
+) -> ExitCode:
+    """Carry out a plan from a file.
+
+    The plan is refused (exit 4) where a partition is no longer as it was when the plan was made. Everything that is
+    needed to resume, undo or clean up is written down before the first change.
+
+    Examples:
+
+      kafkabal rebalance apply plan.json
+
+      kafkabal rebalance apply plan.json --yes --throttle 50MB --max-runtime 4h
+
+      kafkabal rebalance apply plan.json --dry-run
+    """
+    from kafkabal.cli.rebalance.beginning import carry_out_plan
+    from kafkabal.plan.file import read_plan
+
+    plan = read_plan(plan_file)
+    with open_cluster(settings, context) as cluster:
+        return carry_out_plan(
+            plan,
+            cluster,
+            settings,
+            begin,
+            flags,
+            output,
+            context,
+            "rebalance apply",
+            skip_drifted=skip_drifted,
+        )

@@ -1,0 +1,96 @@
+"""From a plan to a run: checks shown, the question asked, the plan carried out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkabal.cli.rebalance.running import end, make_workplace, run_options, work
+from kafkabal.errors import ExitCode, FindingsError
+
+if TYPE_CHECKING:
+    from kafkabal.cli.context import CommandContext
+    from kafkabal.cli.rebalance.flags import BeginFlags, RunFlags, RunOutput
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.config.settings import Settings
+    from kafkabal.executor.options import RunOptions
+    from kafkabal.executor.workplace import Workplace
+    from kafkabal.plan.plan import Plan
+
+
+def carry_out_plan(
+    plan: Plan,
+    cluster: Cluster,
+    settings: Settings,
+    begin: BeginFlags,
+    flags: RunFlags,
+    output: RunOutput,
+    context: CommandContext,
+    command: str,
+    *,
+    skip_drifted: bool = False,
+) -> ExitCode:
+    """Check, ask, and carry a plan out; or show what would be asked of the brokers.
+
+    Raises
+    ------
+    KafkabalError
+        With the exit code of the contract.
+    """
+    from kafkabal.executor.runs import apply
+
+    if not plan.partitions:
+        context.say("nothing to do")
+        return ExitCode.DONE
+    workplace = make_workplace(cluster, settings, context, output, command)
+    options = run_options(settings, flags, cluster)
+    _check(workplace, plan, options, begin, context, skip_drifted=skip_drifted)
+    if begin.dry_run:
+        return _dry_run(plan, workplace, options, begin, context)
+    if not begin.yes and not context.confirm(f"apply {len(plan.partitions)} changes?", flag="--yes"):
+        context.say("nothing was changed")
+        return ExitCode.DONE
+    result = work(
+        workplace,
+        context,
+        lambda: apply(workplace, plan, options, rollback_file=begin.rollback_file, skip_drifted=skip_drifted),
+    )
+    if result is None:
+        context.say("nothing to do: every partition is as planned")
+        return ExitCode.DONE
+    return end(result, output, context, command)
+
+
+def _check(
+    workplace: Workplace,
+    plan: Plan,
+    options: RunOptions,
+    begin: BeginFlags,
+    context: CommandContext,
+    *,
+    skip_drifted: bool,
+) -> None:
+    from kafkabal.executor.checks import Verdict, enforce, preflight
+    from kafkabal.executor.finding import find_run
+
+    checks = preflight(workplace, plan, options, find_run(workplace), skip_drifted=skip_drifted)
+    for check in checks:
+        if check.verdict is Verdict.OK:
+            context.detail(f"check {check.name}: {check.message}")
+        elif check.verdict is Verdict.WARNING or begin.force:
+            context.warn(check.message)
+    enforce(checks, force=begin.force)
+
+
+def _dry_run(
+    plan: Plan, workplace: Workplace, options: RunOptions, begin: BeginFlags, context: CommandContext
+) -> ExitCode:
+    from kafkabal.cli.rebalance.dry_run import rehearse
+    from kafkabal.units import format_duration
+
+    rehearsal = rehearse(plan, workplace.read_state(), options)
+    for line in rehearsal.calls:
+        context.stdout.write(line + "\n")
+    context.say(f"{len(rehearsal.calls)} requests, about {format_duration(rehearsal.elapsed_s)}; nothing was changed")
+    if begin.exit_code and rehearsal.calls:
+        raise FindingsError("a plan is pending")
+    return ExitCode.DONE

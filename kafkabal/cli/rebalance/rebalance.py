@@ -1,0 +1,49 @@
+"""``kafkabal rebalance``: plan, show, ask, apply."""
+
+from typing import Annotated
+
+from kafkabal.cli.cluster import open_cluster, read_cluster
+from kafkabal.cli.context import CommandContext
+from kafkabal.cli.options import CLUSTER, Format, OutputOptions, Uses
+from kafkabal.cli.output import show
+from kafkabal.cli.rebalance.flags import RUN_SETTINGS, BeginFlags, RunFlags, RunFormat, RunOutput
+from kafkabal.cli.rebalance.planning import PLAN_SETTINGS, PlanFlags
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode
+
+
+def rebalance(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, *RUN_SETTINGS)],
+    planning: PlanFlags,
+    begin: BeginFlags,
+    flags: RunFlags,
+    output: RunOutput,
+) -> ExitCode:
+    """Bring what lies unevenly into place, safely.
+
+    Plans, shows the plan, asks, and carries it out under a throttle. Everything that is needed to resume, undo or
+    clean up is written down before the first change. With --yes it is safe for cron: it refuses (exit 4) what is not
+    safe, leaves no throttle behind, and is quiet when there is nothing to do.
+
+    Examples:
+
+      kafkabal rebalance
+
+      kafkabal rebalance --yes --throttle 50MB --window 01:00-05:00 -q
+
+      kafkabal rebalance --dry-run --exit-code
+
+      kafkabal rebalance --drain 3,4
+    """
+    from kafkabal.cli.rebalance.beginning import carry_out_plan
+    from kafkabal.cli.rebalance.planning import make
+    from kafkabal.reporting.plan import plan_report
+
+    with open_cluster(settings, context) as cluster:
+        plan = make(settings, planning, read_cluster(cluster, settings, context).state)
+        if output.output is RunFormat.TABLE and (plan.partitions or not context.quiet):
+            show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)
+        for warning in plan.warnings:
+            context.warn(warning)
+        return carry_out_plan(plan, cluster, settings, begin, flags, output, context, "rebalance")

@@ -1,0 +1,38 @@
+"""``kafkabal rebalance rollback``."""
+
+from typing import Annotated
+
+from kafkabal.cli.cluster import open_cluster
+from kafkabal.cli.context import CommandContext
+from kafkabal.cli.options import CLUSTER, Uses
+from kafkabal.cli.rebalance.flags import JournalOption, RunOutput
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode
+
+
+def rollback(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER)],
+    output: RunOutput,
+    journal: JournalOption = None,
+) -> ExitCode:
+    """Undo the latest run.
+
+    Every partition, leader and config is brought back to what it was. What is in flight is cancelled first. Leaders
+    are those of before when the command ends; the cluster may elect others later.
+
+    Examples:
+
+      kafkabal rebalance rollback
+
+      kafkabal rebalance rollback --journal run.jsonl
+    """
+    from kafkabal.cli.rebalance.running import end, make_workplace, work
+    from kafkabal.executor.runs import roll_back as go
+
+    command = "rebalance rollback"
+    with open_cluster(settings, context) as cluster:
+        workplace = make_workplace(cluster, settings, context, output, command)
+        result = work(workplace, context, lambda: go(workplace, journal=journal))
+        assert result is not None
+        return end(result, output, context, command)

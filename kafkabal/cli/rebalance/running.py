@@ -1,0 +1,175 @@
+"""What every command that works on a run does: the place to work in, the options, the listeners, and the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import (
+    ExitCode,
+    FindingsError,
+    InterruptedRunError,
+    OperationError,
+    PartialFailureError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from kafkabal.cli.context import CommandContext
+    from kafkabal.cli.rebalance.flags import RunFlags, RunOutput
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.config.settings import Settings
+    from kafkabal.executor.events import RunListener
+    from kafkabal.executor.options import RunOptions, Throttle
+    from kafkabal.executor.result import RunResult
+    from kafkabal.executor.workplace import Workplace
+    from kafkabal.model.state import ClusterState
+
+_NO_WAIT_S = 0.01
+
+
+def make_workplace(
+    cluster: Cluster, settings: Settings, context: CommandContext, output: RunOutput, command: str
+) -> Workplace:
+    """The place in which runs on this cluster are worked on; those on a snapshot have one of their own."""
+    from kafkabal.executor.workplace import Workplace
+    from kafkabal.model.capacity import with_capacity
+    from kafkabal.model.volumes import with_volumes
+
+    def completed(state: ClusterState) -> ClusterState:
+        return with_capacity(with_volumes(state, settings.volumes), settings.capacity)
+
+    return Workplace(
+        cluster=cluster,
+        state_dir=runs_folder(settings, context),
+        listener=_listener(output, context, command),
+        completed=completed,
+    )
+
+
+def runs_folder(settings: Settings, context: CommandContext) -> Path:
+    """Where journals are."""
+    return context.state_dir / ("snapshot-runs" if settings.snapshot else "runs")
+
+
+def run_options(settings: Settings, flags: RunFlags, cluster: Cluster, incoming_bytes_per_s: float = 0.0) -> RunOptions:
+    """Options of a run, from settings and flags.
+
+    Parameters
+    ----------
+    incoming_bytes_per_s
+        The most that is written to what comes to one broker, as far as it is known.
+    """
+    from kafkabal.executor.options import Limits, Patience, RunOptions
+    from kafkabal.executor.window import TimeWindow
+
+    if settings.window is not None:
+        TimeWindow.parse(settings.window)
+    return RunOptions(
+        throttle=_throttle(settings, flags, cluster, incoming_bytes_per_s),
+        limits=Limits(
+            moves_in_per_broker=flags.moves_per_broker,
+            moves_out_per_broker=flags.moves_per_broker,
+            one_replica_at_a_time=flags.one_replica_at_a_time,
+        ),
+        patience=Patience(poll_s=_NO_WAIT_S) if settings.snapshot else Patience(),
+        on_interrupt=flags.on_interrupt,
+        window=settings.window,
+        max_runtime_s=flags.max_runtime_s,
+    )
+
+
+def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, incoming_bytes_per_s: float) -> Throttle:
+    from kafkabal.clusters.protocol import Capability
+    from kafkabal.executor.auto_rate import first_rate
+    from kafkabal.executor.options import Throttle
+
+    wanted = settings.throttle or "auto"
+    if wanted == "none" or (settings.snapshot and Capability.CONFIGS not in cluster.capabilities):
+        return Throttle(log_dir_bytes_per_s=None if settings.snapshot else settings.log_dir_throttle_bytes_per_s)
+    rate = first_rate(incoming_bytes_per_s) if wanted == "auto" else wanted
+    return Throttle(
+        bytes_per_s=rate,
+        is_auto=wanted == "auto",
+        log_dir_bytes_per_s=settings.log_dir_throttle_bytes_per_s or rate,
+        override=flags.override_throttle,
+    )
+
+
+def work(workplace: Workplace, context: CommandContext, action: Callable[[], RunResult | None]) -> RunResult | None:
+    """Run an action of the executor under the signals of the process.
+
+    Raises
+    ------
+    InterruptedRunError
+        On a second signal; it says what may be left on the cluster.
+    """
+    from kafkabal.cli.rebalance.signals import stopping_on_signals
+    from kafkabal.executor.finding import latest_journal
+    from kafkabal.executor.stop import HardStop, StopReason
+
+    try:
+        with stopping_on_signals(workplace.stop, context.say):
+            return action()
+    except HardStop:
+        terminated = workplace.stop.reason is StopReason.TERMINATE
+        left = latest_journal(workplace.folder(workplace.cluster.cluster_id()))
+        raise InterruptedRunError(
+            f"ended at once; {left.left_behind() if left else 'nothing had been begun'}",
+            terminated=terminated,
+            hint="go on with 'kafkabal rebalance resume', or clean up with 'kafkabal rebalance cancel'",
+        ) from None
+
+
+def end(result: RunResult, output: RunOutput, context: CommandContext, command: str) -> ExitCode:
+    """Say how a run ended, and give its exit code.
+
+    Raises
+    ------
+    KafkabalError
+        With the exit code of the contract, where it did not do all that it was to do.
+    """
+    from kafkabal.cli.rebalance.flags import RunFormat
+    from kafkabal.executor.states import Outcome
+    from kafkabal.executor.stop import StopReason
+    from kafkabal.reporting.runs.result import result_report, summary
+
+    if output.output is RunFormat.JSON:
+        _show(result, command, context, result_report)
+    resume = "go on with 'kafkabal rebalance resume'"
+    match result.stop_reason:
+        case StopReason.INTERRUPT | StopReason.TERMINATE:
+            terminated = result.stop_reason is StopReason.TERMINATE
+            raise InterruptedRunError(summary(result), terminated=terminated, hint=resume)
+        case StopReason.MAX_RUNTIME:
+            raise FindingsError(f"{summary(result)}; its time is over", hint=resume)
+    if result.outcome is Outcome.PARTIAL:
+        raise PartialFailureError(summary(result), list(result.problems.items()), hint=resume)
+    if result.pending:
+        raise OperationError(summary(result), hint="put them back with 'kafkabal rebalance repair' once brokers answer")
+    if output.output is RunFormat.TABLE:
+        context.stdout.write(summary(result) + "\n")
+    return ExitCode.DONE
+
+
+def _show(result: RunResult, command: str, context: CommandContext, report: Callable[..., object]) -> None:
+    from kafkabal.cli.options import Format, OutputOptions
+    from kafkabal.cli.output import show
+
+    show(report(result, command), OutputOptions(output=Format.JSON), context)  # type: ignore[arg-type]
+
+
+def _listener(output: RunOutput, context: CommandContext, command: str) -> RunListener:
+    from kafkabal.cli.rebalance.flags import RunFormat
+    from kafkabal.reporting.runs.jsonl import EventLines
+    from kafkabal.reporting.runs.listeners import Listeners
+    from kafkabal.reporting.runs.textfile import TextfileRun
+    from kafkabal.reporting.runs.told import ToldRun
+
+    listeners: list[RunListener] = [ToldRun(context.say, context.warn, context.progress)]
+    if output.output is RunFormat.JSONL:
+        listeners.append(EventLines(context.stdout, command, context.wall_clock))
+    if output.textfile is not None:
+        listeners.append(TextfileRun(output.textfile, context.wall_clock))
+    return Listeners(listeners)

@@ -1,0 +1,1 @@
+"""How a run of the executor is told: to people, to programs and to Prometheus."""

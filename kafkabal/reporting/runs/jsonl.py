@@ -1,0 +1,40 @@
+"""A run as JSON Lines: one object an event, flushed at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kafkabal.reporting.document import FORMAT_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
+    from kafkabal.executor.events import Event
+
+
+class EventLines:
+    """Listener that writes every event, with its time; the first line is the envelope.
+
+    Parameters
+    ----------
+    wall_clock
+        Seconds since the epoch.
+    """
+
+    def __init__(self, stream: TextIO, command: str, wall_clock: Callable[[], float]) -> None:
+        self._stream = stream
+        self._wall_clock = wall_clock
+        self._write({"kafkabal": {"command": command, "version": FORMAT_VERSION}})
+
+    def on_event(self, event: Event) -> None:
+        """Write it."""
+        at = datetime.fromtimestamp(self._wall_clock(), UTC).isoformat(timespec="milliseconds")
+        self._write({"at": at, **msgspec.to_builtins(event, str_keys=True)})
+
+    def _write(self, line: object) -> None:
+        self._stream.write(msgspec.json.encode(line).decode() + "\n")
+        self._stream.flush()
