@@ -1,9 +1,9 @@
 """Running scores of every broker while replicas are placed one by one: each re-scores its broker in O(1).
 
 All shares refer to the mean that the cluster will have once everything is placed, so that they only ever rise, and
-1.0 is where each broker is to end. A replica goes where it lifts ``sum of weight x share^2`` least: of brokers that a
-plain ``sum of weight x share`` finds equal, the one is preferred that has room in every score, and a large replica
-heeds the disk more than a small one, which heeds the counts.
+1.0 is where each broker is to end. A replica goes where it lifts ``sum of weight x share^2`` least, each broker
+counted by what it can bear: of brokers that a plain ``sum of weight x share`` finds equal, the one is preferred that
+has room in every score, and a large replica heeds the disk more than a small one, which heeds the counts.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ class Board:
         over, lift = np.zeros(self._n), np.zeros(self._n)
         for track in self._tracks:
             group = track.group(partition)
-            step = track.load(partition, leads=leads) * group.per_load
+            load = track.load(partition, leads=leads)
+            step = load * group.per_load
             over += track.weight * np.maximum(0.0, group.share + step - group.high)
-            lift += track.weight * group.part * step * (2 * group.share + step)
+            lift += track.weight * (load / track.total_load) * (2 * group.share + step)
         return over, lift
 
     def put(self, partition: int, broker: int, *, leads: bool) -> None:
@@ -73,8 +74,6 @@ class _Group:
     """shape (n_brokers,): share that a unit of load adds; 0 where the broker does not count."""
     high: F64
     """Upper edge of the band, as a share."""
-    part: float
-    """Load of the group as a part of the load of all groups, so that a thousand topics weigh as much as one disk."""
 
 
 class _Track:
@@ -94,6 +93,8 @@ class _Track:
         self._each = parts.replica_load.copy()
         led = draft.leader_replica >= 0
         self._each[draft.leader_replica[led]] += parts.leader_load[led]
+        self.total_load = float(self._each.sum() + self._base.sum()) or 1.0
+        """Over all groups, so that a thousand topics weigh as much as one disk."""
         shared = parts.group if parts.holder_group is None else None
         group = np.zeros(len(is_new), np.int32) if shared is None else shared
         self._group_of = group[first]
@@ -121,9 +122,7 @@ class _Track:
         _, fair = share_of(after, self._capacity, self._counted, self._within)
         per_load = np.divide(1.0, fair, out=np.zeros(len(fair)), where=self._counted & (fair > 0))
         high = self._band.edges(fair, self._tolerance)[1] * per_load if self._band else np.full(len(fair), np.inf)
-        total = float(self._each.sum() + self._base.sum())
-        part = float(after.sum()) / total if total else 0.0
-        return _Group(share=before * per_load, per_load=per_load, high=high, part=part)
+        return _Group(share=before * per_load, per_load=per_load, high=high)
 
     def _loads(self, rows: I64) -> F64:
         return np.asarray(np.bincount(self._broker[rows], self._each[rows], len(self._base)), np.float64)
