@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.cli.chosen import chosen_scores
 from kafkabal.cli.cluster import open_cluster, read_cluster
 from kafkabal.cli.context import CommandContext
 from kafkabal.cli.options import CLUSTER, Format, OutputOptions, Uses
@@ -173,7 +174,7 @@ def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
     from kafkabal.reporting.inspection.inspection import DEFAULT_TOLERANCE, inspect_cluster
 
     tolerance = DEFAULT_TOLERANCE if settings.tolerance is None else settings.tolerance
-    return inspect_cluster(state, settings.scores, tolerance=tolerance)
+    return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
 
 
 def _show(

@@ -24,6 +24,7 @@ class Row(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Row]] = {
     "inspect": Row("Show how evenly the load lies, worst first.", "kafkabal.cli.inspect:inspect"),
+    "create": Row("Create topics where there is room.", "kafkabal.cli.create:create"),
     "produce": Row("Send files or rows, each to where there is room.", "kafkabal.cli.produce:produce"),
     "rebalance": Row(
         "Bring what lies unevenly into place, safely.",

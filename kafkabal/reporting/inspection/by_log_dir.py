@@ -10,8 +10,9 @@ from kafkabal.model.capacity import dir_capacity_bytes
 from kafkabal.reporting.inspection import columns
 from kafkabal.reporting.inspection.condition import dir_conditions
 from kafkabal.reporting.inspection.figures import dir_figures, foreign_bytes
-from kafkabal.reporting.inspection.inspection import Scored, has_several_log_dirs, worst_first
+from kafkabal.reporting.inspection.inspection import Scored, worst_first
 from kafkabal.reporting.report import Column, Table
+from kafkabal.scoring.choice import has_several_log_dirs
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.registry import load_score
 

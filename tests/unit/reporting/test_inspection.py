@@ -21,6 +21,7 @@ from kafkabal.reporting.inspection.report import inspection_report
 from kafkabal.reporting.inspection.verdict import judge
 from kafkabal.reporting.surface import Surface
 from kafkabal.reporting.views import render
+from kafkabal.scoring.choice import choose_scores
 from kafkabal.testing.builders import GB, brokers, cluster, partition, topic
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
 
@@ -195,12 +196,12 @@ def test_a_score_that_cannot_be_fed_is_left_out_and_said_or_refused() -> None:
     assert "disk" not in names(inspection)
     assert any("'disk' needs log-dirs" in note for note in inspection.lacking)
     with pytest.raises(UsageError, match="needs log-dirs"):
-        inspect_cluster(state, ["disk"])
+        choose_scores(state, ["disk"])
 
 
 def test_named_scores_are_those_shown_in_their_order() -> None:
     """The first score named is the one that rows are sorted by."""
-    inspection = inspect_cluster(lopsided(), ["leaders", "disk=3"])
+    inspection = inspect_cluster(lopsided(), choose_scores(lopsided(), ["leaders", "disk=3"]))
 
     assert names(inspection) == ["leaders", "disk"]
 
@@ -208,7 +209,7 @@ def test_named_scores_are_those_shown_in_their_order() -> None:
 @pytest.mark.parametrize(("tolerance", "found"), [(0.49, True), (0.51, False)])
 def test_a_check_asks_of_the_band_of_its_tolerance(tolerance: float, found: bool) -> None:
     """The same cluster passes or fails by the tolerance alone."""
-    assert has_findings(inspect_cluster(lopsided(), ["disk"]), tolerance) is found
+    assert has_findings(inspect_cluster(lopsided(), choose_scores(lopsided(), ["disk"])), tolerance) is found
 
 
 def test_rows_are_sorted_by_severity_then_distance_from_the_fair_share() -> None:
