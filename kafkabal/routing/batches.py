@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,24 +24,14 @@ def cuts_by_bytes(size_bytes: I64, room_bytes: int, batch_bytes: int) -> tuple[I
     int64, int
         Positions of the records that open a batch, and the room that is left in the last one.
     """
-    ends = np.cumsum(size_bytes)
-    view = ends.data
     cuts = []
-    at, base = 0, 0
-    reach = 4 + int(4 * batch_bytes * len(ends) / max(1, int(ends[-1]) if len(ends) else 1))
-    while True:
-        if room_bytes > 0:
-            near = at + reach
-            high = near if near < len(view) and view[near - 1] >= base + room_bytes else len(view)
-            at = bisect_left(view, base + room_bytes, at, high) + 1
-        if at >= len(view):
-            break
-        cuts.append(at)
-        base = view[at - 1] if at else 0
-        room_bytes = batch_bytes
-    last = int(ends[-1]) if len(ends) else 0
-    # a batch that its last record filled is full, whether or not another follows
-    return np.array(cuts, np.int64), base + room_bytes - last
+    # where a batch ends depends on where it began: there is nothing to vectorise
+    for at, size in enumerate(size_bytes.tolist()):
+        if room_bytes <= 0:
+            cuts.append(at)
+            room_bytes = batch_bytes
+        room_bytes -= size
+    return np.array(cuts, np.int64), room_bytes
 
 
 def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, float]:
@@ -52,11 +42,11 @@ def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, floa
     int64, float
         Positions of the records that open a batch, and when the last one was opened.
     """
-    view = at_s.data
+    times = at_s.data
     cuts = []
-    at = bisect_right(view, opened_s + linger_s)
-    while at < len(view):
+    at = bisect_right(times, opened_s + linger_s)
+    while at < len(times):
         cuts.append(at)
-        opened_s = view[at]
-        at = bisect_right(view, opened_s + linger_s, at)
+        opened_s = times[at]
+        at = bisect_right(times, opened_s + linger_s, at)
     return np.array(cuts, np.int64), opened_s

@@ -67,7 +67,8 @@ class DecisionPolicy(PolicyBase):
             write_back(state, self.state)
             return
         picks = [0] * len(records)
-        choose_each(type(self).choose, self.state, *[column.tolist() for column in columns], picks)
+        listed: list[Any] = [column.tolist() for column in columns]
+        choose_each(type(self).choose, self.state, *listed, picks)
         out[:] = picks
 
     def columns(self, records: RecordBatch) -> tuple[I64, F64, F64]:

@@ -63,12 +63,12 @@ class Courier:
     @property
     def batches_sent(self) -> int:
         """Batches sent so far."""
-        return int(self._sim.count[SENT])
+        return int(self._sim.counts[SENT])
 
     @property
     def refused(self) -> int:
         """Records whose partition had no leader."""
-        return int(self._sim.count[REFUSED])
+        return int(self._sim.counts[REFUSED])
 
     def brokers_changed(self, view: RoutingView) -> None:
         """Follow the world: leaders, followers that are live, and rates."""
@@ -98,7 +98,7 @@ class Courier:
             self._keep(states)
             picks[:] = given[0]
         else:
-            listed = [column.tolist() for column in given if column is not None]
+            listed: list[Any] = [column.tolist() for column in given if column is not None]
             measured = [0.0] * len(latency_s)
             acked = deliver(self._sim, *self._kernels(), states, turn % len(self._policies), *listed, measured)
             latency_s[:acked] = measured[:acked]
@@ -116,7 +116,7 @@ class Courier:
         self.latencies.add(np.array(measured[:acked]))
 
     def measured_latency_s(self) -> F64:
-        """float64, shape (n_brokers,): mean since the last call, or the latest that is known; NaN before there is one."""
+        """float64, shape (n_brokers,): mean since the last call, else the latest that is known; NaN before one is."""
         servers = self._sim.servers
         batches = np.array(servers.batches)
         fresh = batches > 0
@@ -213,6 +213,6 @@ def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> D
             acks_all=[int(transport.acks_all)],
         ),
         open_batch=[-1] * (producers * view.n_partitions),
-        count=[n_batches, n_records, 0, -1, -1, 0, 0],
+        counts=[n_batches, n_records, 0, -1, -1, 0, 0],
         now_s=[0.0],
     )

@@ -117,17 +117,17 @@ class Delivery(NamedTuple):
     limits: Limits
     open_batch: list[int]
     """By producer x partitions + partition, -1 where none is open."""
-    count: list[int]
+    counts: list[int]
     """Free batches, free records, acknowledgements to come, first and last lingering batch, batches sent, refused."""
     now_s: list[float]
 
 
-# places in ``count``
+# places in ``counts``
 FREE_BATCHES, FREE_RECORDS, TO_COME, OLDEST, YOUNGEST, SENT, REFUSED = range(7)
 
 
 @kernel
-def deliver(  # noqa: PLR0913
+def deliver(
     sim: Delivery,
     choose: Any,
     learn: Any,
@@ -161,14 +161,14 @@ def deliver(  # noqa: PLR0913
     acked = 0
     for i in range(len(size_bytes)):
         acked = advance(sim, learn, states, at_s[i], latency_s, acked)
-        while sim.count[FREE_BATCHES] == 0 or sim.count[FREE_RECORDS] == 0:
+        while sim.counts[FREE_BATCHES] == 0 or sim.counts[FREE_RECORDS] == 0:
             acked = advance(sim, learn, states, next_event_s(sim), latency_s, acked)
         sim.now_s[0] = max(sim.now_s[0], at_s[i])
         producer = (turn + i) % len(states)
         if picks[i] < 0:
             picks[i] = choose(states[producer], size_bytes[i], hashes[i], uniforms[i], sim.now_s[0])
         if sim.topic.leader[picks[i]] < 0:
-            sim.count[REFUSED] += 1
+            sim.counts[REFUSED] += 1
             learn(states[producer], picks[i], size_bytes[i], math.nan, sim.now_s[0])
         else:
             offer(sim, producer * len(sim.topic.leader) + picks[i], size_bytes[i], at_s[i])
@@ -183,10 +183,10 @@ def advance(sim: Delivery, learn: Any, states: Any, until_s: float, latency_s: l
         if event_s > until_s:
             return acked
         sim.now_s[0] = max(sim.now_s[0], event_s)
-        if sim.count[TO_COME] > 0 and sim.agenda.at_s[0] <= event_s:
+        if sim.counts[TO_COME] > 0 and sim.agenda.at_s[0] <= event_s:
             acked = acknowledge(sim, learn, states, latency_s, acked)
         else:
-            expired = sim.count[OLDEST]
+            expired = sim.counts[OLDEST]
             stop_lingering(sim, expired)
             make_ready(sim, expired)
 
@@ -195,10 +195,10 @@ def advance(sim: Delivery, learn: Any, states: Any, until_s: float, latency_s: l
 def next_event_s(sim: Delivery) -> float:
     """When something happens next, infinity if nothing does."""
     event_s = math.inf
-    if sim.count[TO_COME] > 0:
+    if sim.counts[TO_COME] > 0:
         event_s = sim.agenda.at_s[0]
-    if sim.count[OLDEST] >= 0:
-        event_s = min(event_s, sim.batches.opened_s[sim.count[OLDEST]] + sim.limits.linger_s[0])
+    if sim.counts[OLDEST] >= 0:
+        event_s = min(event_s, sim.batches.opened_s[sim.counts[OLDEST]] + sim.limits.linger_s[0])
     return event_s
 
 
@@ -210,9 +210,9 @@ def offer(sim: Delivery, place: int, size_bytes: int, offered_s: float) -> None:
         fill_up(sim, batch)
         batch = NONE
     if batch < 0:
-        batch = open_batch(sim, place)
-    sim.count[FREE_RECORDS] -= 1
-    record = sim.records.spare[sim.count[FREE_RECORDS]]
+        batch = start_batch(sim, place)
+    sim.counts[FREE_RECORDS] -= 1
+    record = sim.records.spare[sim.counts[FREE_RECORDS]]
     sim.records.following[record] = NONE
     sim.records.at_s[record] = sim.now_s[0]
     sim.records.offered_s[record] = offered_s
@@ -228,22 +228,22 @@ def offer(sim: Delivery, place: int, size_bytes: int, offered_s: float) -> None:
 
 
 @kernel
-def open_batch(sim: Delivery, place: int) -> int:
+def start_batch(sim: Delivery, place: int) -> int:
     """Take an empty batch; it lingers from now on."""
-    sim.count[FREE_BATCHES] -= 1
-    batch = sim.batches.spare[sim.count[FREE_BATCHES]]
+    sim.counts[FREE_BATCHES] -= 1
+    batch = sim.batches.spare[sim.counts[FREE_BATCHES]]
     sim.batches.size_bytes[batch] = 0
     sim.batches.first_record[batch] = NONE
     sim.batches.opened_s[batch] = sim.now_s[0]
     sim.batches.place[batch] = place
     sim.batches.link[batch] = NONE
-    sim.batches.earlier[batch] = sim.count[YOUNGEST]
+    sim.batches.earlier[batch] = sim.counts[YOUNGEST]
     sim.batches.later[batch] = NONE
-    if sim.count[YOUNGEST] >= 0:
-        sim.batches.later[sim.count[YOUNGEST]] = batch
+    if sim.counts[YOUNGEST] >= 0:
+        sim.batches.later[sim.counts[YOUNGEST]] = batch
     else:
-        sim.count[OLDEST] = batch
-    sim.count[YOUNGEST] = batch
+        sim.counts[OLDEST] = batch
+    sim.counts[YOUNGEST] = batch
     sim.open_batch[place] = batch
     return batch
 
@@ -256,11 +256,11 @@ def stop_lingering(sim: Delivery, batch: int) -> None:
     if earlier >= 0:
         sim.batches.later[earlier] = later
     else:
-        sim.count[OLDEST] = later
+        sim.counts[OLDEST] = later
     if later >= 0:
         sim.batches.earlier[later] = earlier
     else:
-        sim.count[YOUNGEST] = earlier
+        sim.counts[YOUNGEST] = earlier
 
 
 @kernel
@@ -298,7 +298,7 @@ def send(sim: Delivery, batch: int) -> None:
         sim.open_batch[place] = NONE
     link = sim.batches.link[batch]
     sim.links.in_flight[link] += 1
-    sim.count[SENT] += 1
+    sim.counts[SENT] += 1
     sim.batches.sent_s[batch] = sim.now_s[0]
     done_s = serve(sim, link % len(sim.servers.free_s), place % len(sim.topic.leader), sim.batches.size_bytes[batch])
     schedule(sim, done_s + sim.limits.half_round_trip_s[0], batch)
@@ -339,11 +339,11 @@ def acknowledge(sim: Delivery, learn: Any, states: Any, latency_s: list[float], 
         latency_s[acked] = now_s - sim.records.offered_s[record]
         acked += 1
         learn(states[producer], partition, sim.records.size_bytes[record], now_s - sim.records.at_s[record], now_s)
-        sim.records.spare[sim.count[FREE_RECORDS]] = record
-        sim.count[FREE_RECORDS] += 1
+        sim.records.spare[sim.counts[FREE_RECORDS]] = record
+        sim.counts[FREE_RECORDS] += 1
         record = sim.records.following[record]
-    sim.batches.spare[sim.count[FREE_BATCHES]] = batch
-    sim.count[FREE_BATCHES] += 1
+    sim.batches.spare[sim.counts[FREE_BATCHES]] = batch
+    sim.counts[FREE_BATCHES] += 1
     sim.links.in_flight[link] -= 1
     waiting = sim.links.first[link]
     if waiting >= 0:
@@ -355,8 +355,8 @@ def acknowledge(sim: Delivery, learn: Any, states: Any, latency_s: list[float], 
 @kernel
 def schedule(sim: Delivery, at_s: float, batch: int) -> None:
     """Put an acknowledgement on the agenda."""
-    at = sim.count[TO_COME]
-    sim.count[TO_COME] += 1
+    at = sim.counts[TO_COME]
+    sim.counts[TO_COME] += 1
     while at > 0 and sim.agenda.at_s[(at - 1) // 2] > at_s:
         sim.agenda.at_s[at] = sim.agenda.at_s[(at - 1) // 2]
         sim.agenda.batch[at] = sim.agenda.batch[(at - 1) // 2]
@@ -369,8 +369,8 @@ def schedule(sim: Delivery, at_s: float, batch: int) -> None:
 def take_first(sim: Delivery) -> int:
     """Take the earliest acknowledgement off the agenda."""
     first = sim.agenda.batch[0]
-    sim.count[TO_COME] -= 1
-    n = sim.count[TO_COME]
+    sim.counts[TO_COME] -= 1
+    n = sim.counts[TO_COME]
     at_s = sim.agenda.at_s[n]
     batch = sim.agenda.batch[n]
     at = 0
@@ -390,7 +390,7 @@ def take_first(sim: Delivery) -> int:
 
 
 @kernel
-def learn_nothing(state: Any, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:  # noqa: ARG001
+def learn_nothing(state: Any, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """The acknowledgement of a policy that takes no feedback."""
 
 

@@ -65,9 +65,7 @@ def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, option
 
 
 class _Simulation:
-    def __init__(
-        self, view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions
-    ) -> None:
+    def __init__(self, view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions) -> None:
         self._view = view
         self._workload = workload
         self._options = options
@@ -147,7 +145,7 @@ class _Simulation:
 
     def _book(self, records: RecordBatch, picks: I32) -> None:
         n = self._view.n_partitions
-        self._world.write(np.bincount(picks, records.size_bytes, n))
+        self._world.write(np.bincount(picks, records.size_bytes, n).astype(np.float64))
         self._partition_records += np.bincount(picks, minlength=n)
         if self._order is not None and records.key is not None:
             self._order.follow(records.key, picks)
@@ -191,9 +189,9 @@ class _Simulation:
             duration_s=duration_s,
             broker_id=view.broker_id,
             live=world.live,
-            broker_records=np.bincount(
-                world.leader[led], self._partition_records[led], view.n_brokers
-            ).astype(np.int64),
+            broker_records=np.bincount(world.leader[led], self._partition_records[led], view.n_brokers).astype(
+                np.int64
+            ),
             added_bytes=world.added_bytes,
             used_bytes=world.used_bytes,
             capacity_bytes=view.capacity_bytes,

@@ -39,14 +39,6 @@ def record_stream(workload: Workload, keys: KeyTable | None, seed: int) -> Itera
         yield chunk
 
 
-def slices_between(chunk: RecordBatch, bounds_s: list[float]) -> Iterator[RecordBatch]:
-    """Cut a chunk at times: one slice, possibly empty, before each bound, and one after the last."""
-    assert chunk.at_s is not None
-    cuts = [0, *np.searchsorted(chunk.at_s, bounds_s).tolist(), len(chunk)]
-    for start, end in zip(cuts, cuts[1:], strict=False):
-        yield chunk[start:end]
-
-
 def of_producer(records: RecordBatch, first: int, producers: int) -> RecordBatch:
     """The records of one producer, who has every n-th."""
     return replace(
