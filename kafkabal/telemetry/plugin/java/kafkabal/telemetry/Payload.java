@@ -1,0 +1,24 @@
+package kafkabal.telemetry;
+
+import java.nio.ByteBuffer;
+
+import org.apache.kafka.common.Uuid;
+
+/** What a client pushed; the buffer is the broker's own and is not copied. */
+final class Payload {
+    final Uuid clientInstanceId;
+    final String clientId;
+    final boolean terminating;
+    final ByteBuffer data;
+
+    Payload(Uuid clientInstanceId, String clientId, boolean terminating, ByteBuffer data) {
+        this.clientInstanceId = clientInstanceId;
+        this.clientId = clientId;
+        this.terminating = terminating;
+        this.data = data;
+    }
+
+    int bytes() {
+        return data.remaining();
+    }
+}

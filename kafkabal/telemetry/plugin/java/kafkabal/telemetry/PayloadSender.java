@@ -1,0 +1,89 @@
+package kafkabal.telemetry;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.serialization.ByteBufferSerializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The one thread that may wait for Kafka: takes payloads from the queue and produces them to the topic. */
+final class PayloadSender extends Thread {
+    private static final Logger LOG = LoggerFactory.getLogger(PayloadSender.class);
+    private static final long POLL_MS = 1000;
+    private static final Duration CLOSING = Duration.ofSeconds(2);
+
+    private final PayloadQueue queue;
+    private final ForwarderSettings settings;
+    private final ForwarderCounters counters;
+    private final byte[] broker;
+    private volatile boolean running = true;
+
+    PayloadSender(PayloadQueue queue, ForwarderSettings settings, ForwarderCounters counters) {
+        super("kafkabal-telemetry-sender");
+        setDaemon(true);
+        this.queue = queue;
+        this.settings = settings;
+        this.counters = counters;
+        this.broker = settings.brokerId().getBytes(StandardCharsets.US_ASCII);
+    }
+
+    void shutDown() {
+        running = false;
+        interrupt();
+    }
+
+    @Override
+    public void run() {
+        KafkaProducer<String, ByteBuffer> producer = null;
+        try {
+            while (running) {
+                Payload payload = queue.poll(POLL_MS);
+                if (payload != null) {
+                    producer = producer == null ? open() : producer;
+                    send(producer, payload);
+                }
+            }
+        } catch (InterruptedException e) {
+            LOG.debug("The telemetry sender was interrupted");
+        } catch (RuntimeException e) {
+            LOG.error("Telemetry of clients is no longer forwarded", e);
+        } finally {
+            if (producer != null) {
+                producer.close(CLOSING);
+            }
+        }
+    }
+
+    private KafkaProducer<String, ByteBuffer> open() {
+        return new KafkaProducer<>(settings.producer(), new StringSerializer(), new ByteBufferSerializer());
+    }
+
+    private void send(KafkaProducer<String, ByteBuffer> producer, Payload payload) {
+        ProducerRecord<String, ByteBuffer> forwarded =
+            new ProducerRecord<>(settings.topic(), payload.clientInstanceId.toString(), payload.data);
+        Headers headers = forwarded.headers();
+        headers.add("broker", broker);
+        headers.add("client-id", payload.clientId.getBytes(StandardCharsets.UTF_8));
+        if (payload.terminating) {
+            headers.add("terminating", new byte[0]);
+        }
+        try {
+            producer.send(forwarded, (metadata, error) -> {
+                if (error == null) {
+                    counters.forwarded.increment();
+                } else {
+                    counters.failed.increment();
+                }
+            });
+        } catch (RuntimeException e) {
+            counters.failed.increment();
+            LOG.debug("A payload was not forwarded", e);
+        }
+    }
+}
