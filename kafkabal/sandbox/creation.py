@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kafkabal.sandbox.distribution import Distribution
 
-_CLASS_CACHE_PATIENCE_S: Final = 60.0
+_CLASS_CACHE_PATIENCE_S: Final = 300.0
 
 
 def bring_up(

@@ -12,7 +12,7 @@ from kafkabal.sandbox import diagnosis
 from kafkabal.sandbox.distribution import TOOL_HEAP_BYTES, Distribution, prepare
 from kafkabal.sandbox.home import exclusive, make_folder
 from kafkabal.sandbox.java import ProgramResult, java_command, java_environment, run_java
-from kafkabal.sandbox.nodes import Node, NodeFiles, Role
+from kafkabal.sandbox.nodes import ZOOKEEPER_ID, Node, NodeFiles, Role
 from kafkabal.sandbox.ports import LOOPBACK
 from kafkabal.sandbox.processes import ProcessTable, mark_of
 from kafkabal.sandbox.profile import write_profile
@@ -23,6 +23,7 @@ from kafkabal.sandbox.spec import INNER_LISTENER
 from kafkabal.sandbox.status import NodeState, NodeStatus, status_of
 from kafkabal.sandbox.storage import format_dirs
 from kafkabal.sandbox.waiting import Patience
+from kafkabal.sandbox.zookeeper import registered_brokers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -164,6 +165,8 @@ class Sandbox:
             on_step(f"starting {_titles(absent)}")
         try:
             for node in absent:
+                if self.record.spec.zookeeper and node.role.serves_clients:
+                    self._wait_until_unregistered(node)
                 self._spawn(node)
             self._wait_until_ready(nodes)
         except BaseException:
@@ -188,7 +191,10 @@ class Sandbox:
         UsageError
             If there is no such node.
         """
-        self._end_as(NodeState.STOPPED, self._chosen(node_ids), signal.SIGTERM, patience_s=patience_s)
+        nodes = self._chosen(node_ids)
+        # those first that need the others to leave in good order
+        for group in ([n for n in nodes if n.role is Role.BROKER], [n for n in nodes if n.role is not Role.BROKER]):
+            self._end_as(NodeState.STOPPED, group, signal.SIGTERM, patience_s=patience_s)
 
     def pause(self, *node_ids: int) -> None:
         """Pause nodes (SIGSTOP), as a machine that hangs would; without ids all. :meth:`start` lets them go on.
@@ -338,6 +344,22 @@ class Sandbox:
             return _ZOOKEEPER_HEAP_BYTES
         return self.record.spec.broker_heap_bytes if node.role.serves_clients else _CONTROLLER_HEAP_BYTES
 
+    def _wait_until_unregistered(self, broker: Node) -> None:
+        """Wait until ZooKeeper has forgotten the session that a killed broker had."""
+        server = self.record.node(ZOOKEEPER_ID)
+        process = self._processes.find(self.folder).get(self._folder(server))
+        if process is None:
+            raise OperationError(f"the zookeeper of sandbox {self.name} is not running", hint="start it first")
+
+        def is_forgotten() -> bool:
+            if self._processes.has_ended(process):
+                raise self._did_not_start(server)
+            registered = registered_brokers(server.main_port)
+            return registered is not None and broker.id not in registered
+
+        if not self._patience.until(is_forgotten):
+            raise self._late(server)
+
     def _wait_until_ready(self, nodes: Sequence[Node]) -> None:
         running = self._processes.find(self.folder)
         readiness = Readiness(nodes, [node.id for node in nodes if node.role.serves_clients])
@@ -350,17 +372,19 @@ class Sandbox:
             return readiness.look()
 
         if not self._patience.until(ready):
-            late = readiness.waited_for[0]
-            raise OperationError(
-                f"{late.title} of sandbox {self.name} does not answer after {self._patience.deadline_s:g} s",
-                hint=f"its log is {self._files(late).log}",
-            )
+            raise self._late(readiness.waited_for[0])
 
     def _did_not_start(self, node: Node) -> OperationError:
         log = self._files(node).log
         return OperationError(
             f"{node.title} of sandbox {self.name} did not start: {diagnosis.cause_of_end(log)}",
             hint=f"its log is {log}",
+        )
+
+    def _late(self, node: Node) -> OperationError:
+        return OperationError(
+            f"{node.title} of sandbox {self.name} does not answer after {self._patience.deadline_s:g} s",
+            hint=f"its log is {self._files(node).log}",
         )
 
     def _end_as(self, state: NodeState, nodes: Sequence[Node], which: signal.Signals, *, patience_s: float) -> None:

@@ -145,7 +145,7 @@ def test_sandboxes_run_side_by_side(sandbox_home: Path, make_sandbox: MakeSandbo
 
 
 def test_zookeeper_runs_with_the_last_kafka_that_uses_it(make_sandbox: MakeSandbox) -> None:
-    """The brokers register in a real ZooKeeper, and answer."""
+    """The brokers register in a real ZooKeeper and answer, also after one of them was killed."""
     sandbox = make_sandbox(SandboxSpec(brokers=2, zookeeper=True), "zookeeper")
     client = kazoo.client.KazooClient(hosts=sandbox.zookeeper)
     client.start(timeout=10)
@@ -154,6 +154,8 @@ def test_zookeeper_runs_with_the_last_kafka_that_uses_it(make_sandbox: MakeSandb
     finally:
         client.stop()
         client.close()
+    sandbox.kill(2)
+    sandbox.start(2)
     assert set(_states(sandbox).values()) == {NodeState.RUNNING}
 
 

