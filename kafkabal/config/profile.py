@@ -110,11 +110,10 @@ def _pick(profiles: Mapping[str, Profile], name: str | None, file: str) -> Profi
     found = profiles.get(name or DEFAULT_PROFILE)
     if found is not None:
         return found
+    if not profiles:
+        raise ConfigError(f"{file}: holds no profile")
     if name is None:
-        raise ConfigError(f"{file}: holds {len(profiles)} profiles", hint=f"choose one: {_choices(profiles, file)}")
+        choices = ", ".join(f"{file}#{name}" for name in sorted(profiles))
+        raise ConfigError(f"{file}: holds {len(profiles)} profiles", hint=f"choose one: {choices}")
     near = get_close_matches(name, profiles, n=3, cutoff=0.5) or sorted(profiles)
-    raise ConfigError(f"{file}: there is no profile {name!r}", hint=f"there are: {', '.join(near)}" if near else None)
-
-
-def _choices(profiles: Mapping[str, Profile], file: str) -> str:
-    return ", ".join(f"{file}#{name}" for name in sorted(profiles)) or "it is empty"
+    raise ConfigError(f"{file}: there is no profile {name!r}", hint=f"there are: {', '.join(near)}")
