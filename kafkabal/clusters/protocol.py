@@ -161,10 +161,12 @@ class ResourceKind(StrEnum):
     BROKER = "broker"
     BROKER_DEFAULT = "broker-default"
     """The cluster-wide dynamic default; its name is empty."""
+    CLIENT_METRICS = "client-metrics"
+    """A subscription to metrics of clients (KIP-714)."""
 
 
 class ConfigResource(NamedTuple):
-    """A topic by name, a broker by id as text, or the cluster-wide default."""
+    """A topic or subscription by name, a broker by id as text, or the cluster-wide default."""
 
     kind: ResourceKind
     name: str

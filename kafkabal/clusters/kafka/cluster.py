@@ -25,6 +25,7 @@ from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.reader import KafkaReader
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
 from kafkabal.clusters.kafka.records import TopicRecordStore
+from kafkabal.clusters.kafka.subscriptions import client_metrics_names
 from kafkabal.clusters.kafka.topics import create_topics
 from kafkabal.clusters.protocol import Capability
 
@@ -179,6 +180,10 @@ class KafkaCluster:
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
         """Set or delete keys, all of one resource at once; returns the resources that failed."""
         return alter_configs(self._client, changes)
+
+    def client_metrics_names(self) -> tuple[str, ...]:
+        """Names of the subscriptions to metrics of clients; not of the protocol, since only live brokers have any."""
+        return client_metrics_names(self._client)
 
     def lock(self, owner: str, session_s: float) -> ClusterLock:
         """Take the lock of this cluster.

@@ -22,9 +22,19 @@ if TYPE_CHECKING:
 
 _RESOURCES_A_REQUEST = 500
 _SET, _DELETE = 0, 1
-_TYPES = {ResourceKind.TOPIC: 2, ResourceKind.BROKER: 4, ResourceKind.BROKER_DEFAULT: 4}
+_TYPES = {
+    ResourceKind.TOPIC: 2,
+    ResourceKind.BROKER: 4,
+    ResourceKind.BROKER_DEFAULT: 4,
+    ResourceKind.CLIENT_METRICS: 16,
+}
 _DYNAMIC_TOPIC, _DYNAMIC_BROKER, _DYNAMIC_DEFAULT, _STATIC = range(1, 5)
-_OWN = {ResourceKind.TOPIC: _DYNAMIC_TOPIC, ResourceKind.BROKER: _DYNAMIC_BROKER}
+_DYNAMIC_CLIENT_METRICS = 7
+_OWN = {
+    ResourceKind.TOPIC: _DYNAMIC_TOPIC,
+    ResourceKind.BROKER: _DYNAMIC_BROKER,
+    ResourceKind.CLIENT_METRICS: _DYNAMIC_CLIENT_METRICS,
+}
 _INHERITED = {
     _DYNAMIC_DEFAULT: ConfigSource.CLUSTER_DEFAULT,
     # to a topic, what is set on the broker is a setting of the machine, dynamic or not

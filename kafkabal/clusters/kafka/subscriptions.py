@@ -1,0 +1,39 @@
+"""Names of the subscriptions to metrics of clients (KIP-714, listed as KIP-1142 does)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka.protocol.admin import ListConfigResourcesRequest
+
+from kafkabal.clusters.kafka.errors import NO_ERROR, fault_of
+from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, RefusedByClusterError
+
+if TYPE_CHECKING:
+    from kafkabal.clusters.kafka.client import KafkaClient
+
+_CLIENT_METRICS = 16
+_FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
+
+
+def client_metrics_names(client: KafkaClient) -> tuple[str, ...]:
+    """Names, sorted.
+
+    Raises
+    ------
+    MissingCapabilityError
+        If the brokers are older than Kafka 3.7, or run with ZooKeeper.
+    NotAuthorizedError
+        If the principal may not describe the cluster's configs.
+    """
+    if not client.supports(ListConfigResourcesRequest, 0):
+        raise MissingCapabilityError(
+            "these brokers know no subscriptions to client metrics", hint="they came with Kafka 3.7, for KRaft"
+        )
+    answer = client.call_any(ListConfigResourcesRequest(resource_types=[_CLIENT_METRICS]))
+    if answer.error_code != NO_ERROR:
+        fault = fault_of(answer.error_code, None)
+        if fault.name == _FORBIDDEN:
+            raise NotAuthorizedError(f"subscriptions cannot be listed: {fault}", hint="DESCRIBE_CONFIGS on Cluster")
+        raise RefusedByClusterError(f"subscriptions cannot be listed: {fault}")
+    return tuple(sorted(resource.resource_name for resource in answer.config_resources))
