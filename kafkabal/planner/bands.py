@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.planner.problem import UNLIMITED
-from kafkabal.scoring.bands import SHARE_EPSILON, CountBand, SpreadBand
+from kafkabal.scoring.bands import SHARE_EPSILON, CountBand
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I64, Bools
+    from kafkabal.model.state import F64, I32, I64, Bools
     from kafkabal.planner.problem import Problem
 
 # half of what a score forgives, so that rounding on the way to it and back never matters
@@ -32,15 +32,28 @@ class Bands:
     high_count: I64
     low_leaders: I64
     high_leaders: I64
-    topic_most: I64
-    """shape (n_topics,): most replicas of a topic on one broker."""
+    topic_replicas: F64
+    """shape (n_topics,): replicas of each topic; infinite where their spread does not matter."""
+    topic_share: F64
+    """shape (n_brokers,): share of the replicas of a topic that each broker is due."""
+
+    def topic_most(self, topic: I32 | I64, broker: I32 | I64) -> F64:
+        """Most replicas of a topic that a broker should hold; the arguments are broadcast."""
+        return np.asarray(np.ceil(self.topic_replicas[topic] * self.topic_share[broker] - SHARE_EPSILON) + 1)
 
 
-def make_bands(problem: Problem, total_bytes: int) -> Bands:
-    """Edges for a cluster whose counted brokers will hold ``total_bytes`` and every slot that is to be filled."""
-    low_bytes, high_bytes = _byte_edges(problem, total_bytes)
+def make_bands(problem: Problem, total_bytes: int, narrowed: float = 0.0) -> Bands:
+    """Edges for a cluster whose counted brokers will hold ``total_bytes`` and every slot that is to be filled.
+
+    Parameters
+    ----------
+    narrowed
+        Draw the edges of bytes in by this share of the fair load.
+    """
+    low_bytes, high_bytes = _byte_edges(problem, total_bytes, narrowed)
     low_count, high_count = _count_edges(problem, "replicas", _staying_slots(problem))
     low_leaders, high_leaders = _count_edges(problem, "leaders", len(problem.leader))
+    replicas, share = _topic_edges(problem)
     return Bands(
         low_bytes=low_bytes,
         high_bytes=high_bytes,
@@ -48,53 +61,54 @@ def make_bands(problem: Problem, total_bytes: int) -> Bands:
         high_count=np.minimum(high_count, problem.limit_replicas),
         low_leaders=low_leaders,
         high_leaders=high_leaders,
-        topic_most=_topic_edges(problem),
+        topic_replicas=replicas,
+        topic_share=share,
     )
 
 
-def _byte_edges(problem: Problem, total_bytes: int) -> tuple[I64, I64]:
+def _byte_edges(problem: Problem, total_bytes: int, narrowed: float) -> tuple[I64, I64]:
     low = np.zeros(problem.n_brokers, np.int64)
     high = np.full(problem.n_brokers, UNLIMITED, np.int64)
-    rows = problem.weighed
-    if problem.has_score("disk") and rows.any():
+    rows, below = problem.weighed, problem.options.below
+    if below is not None:
+        high[rows] = np.floor(problem.capacity[rows] * below).astype(np.int64)
+    elif problem.has_score("disk") and rows.any():
         tolerance = problem.options.tolerance
+        narrowed = min(narrowed, tolerance / 2)
         capacity = problem.capacity[rows]
         mean = total_bytes / float(capacity.sum())
         slack = _SLACK * min(mean, 1.0)
-        low[rows] = np.ceil((mean * (1 - tolerance) - slack) * capacity).astype(np.int64)
-        high[rows] = np.floor((mean * (1 + tolerance) + slack) * capacity).astype(np.int64)
+        low[rows] = np.ceil((mean * (1 - tolerance + narrowed) - slack) * capacity).astype(np.int64)
+        high[rows] = np.floor((mean * (1 + tolerance - narrowed) + slack) * capacity).astype(np.int64)
     return np.maximum(low, 0), high
 
 
 def _staying_slots(problem: Problem) -> int:
     """Slots that will lie on counted brokers."""
-    return int(problem.slots.sum()) - stuck_slots(problem)
-
-
-def stuck_slots(problem: Problem) -> int:
-    """Slots of partitions that must not be touched on brokers that do not count."""
     fixed = problem.home[~problem.movable]
-    return int((~problem.counted)[fixed[fixed >= 0]].sum())
+    stuck = int((~problem.counted)[fixed[fixed >= 0]].sum())
+    return int(problem.slots.sum()) - stuck
 
 
 def _count_edges(problem: Problem, name: str, total: int) -> tuple[I64, I64]:
     low = np.zeros(problem.n_brokers, np.int64)
     high = np.full(problem.n_brokers, UNLIMITED, np.int64)
-    n = int(problem.counted.sum())
-    if problem.has_score(name) and n:
-        fair: F64 = np.array([total / n])
-        edges = CountBand().edges(fair, problem.options.tolerance)
-        low[problem.counted], high[problem.counted] = int(edges[0][0]), int(edges[1][0])
+    rows = problem.counted
+    if problem.has_score(name) and rows.any():
+        capacity = problem.score(name).capacity(problem.cluster)[rows]
+        edges = CountBand().edges(total / float(capacity.sum()) * capacity, problem.options.tolerance)
+        low[rows], high[rows] = edges[0].astype(np.int64), edges[1].astype(np.int64)
     return low, high
 
 
-def _topic_edges(problem: Problem) -> I64:
-    n = int(problem.counted.sum())
-    if not problem.has_score("topic-spread") or not n:
-        return np.full(problem.n_topics, UNLIMITED, np.int64)
+def _topic_edges(problem: Problem) -> tuple[F64, F64]:
+    rows = problem.counted
+    share = np.ones(problem.n_brokers)
+    if not problem.has_score("topic-spread") or not rows.any():
+        return np.full(problem.n_topics, np.inf), share
+    capacity = problem.score("topic-spread").capacity(problem.cluster)
     replicas = np.bincount(problem.topic, problem.slots, problem.n_topics)
-    _, high = SpreadBand().edges(replicas / n, problem.options.tolerance)
-    return high.astype(np.int64)
+    return replicas, capacity / float(capacity[rows].sum())
 
 
 def excess(load: I64, low: I64, high: I64, rows: Bools) -> tuple[I64, I64]:

@@ -160,7 +160,7 @@ class _Dual:
         self.pair: I64 = topic * problem.n_brokers + broker
         need = np.zeros(self.n_cells, np.int64)
         if state.topic_count is not None:
-            need = state.topic_count[topic, broker].astype(np.int64) - state.bands.topic_most[topic]
+            need = (state.topic_count[topic, broker] - state.bands.topic_most(topic, broker)).astype(np.int64)
         self.pair_need: I64 = np.where(problem.counted[broker], np.maximum(need, 0), 0)
         self.for_topics = (self.pair_need > 0) & ~self.forced
         surplus = np.where(problem.counted, np.maximum(state.count - state.bands.high_count, 0), 0)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kafkabal.plan.difference import make_changes
 from kafkabal.plan.plan import Plan, ScoreChange
 from kafkabal.planner.bound import bound_bytes
 from kafkabal.planner.listener import SILENT
-from kafkabal.planner.options import PlanOptions
+from kafkabal.planner.options import Mode, PlanOptions
 from kafkabal.planner.outcome import make_outcome
 from kafkabal.planner.problem import build_problem
-from kafkabal.planner.reasons import Reasons
+from kafkabal.planner.reasons import Before, Reasons
 from kafkabal.planner.search.balance import balance
+from kafkabal.planner.search.budget import send_home
 from kafkabal.planner.search.dirs import choose_log_dirs
 from kafkabal.planner.search.leaders import choose_leaders
 from kafkabal.planner.search.state import State
+from kafkabal.planner.shortfall import refuse_if_infeasible, warnings_of
 from kafkabal.scoring.evaluation import Evaluation, evaluate
 
 if TYPE_CHECKING:
@@ -38,28 +38,48 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     InfeasibleError
         If a hard rule that was asked for cannot be met.
     """
-    problem = build_problem(cluster, options or PlanOptions())
+    options = options or PlanOptions()
+    problem = build_problem(cluster, options)
     state = State(problem)
-    bands, used, count = state.bands, state.used.copy(), state.count.copy()
-    bound = bound_bytes(state)
-    balance(state, listener)
+    before = Before.of(state)
+    homeless = balance(state, listener)
+    refuse_if_infeasible(state, homeless)
     listener.step("log dirs")
-    log_dir, _ = choose_log_dirs(state)
+    log_dir = _log_dirs(state)
     listener.step("leaders")
     leader = choose_leaders(state)
+    listener.step("bound")
+    bound = _bound(problem, state)
     listener.step("changes")
     after = make_outcome(state, leader, log_dir)
-    leads = np.bincount(problem.leader[problem.leader >= 0], minlength=problem.n_brokers)
-    reasons = Reasons(state, bands, used, count, leads, leader)
     return Plan(
-        partitions=make_changes(cluster, after, reasons),
+        partitions=make_changes(cluster, after, Reasons(state, before, leader)),
         cluster_id=cluster.cluster_id,
         taken_at=cluster.taken_at,
-        options=problem.options.as_json(),
-        seed=problem.options.seed,
+        options=options.as_json(),
+        seed=options.seed,
         bound_bytes=bound,
         scores=_scores(problem, after),
+        warnings=warnings_of(state, leader, homeless),
     )
+
+
+def _log_dirs(state: State) -> I32:
+    """Log dirs of all slots; an arrival for which no dir of its broker has room goes home again."""
+    log_dir, left = choose_log_dirs(state)
+    while left.size:
+        p, k = left // state.width, left % state.width
+        send_home(state, p, k)
+        log_dir, left = choose_log_dirs(state)
+    return log_dir
+
+
+def _bound(problem: Problem, state: State) -> int | None:
+    """The bound, where the plan was to reach the bands with as few bytes as possible."""
+    options = problem.options
+    if options.mode is not Mode.FULL or options.replication_factor is not None:
+        return None
+    return bound_bytes(State(problem), state.moved_bytes())
 
 
 def _scores(problem: Problem, after: ClusterState) -> dict[str, ScoreChange]:

@@ -17,15 +17,17 @@ from kafkabal.model.capacity import is_silent
 from kafkabal.model.sizes import move_bytes, replica_bytes
 from kafkabal.model.state import LogDirState
 from kafkabal.model.volumes import log_bytes
-from kafkabal.planner.options import DEFAULT_FREE_SHARE
-from kafkabal.scoring.registry import default_scores
+from kafkabal.planner.options import DEFAULT_FREE_SHARE, Mode
+from kafkabal.scoring.registry import default_scores, load_scores
 from kafkabal.scoring.scores.disk import SCORE as DISK
+from kafkabal.scoring.supply import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kafkabal.model.state import F64, I32, I64, Bools, ClusterState
     from kafkabal.planner.options import PlanOptions
+    from kafkabal.scoring.protocol import Score
     from kafkabal.scoring.registry import WeightedScore
 
 NONE = -1
@@ -88,6 +90,10 @@ class Problem:
         """Largest number of slots of a partition."""
         return self.home.shape[1]
 
+    def score(self, name: str) -> Score:
+        """A score that was chosen."""
+        return next(s.score for s in self.scores if s.score.name == name)
+
     def has_score(self, name: str) -> bool:
         """Whether a score was chosen."""
         return any(s.score.name == name for s in self.scores)
@@ -104,6 +110,7 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         If the capacity of only some brokers is known.
     """
     brokers = cluster.brokers
+    _rows_of(cluster, options.broker_limits, "broker limit")
     drained = _rows_of(cluster, options.drain, "drain")
     counted = brokers.is_live & ~drained
     home, held = _matrix(cluster)
@@ -115,7 +122,7 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
     return Problem(
         cluster=cluster,
         options=options,
-        scores=options.scores or default_scores(several_log_dirs=bool((np.diff(cluster.log_dirs.first) > 1).any())),
+        scores=_scores(cluster, options),
         home=home,
         held_bytes=held,
         slots=slots,
@@ -135,6 +142,17 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         limit_bytes=_limit_bytes(cluster, options),
         limit_replicas=_limit_replicas(cluster, options),
     )
+
+
+def _scores(cluster: ClusterState, options: PlanOptions) -> tuple[WeightedScore, ...]:
+    """The chosen scores; where brokers above a share are to be relieved, nothing but their disks."""
+    if options.below is not None:
+        return load_scores(["disk"])
+    several = bool((np.diff(cluster.log_dirs.first) > 1).any())
+    scores = options.scores or default_scores(several_log_dirs=several)
+    for weighted in scores:
+        require(weighted.score, cluster)
+    return scores
 
 
 def _rows_of(cluster: ClusterState, ids: Iterable[int], what: str) -> Bools:
@@ -171,6 +189,10 @@ def _movable(cluster: ClusterState, options: PlanOptions) -> Bools:
     movable = topics[cluster.partitions.topic]
     # a partition that another reassignment is moving is left to it
     movable[cluster.replicas.partition[cluster.replicas.adding | cluster.replicas.removing]] = False
+    # without any live copy there is nothing to copy from
+    has_source = np.zeros(len(movable), np.bool_)
+    has_source[cluster.replicas.partition[cluster.brokers.is_live[cluster.replicas.broker]]] = True
+    movable &= has_source
     return movable
 
 
@@ -203,7 +225,10 @@ def _electable(cluster: ClusterState, home: I32) -> Bools:
 def _takes(cluster: ClusterState, options: PlanOptions, counted: Bools) -> Bools:
     dirs = cluster.log_dirs
     open_dirs = np.bincount(dirs.broker[dirs.state == LogDirState.ONLINE], minlength=len(counted))
-    return counted & (open_dirs > 0) & ~_rows_of(cluster, options.exclude_brokers, "exclude brokers")
+    takes = counted & (open_dirs > 0) & ~_rows_of(cluster, options.exclude_brokers, "exclude brokers")
+    if options.mode is Mode.ONLY_TO_NEW:
+        takes &= np.bincount(cluster.replicas.broker, minlength=len(counted)) == 0
+    return takes
 
 
 def _racks(cluster: ClusterState) -> I32:
@@ -249,8 +274,6 @@ def _limit_replicas(cluster: ClusterState, options: PlanOptions) -> I64:
     limit = np.full(len(cluster.brokers), UNLIMITED, np.int64)
     for broker_id, given in options.broker_limits.items():
         row = cluster.brokers.index_of(broker_id)
-        if row < 0:
-            raise UsageError(f"broker limit: this cluster has no broker {broker_id}")
         if given.replicas is not None:
             limit[row] = given.replicas
     return limit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,18 +15,33 @@ if TYPE_CHECKING:
     from kafkabal.planner.search.state import State
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Before:
+    """Bands and loads of the brokers before the plan."""
+
+    bands: Bands
+    used: I64
+    count: I64
+    leads: I64
+
+    @staticmethod
+    def of(state: State) -> Before:
+        """Remember a state in which nothing has moved yet."""
+        leader = state.problem.leader
+        leads = np.bincount(leader[leader >= 0], minlength=state.problem.n_brokers).astype(np.int64)
+        return Before(bands=state.bands, used=state.used.copy(), count=state.count.copy(), leads=leads)
+
+
 class Reasons:
     """Reasons of partitions, from what was outside its band before the plan."""
 
-    def __init__(self, state: State, bands: Bands, used: I64, count: I64, leads: I64, leader: I32) -> None:
+    def __init__(self, state: State, before: Before, leader: I32) -> None:
         problem = state.problem
-        self.state = state
-        self.leader = leader
+        self.state, self.before, self.leader = state, before, leader
         self.ids: list[int] = problem.cluster.brokers.id.tolist()
-        self.used, self.count, self.leads, self.bands = used, count, leads, bands
         rows = problem.weighed
-        mean = used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
-        self.share: F64 = used / problem.capacity / mean if mean else np.ones(len(used))
+        mean = before.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
+        self.share: F64 = before.used / problem.capacity / (mean or 1.0)
         self._told: dict[tuple[int, int, int], str] = {}
 
     def __call__(self, partitions: I64) -> list[str]:
@@ -47,8 +63,9 @@ class Reasons:
 
     def _moved(self, code: int, origin: int, target: int, topic: int) -> str:
         if code == Why.TOPIC:
-            name, most = self.state.problem.cluster.topics.name[topic], int(self.bands.topic_most[topic])
-            return f"topic-spread: broker {self.ids[origin]} holds more than {most} replicas of {name}"
+            name = self.state.problem.cluster.topics.name[topic]
+            most = self.before.bands.topic_most(np.int64(topic), np.int64(origin))
+            return f"topic-spread: broker {self.ids[origin]} holds more than {most:.0f} replicas of {name}"
         key = (code, origin, target)
         if key not in self._told:
             self._told[key] = self._tell(code, origin, target)
@@ -66,15 +83,19 @@ class Reasons:
         return self._balance(origin, target)
 
     def _balance(self, origin: int, target: int) -> str:
-        b = self.bands
-        if self.used[origin] > b.high_bytes[origin]:
+        b = self.before.bands
+        if self.before.used[origin] > b.high_bytes[origin]:
             return f"disk: broker {self.ids[origin]} at {self.share[origin]:.2f} of its share"
-        if self.count[origin] > b.high_count[origin]:
-            return f"replicas: broker {self.ids[origin]} holds {self.count[origin]}, at most {b.high_count[origin]}"
-        if self.used[target] < b.low_bytes[target]:
+        if self.before.count[origin] > b.high_count[origin]:
+            return (
+                f"replicas: broker {self.ids[origin]} holds {self.before.count[origin]}, at most {b.high_count[origin]}"
+            )
+        if self.before.used[target] < b.low_bytes[target]:
             return f"disk: broker {self.ids[target]} at {self.share[target]:.2f} of its share"
-        if self.count[target] < b.low_count[target]:
-            return f"replicas: broker {self.ids[target]} holds {self.count[target]}, at least {b.low_count[target]}"
+        if self.before.count[target] < b.low_count[target]:
+            return (
+                f"replicas: broker {self.ids[target]} holds {self.before.count[target]}, at least {b.low_count[target]}"
+            )
         return f"makes room on broker {self.ids[origin]} for what another broker has to shed"
 
     def _led(self, old: int, new: int) -> str:
@@ -86,11 +107,11 @@ class Reasons:
         return self._told[key]
 
     def _tell_leader(self, old: int, new: int) -> str:
-        b = self.bands
+        b = self.before.bands
         if not self.state.problem.counted[old]:
             return f"leaders: broker {self.ids[old]} is to lead nothing"
-        if self.leads[old] > b.high_leaders[old]:
-            return f"leaders: broker {self.ids[old]} leads {self.leads[old]}, at most {b.high_leaders[old]}"
-        if self.leads[new] < b.low_leaders[new]:
-            return f"leaders: broker {self.ids[new]} leads {self.leads[new]}, at least {b.low_leaders[new]}"
+        if self.before.leads[old] > b.high_leaders[old]:
+            return f"leaders: broker {self.ids[old]} leads {self.before.leads[old]}, at most {b.high_leaders[old]}"
+        if self.before.leads[new] < b.low_leaders[new]:
+            return f"leaders: broker {self.ids[new]} leads {self.before.leads[new]}, at least {b.low_leaders[new]}"
         return f"leaders: broker {self.ids[new]} leads instead of {self.ids[old]}, which others need to hand on to"

@@ -4,44 +4,111 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.planner.search.choose import lift_for_racks, lift_for_topics, lift_leaving
+import numpy as np
+
+from kafkabal.planner.bands import excess
+from kafkabal.planner.options import Mode
+from kafkabal.planner.search.budget import has_budget, trim_to_budget
+from kafkabal.planner.search.choose import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
 from kafkabal.planner.search.deal import deal
 from kafkabal.planner.search.improve import improve
 from kafkabal.planner.search.push import push
 from kafkabal.planner.search.settle import settle
+from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
     from kafkabal.model.state import I64
     from kafkabal.planner.listener import PlanListener
     from kafkabal.planner.search.state import State
 
-_MOST_REFINEMENTS = 4
+_MOST_REFINEMENTS = 5
+_MOST_TOPIC_ROUNDS = 3
+_NARROWED = 2e-4
+"""How far the bands of bytes are drawn in while the total may still change a little."""
 
 
-def balance(state: State, listener: PlanListener) -> None:
-    """Repair what breaks a rule, then bring the brokers inside their bands."""
+def balance(state: State, listener: PlanListener) -> I64:
+    """Repair what breaks a rule, then bring the brokers inside their bands, as far as the mode and the budget go.
+
+    Returns
+    -------
+    int64, shape (n,)
+        Cells of replicas that had to leave their broker, or to be added, and for which there is no place.
+    """
+    mode = state.problem.options.mode
+    if mode in {Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY}:
+        return np.empty(0, np.int64)
+    high_bytes, used = state.bands.high_bytes.copy(), state.used.copy()
+    homeless = _repair(state, listener)
+    if mode is not Mode.REPAIR_ONLY:
+        _relieve_topics(state)
+        if _is_outside(state):
+            _even(state, listener)
+    if has_budget(state):
+        listener.step("budget")
+        trim_to_budget(state, high_bytes, used)
+    return homeless
+
+
+def _repair(state: State, listener: PlanListener) -> I64:
     listener.step("repair")
+    drop_surplus(state)
+    _mark_new(state)
     lift_leaving(state)
     lift_for_racks(state)
-    lift_for_topics(state)
-    _return_home(state, deal(state))
+    if state.problem.options.mode is not Mode.REPAIR_ONLY:
+        lift_for_topics(state)
+    return _return_home(state, deal(state))
+
+
+def _mark_new(state: State) -> None:
+    p, k = np.nonzero(state.is_slot & (state.place < 0))
+    state.why[p, k] = Why.NEW
+
+
+def _relieve_topics(state: State) -> None:
+    """Try other replicas where those that were chosen first found no place."""
+    for _ in range(_MOST_TOPIC_ROUNDS):
+        if not lift_for_topics(state):
+            return
+        _return_home(state, deal(state))
+
+
+def _even(state: State, listener: PlanListener) -> None:
     listener.step("balance")
-    state.refresh_bands()
+    narrowed = 0.0 if _sizes_agree(state) else _NARROWED
+    state.refresh_bands(narrowed)
     push(state)
     push(state, moved=True)
     push(state)
     for _ in range(_MOST_REFINEMENTS):
-        state.refresh_bands()
+        state.refresh_bands(narrowed)
         settle(state)
         listener.step("improve")
         improve(state)
-        if not state.refresh_bands():
+        state.refresh_bands()
+        if not narrowed or not _is_outside(state):
             return
-    settle(state)
 
 
-def _return_home(state: State, cells: I64) -> None:
+def _sizes_agree(state: State) -> bool:
+    """Whether every copy of a partition is as large as a new one would be."""
+    problem = state.problem
+    return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.home < 0)).all())
+
+
+def _is_outside(state: State) -> bool:
+    problem, bands = state.problem, state.bands
+    bytes_ = excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed)
+    count = excess(state.count, bands.low_count, bands.high_count, problem.counted)
+    return any(side.any() for side in (*bytes_, *count))
+
+
+def _return_home(state: State, cells: I64) -> I64:
+    """Put what found no place back where it was; returns those that should not be there, or were nowhere."""
     p, k = cells // state.width, cells % state.width
     home = state.problem.home[p, k]
     known = home >= 0
     state.put(p[known], k[known], home[known])
+    state.is_slot[p[~known], k[~known]] = False
+    return cells[state.why[p, k] >= Why.RACK]

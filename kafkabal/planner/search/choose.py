@@ -24,6 +24,23 @@ def lift_leaving(state: State) -> None:
     state.lift(p, k, Why.LEAVES)
 
 
+def drop_surplus(state: State) -> None:
+    """Drop replicas where fewer were asked for: off dead or drained brokers, then from crowded racks, then the fullest.
+
+    The leader stays.
+    """
+    problem = state.problem
+    while True:
+        rows = np.flatnonzero((state.place >= 0).sum(1) > problem.slots)
+        if not rows.size:
+            return
+        places = state.place[rows]
+        priority = np.append(_fullness(state), -1.0)[places]
+        priority += np.where(problem.leaves[places], 1e6, 0.0) + np.where(_shares_rack(state.rack[places]), 1e3, 0.0)
+        priority[(places < 0) | (places == problem.leader[rows][:, None])] = -1.0
+        state.drop(rows, priority.argmax(1))
+
+
 def lift_for_racks(state: State) -> None:
     """Lift one of two replicas in one rack, where the partition could lie in more racks.
 
@@ -54,7 +71,7 @@ def _lift_from_racks(state: State, rows: I64) -> None:
     priority = np.append(_fullness(state), -1.0)[places]
     if state.topic_count is not None:
         topic = state.problem.topic[rows]
-        crowded = state.topic_count[topic[:, None], places] > state.bands.topic_most[topic][:, None]
+        crowded = state.topic_count[topic[:, None], places] > state.bands.topic_most(topic[:, None], places)
         priority = priority + np.where(crowded & (places >= 0), 1.0, 0.0)
     in_crowd = _shares_rack(state.rack[places])
     best = np.where(in_crowd, priority, -2.0).argmax(1)
@@ -62,19 +79,26 @@ def _lift_from_racks(state: State, rows: I64) -> None:
     state.lift(rows[found], best[found], Why.RACK)
 
 
-def lift_for_topics(state: State) -> None:
+def lift_for_topics(state: State) -> bool:
     """Lift what a broker holds too many of one topic.
 
     The replicas nearest to one size are taken from all topics of a broker, and that size is chosen so that they sum up
-    to their share of what the broker has to shed, or to as little as possible where it has nothing to shed.
+    to their share of what the broker has to shed, or to as little as possible where it has nothing to shed. What was
+    lifted before and found no other place is left alone.
+
+    Returns
+    -------
+    bool
+        Whether any was lifted.
     """
     crowd = _Crowd(state)
     if not len(crowd):
-        return
+        return False
     number = crowd.to_lose
     share = number / np.maximum(np.maximum(state.count - state.bands.high_count, number), 1)
     chosen = crowd.fitting(np.maximum(state.used - state.bands.high_bytes, 0) * share, number)
     state.lift(chosen // state.width, chosen % state.width, Why.TOPIC)
+    return bool(len(chosen))
 
 
 class _Crowd:
@@ -125,9 +149,10 @@ def _crowded(state: State) -> tuple[I64, I64]:
     problem = state.problem
     if state.topic_count is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    p, k = np.nonzero((state.place >= 0) & (problem.movable & problem.size_known)[:, None])
+    free = (state.place >= 0) & (state.why != Why.TOPIC) & (problem.movable & problem.size_known)[:, None]
+    p, k = np.nonzero(free)
     broker, topic = state.place[p, k], problem.topic[p]
-    surplus = state.topic_count[topic, broker] - state.bands.topic_most[topic]
+    surplus = (state.topic_count[topic, broker] - state.bands.topic_most(topic, broker)).astype(np.int64)
     over = (surplus > 0) & problem.counted[broker]
     return p[over] * state.width + k[over], surplus[over]
 

@@ -79,7 +79,8 @@ def _deal_block(state: State, p: I64, k: I64, targets: Targets, *, crowding: boo
     misfit = _misfit(state, bytes_, targets)
     if crowding and state.topic_count is not None:
         topic = state.problem.topic[p]
-        crowd = state.topic_count[topic] + 1 - state.bands.topic_most[topic][:, None]
+        everyone = np.arange(state.problem.n_brokers)
+        crowd = state.topic_count[topic] + 1 - state.bands.topic_most(topic[:, None], everyone)
         misfit += 1e6 * np.maximum(crowd, 0)
     misfit[~allowed] = np.inf
     chosen = np.full(len(p), -1, np.int64)

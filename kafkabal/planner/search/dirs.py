@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.model.state import LogDirState
+from kafkabal.planner.options import Mode
 from kafkabal.planner.problem import NONE, dir_room_bytes
 from kafkabal.scoring.scores.log_dir import SCORE as LOG_DIR
 
@@ -81,7 +82,8 @@ def choose_log_dirs(state: State) -> tuple[I32, I64]:
     """
     shelving = Shelving(state)
     left = _shelve_arrivals(shelving)
-    if state.problem.has_score("log-dir"):
+    mode = state.problem.options.mode
+    if state.problem.has_score("log-dir") and mode in {Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW}:
         even_out(shelving)
     return shelving.dir, left
 

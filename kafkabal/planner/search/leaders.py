@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkabal.planner.options import Mode
 from kafkabal.planner.problem import NONE
+from kafkabal.planner.search.groups import running_count
 
 if TYPE_CHECKING:
     from kafkabal.model.state import I32, I64, Bools
@@ -31,11 +33,10 @@ class Leadership:
         self.leader: I32 = np.where(stays | ~self.free, problem.leader, NONE)
         self.free &= (self.candidates >= 0).any(1)
         self.leader[~self.free & (self.leader < 0)] = problem.leader[~self.free & (self.leader < 0)]
-        self._recount()
-
-    def _recount(self) -> None:
         led = self.leader[self.leader >= 0]
-        self.count: I64 = np.bincount(led, minlength=self.state.problem.n_brokers).astype(np.int64)
+        self.count: I64 = np.bincount(led, minlength=problem.n_brokers).astype(np.int64)
+        limit = problem.options.max_leader_changes
+        self.changes_left = len(self.leader) if limit is None else max(0, limit - int((self.leader < 0).sum()))
 
     def change(self, p: I64, broker: I32 | I64) -> None:
         """Let other brokers lead."""
@@ -60,7 +61,13 @@ def choose_leaders(state: State) -> I32:
     """
     leadership = Leadership(state)
     _fill_vacancies(leadership)
-    bands = state.bands
+    if state.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
+        _even_counts(leadership)
+    return leadership.leader
+
+
+def _even_counts(leadership: Leadership) -> None:
+    bands = leadership.state.bands
     for _ in range(_MOST_ROUNDS):
         if not _hand_over(leadership, bands.high_leaders, bands.low_leaders):
             break
@@ -68,7 +75,6 @@ def choose_leaders(state: State) -> I32:
         if not _take_over(leadership, bands.low_leaders):
             break
     _along_paths(leadership)
-    return leadership.leader
 
 
 def _fill_vacancies(leadership: Leadership) -> None:
@@ -109,21 +115,13 @@ def _swap_in(leadership: Leadership, p: I64, broker: I32, spare: I64, most: I64,
     p, broker = p[order], broker[order]
     good = (leadership.count[broker] < most[broker]) & (broker != leadership.leader[p])
     p, broker = p[good], broker[good]
-    good = _rank(broker) < quota[broker]
+    good = running_count(broker) < quota[broker]
     p, broker = p[good], broker[good]
-    good = _rank(leadership.leader[p]) < spare[leadership.leader[p]]
-    p, broker = p[good], broker[good]
+    good = running_count(leadership.leader[p]) < spare[leadership.leader[p]]
+    p, broker = p[good][: leadership.changes_left], broker[good][: leadership.changes_left]
     leadership.change(p, broker)
+    leadership.changes_left -= len(p)
     return len(p)
-
-
-def _rank(group: I32) -> I64:
-    """Position of each entry within its group."""
-    order = np.argsort(group, kind="stable")
-    ordered = group[order]
-    rank = np.empty(len(group), np.int64)
-    rank[order] = np.arange(len(group)) - np.searchsorted(ordered, ordered)
-    return rank
 
 
 def _along_paths(leadership: Leadership) -> None:
@@ -141,8 +139,9 @@ def _along_paths(leadership: Leadership) -> None:
             path = _shortest_path(leadership, over, counted & (leadership.count < bands.high_leaders))
         if not path and under.any():
             path = _shortest_path(leadership, counted & (leadership.count > bands.low_leaders), under)
-        if not path:
+        if not path or len(path) > leadership.changes_left:
             return
+        leadership.changes_left -= len(path)
         for p, broker in path:
             leadership.change(np.array([p]), np.array([broker]))
 

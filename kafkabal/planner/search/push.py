@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkabal.planner.search.groups import is_first, running_count, running_sum
 from kafkabal.planner.search.targets import make_targets, zones
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I32, I64, Bools
+    from kafkabal.planner.search.groups import is_first, running_count, running_sum
     from kafkabal.planner.search.state import State
-    from kafkabal.planner.search.targets import Targets
+from kafkabal.planner.search.targets import Targets
 
 _SHARE_A_ROUND = 1 / 6
 _TRIES = (0, 1, -1, 2, -2, 3, -3, 4)
@@ -210,28 +212,13 @@ def _acceptable(state: State, shelf: _Shelf, targets: Targets, lane: I64, where:
     good &= state.count[c] < state.bands.high_count[c]
     lane, p, c, b = lane[good], p[good], c[good], b[good]
     lane_bytes = arriving[good]
-    alone = _first_of(p) & _first_of(state.problem.topic[p].astype(np.int64) * len(targets.bytes) + c)
+    alone = is_first(p) & is_first(state.problem.topic[p].astype(np.int64) * len(targets.bytes) + c)
     lane, c, b, lane_bytes, left = lane[alone], c[alone], b[alone], lane_bytes[alone], bytes_[good][alone]
-    fits = _running(c, lane_bytes) <= np.minimum(state.bands.high_bytes, state.problem.limit_bytes)[c] - state.used[c]
-    fits &= _running(c, np.ones(len(c), np.int64)) <= state.bands.high_count[c] - state.count[c]
-    fits &= (_running(b, left) <= state.used[b] - targets.bytes[b]) | (
-        _running(b, np.ones(len(b), np.int64)) <= state.count[b] - targets.count[b]
+    fits = (
+        running_sum(c, lane_bytes) <= np.minimum(state.bands.high_bytes, state.problem.limit_bytes)[c] - state.used[c]
+    )
+    fits &= running_count(c) < state.bands.high_count[c] - state.count[c]
+    fits &= (running_sum(b, left) <= state.used[b] - targets.bytes[b]) | (
+        running_count(b) < state.count[b] - targets.count[b]
     )
     return lane[fits]
-
-
-def _first_of(key: I64) -> Bools:
-    first = np.zeros(len(key), np.bool_)
-    first[np.unique(key, return_index=True)[1]] = True
-    return first
-
-
-def _running(group: I32, value: I64) -> I64:
-    """Sum of the values so far within each group, this one included."""
-    order = np.argsort(group, kind="stable")
-    sums = np.cumsum(value[order])
-    starts = np.flatnonzero(np.append(True, np.diff(group[order]) != 0)) if len(group) else np.empty(0, np.int64)
-    before = np.repeat(sums[starts] - value[order][starts], np.diff(np.append(starts, len(group))))
-    result = np.empty_like(sums)
-    result[order] = sums - before
-    return result

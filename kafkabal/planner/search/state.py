@@ -30,8 +30,8 @@ class State:
         self.problem = problem
         self.width = problem.width
         self.place: I32 = problem.home.copy()
-        self.place[np.arange(self.width) >= problem.slots[:, None]] = NONE
-        self.is_slot: Bools = np.arange(self.width) < problem.slots[:, None]
+        self.is_slot: Bools = (problem.home >= 0) | (np.arange(self.width) < problem.slots[:, None])
+        """Slots that hold a replica or are to be filled."""
         # the last entry answers for "nowhere", which -1 points at
         self.rack: I32 = np.append(problem.rack, NONE).astype(np.int32)
         self.required_racks: I32 = np.minimum(problem.slots, problem.n_racks).astype(np.int32)
@@ -39,8 +39,7 @@ class State:
         self.why: I8 = np.zeros(self.place.shape, np.int8)
         """A :class:`~kafkabal.planner.why.Why` for each slot that has left its place."""
         self._recount()
-        self.total_bytes = self._total_bytes()
-        self.bands: Bands = make_bands(problem, self.total_bytes)
+        self.bands: Bands = make_bands(problem, self._total_bytes())
 
     def _recount(self) -> None:
         problem = self.problem
@@ -63,13 +62,9 @@ class State:
         coming = movable & ((self.place < 0) | problem.leaves[self.place])
         return here + int(problem.arriving_bytes[np.nonzero(coming)[0]].sum())
 
-    def refresh_bands(self) -> bool:
-        """Follow the total, which changes where the copies of a partition differ in size; returns whether it did."""
-        total = self._total_bytes()
-        changed = total != self.total_bytes
-        self.total_bytes = total
-        self.bands = make_bands(self.problem, total)
-        return changed
+    def refresh_bands(self, narrowed: float = 0.0) -> None:
+        """Follow the total, which changes where the copies of a partition differ in size; see :func:`make_bands`."""
+        self.bands = make_bands(self.problem, self._total_bytes(), narrowed)
 
     # -- questions ---------------------------------------------------------------------------------------------
 
@@ -131,7 +126,7 @@ class State:
         allowed &= self._racks_allow(p, others, target)
         if self.topic_count is not None:
             topic = problem.topic[p]
-            allowed &= self.topic_count[topic, target] < self.bands.topic_most[topic] + forgiven
+            allowed &= self.topic_count[topic, target] < self.bands.topic_most(topic, target) + forgiven
         return np.asarray(allowed)
 
     def _racks_allow(self, p: I64, others: I32, target: I32) -> Bools:
@@ -165,7 +160,8 @@ class State:
         allowed = ~(closed[:, :-1] | racks[:, problem.rack]) & problem.takes
         if self.topic_count is not None and not crowding:
             topic = problem.topic[p]
-            allowed &= self.topic_count[topic] < self.bands.topic_most[topic][:, None]
+            everyone = np.arange(problem.n_brokers)
+            allowed &= self.topic_count[topic] < self.bands.topic_most(topic[:, None], everyone)
         return np.asarray(allowed)
 
     # -- changes -----------------------------------------------------------------------------------------------
@@ -179,6 +175,11 @@ class State:
             np.subtract.at(self.topic_count, (self.problem.topic[p], broker), 1)
         self.place[p, k] = NONE
         self.why[p, k] = np.maximum(self.why[p, k], why)
+
+    def drop(self, p: I64, k: I64) -> None:
+        """Give slots up, with the replicas in them."""
+        self.lift(p, k, Why.NOTHING)
+        self.is_slot[p, k] = False
 
     def put(self, p: I64, k: I64, target: I32 | I64) -> None:
         """Put slots that lie nowhere onto brokers."""

@@ -41,12 +41,17 @@ def make_targets(state: State, zone: I32, waiting_bytes: int = 0, waiting_count:
     """Targets for what lies on the brokers now, and for what waits to be put onto one."""
     problem, bands = state.problem, state.bands
     bytes_, count = state.used.copy(), state.count.copy()
+    # who may take nothing cannot be filled
+    low_bytes = np.where(problem.takes, bands.low_bytes, np.minimum(bands.low_bytes, state.used))
+    low_count = np.where(problem.takes, bands.low_count, np.minimum(bands.low_count, state.count))
+    high_bytes = np.where(problem.takes, bands.high_bytes, np.clip(state.used, low_bytes, bands.high_bytes))
+    high_count = np.where(problem.takes, bands.high_count, np.clip(state.count, low_count, bands.high_count))
     for z in np.unique(zone[problem.counted]):
         rows = np.flatnonzero((zone == z) & problem.counted)
         capacity = problem.capacity[rows]
-        bytes_[rows] = _level(state.used[rows], bands.low_bytes[rows], bands.high_bytes[rows], capacity, waiting_bytes)
+        bytes_[rows] = _level(state.used[rows], low_bytes[rows], high_bytes[rows], capacity, waiting_bytes)
         even = np.ones(len(rows))
-        count[rows] = _level(state.count[rows], bands.low_count[rows], bands.high_count[rows], even, waiting_count)
+        count[rows] = _level(state.count[rows], low_count[rows], high_count[rows], even, waiting_count)
     return Targets(bytes=bytes_, count=count)
 
 

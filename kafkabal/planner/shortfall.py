@@ -1,0 +1,154 @@
+"""What a plan could not reach, broker by broker and partition by partition, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.errors import InfeasibleError
+from kafkabal.planner.bands import excess
+from kafkabal.planner.options import Mode
+from kafkabal.planner.search.budget import has_budget
+from kafkabal.planner.why import Why
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.model.state import F64, I32, I64
+    from kafkabal.planner.search.state import State
+
+_NAMED = 10
+_LARGEST = 3
+
+
+def refuse_if_infeasible(state: State, homeless: I64) -> None:
+    """Refuse a drain or a replication factor for which there are too few brokers.
+
+    Raises
+    ------
+    InfeasibleError
+        Naming the first partitions and why.
+    """
+    problem, options = state.problem, state.problem.options
+    p, k = homeless // state.width, homeless % state.width
+    home = problem.home[p, k]
+    drained = (home >= 0) & problem.leaves[home] & problem.cluster.brokers.is_live[home]
+    asked = drained | ((home < 0) & (options.replication_factor is not None))
+    if not asked.any():
+        return
+    names = _names(state, p[asked])
+    if drained.any():
+        ids = ", ".join(map(str, sorted(options.drain)))
+        raise InfeasibleError(
+            f"broker {ids} cannot be drained: no other broker may take {names}",
+            hint="too few brokers or racks are left, or their log dirs are full; add some, or drain fewer",
+        )
+    raise InfeasibleError(
+        f"a replication factor of {options.replication_factor} cannot be reached: there is no broker for {names}",
+        hint="ask for fewer replicas, or add brokers",
+    )
+
+
+def warnings_of(state: State, leader: I32, homeless: I64) -> tuple[str, ...]:
+    """One line for each thing that a rule or a band asks for and the plan does not reach."""
+    mode = state.problem.options.mode
+    lines = [*_unrepaired(state, homeless)]
+    if mode is Mode.FULL and not has_budget(state):
+        lines += [*_bytes_outside(state), *_counts_outside(state), *_topics_outside(state)]
+    if mode in {Mode.FULL, Mode.LEADERS_ONLY} and state.problem.options.max_leader_changes is None:
+        lines += _leaders_outside(state, leader)
+    return tuple(lines)
+
+
+def _unrepaired(state: State, homeless: I64) -> Iterator[str]:
+    problem = state.problem
+    p, k = homeless // state.width, homeless % state.width
+    dead = p[(problem.home[p, k] >= 0) & (state.why[p, k] == Why.LEAVES)]
+    if dead.size:
+        yield f"no broker may take the replicas on dead brokers of {_names(state, dead)}"
+    lost = np.flatnonzero(~(problem.cluster.brokers.is_live[problem.home] & (problem.home >= 0)).any(1))
+    if lost.size:
+        yield f"no live broker holds a copy of {_names(state, lost)}: nothing can be moved"
+    narrow = np.flatnonzero((state.distinct_racks(state.place) < state.required_racks) & problem.movable)
+    if narrow.size and problem.options.max_bytes is None and problem.options.max_moves is None:
+        yield f"no broker on a further rack may take a replica of {_names(state, narrow)}"
+
+
+def _bytes_outside(state: State) -> Iterator[str]:
+    problem, bands = state.problem, state.bands
+    above, below = excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed)
+    rows = np.flatnonzero((above > 0) | (below > 0))
+    share = _shares(state)
+    for b in rows[:_NAMED].tolist():
+        broker_id = problem.cluster.brokers.id[b]
+        text = f"broker {broker_id} stays at {share[b]:.2f} of its disk share"
+        if above[b]:
+            text += _largest(state, b)
+        elif not problem.takes[b]:
+            text += ": it takes nothing"
+        yield text
+    if len(rows) > _NAMED:
+        yield f"{len(rows) - _NAMED} more brokers stay outside their disk band"
+
+
+def _largest(state: State, broker: int) -> str:
+    p, k = np.nonzero(state.place == broker)
+    load = np.sort(state.load(p, k, np.full(len(p), broker)))[::-1]
+    used = int(load.sum())
+    if not used:
+        return ""
+    number = min(_LARGEST, len(load))
+    return f": its {number} largest partitions are {load[:number].sum() / used:.0%} of it"
+
+
+def _counts_outside(state: State) -> Iterator[str]:
+    bands = state.bands
+    yield from _outside(state, state.count, bands.low_count, bands.high_count, "replicas")
+
+
+def _leaders_outside(state: State, leader: I32) -> Iterator[str]:
+    led = np.bincount(leader[leader >= 0], minlength=state.problem.n_brokers).astype(np.int64)
+    yield from _outside(state, led, state.bands.low_leaders, state.bands.high_leaders, "leaders")
+
+
+def _outside(state: State, number: I64, low: I64, high: I64, what: str) -> Iterator[str]:
+    above, below = excess(number, low, high, state.problem.counted)
+    rows = np.flatnonzero((above > 0) | (below > 0))
+    ids = state.problem.cluster.brokers.id
+    for b in rows[:_NAMED].tolist():
+        edge = f"at most {high[b]}" if above[b] else f"at least {low[b]}"
+        yield f"broker {ids[b]} stays at {number[b]} {what}, {edge} are in its band"
+    if len(rows) > _NAMED:
+        yield f"{len(rows) - _NAMED} more brokers stay outside their band of {what}"
+
+
+def _topics_outside(state: State) -> Iterator[str]:
+    if state.topic_count is None:
+        return
+    problem = state.problem
+    p, k = np.nonzero(state.place >= 0)
+    topic, broker = problem.topic[p], state.place[p, k]
+    crowded = (state.topic_count[topic, broker] > state.bands.topic_most(topic, broker)) & problem.counted[broker]
+    pairs = np.unique(topic[crowded].astype(np.int64) * problem.n_brokers + broker[crowded])
+    for pair in pairs[:_NAMED].tolist():
+        t, b = divmod(pair, problem.n_brokers)
+        yield (
+            f"broker {problem.cluster.brokers.id[b]} keeps {state.topic_count[t, b]} replicas of "
+            f"{problem.cluster.topics.name[t]}, at most {state.bands.topic_most(np.int64(t), np.int64(b)):.0f} are in its band"
+        )
+    if len(pairs) > _NAMED:
+        yield f"{len(pairs) - _NAMED} more brokers keep too many replicas of a topic"
+
+
+def _shares(state: State) -> F64:
+    problem = state.problem
+    rows = problem.weighed
+    mean = state.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
+    return np.asarray(state.used / problem.capacity / (mean or 1.0))
+
+
+def _names(state: State, partitions: I64) -> str:
+    rows = np.unique(partitions)
+    names = ", ".join(state.problem.cluster.partition_name(int(p)) for p in rows[:_LARGEST])
+    return names + (f" and {len(rows) - _LARGEST} more partitions" if len(rows) > _LARGEST else "")
