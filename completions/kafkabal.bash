@@ -12,7 +12,16 @@ _kafkabal() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case "$command ${COMP_WORDS[i]}" in
             "kafkabal inspect" | \
+            "kafkabal create" | \
             "kafkabal produce" | \
+            "kafkabal rebalance" | \
+            "kafkabal rebalance apply" | \
+            "kafkabal rebalance status" | \
+            "kafkabal rebalance resume" | \
+            "kafkabal rebalance cancel" | \
+            "kafkabal rebalance rollback" | \
+            "kafkabal rebalance repair" | \
+            "kafkabal rebalance throttle" | \
             "kafkabal sandbox" | \
             "kafkabal sandbox up" | \
             "kafkabal sandbox status" | \
@@ -45,6 +54,24 @@ _kafkabal() {
         "kafkabal inspect --output-file") return ;;
         "kafkabal inspect -w" | "kafkabal inspect --warning") return ;;
         "kafkabal inspect -c" | "kafkabal inspect --critical") return ;;
+        "kafkabal create --placement") return ;;
+        "kafkabal create -b" | "kafkabal create --bootstrap-server") return ;;
+        "kafkabal create --command-config") return ;;
+        "kafkabal create --profile") return ;;
+        "kafkabal create --snapshot") return ;;
+        "kafkabal create --zookeeper") return ;;
+        "kafkabal create --broker-timeout") return ;;
+        "kafkabal create --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
+        "kafkabal create --tolerance") return ;;
+        "kafkabal create --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
+        "kafkabal create -o" | "kafkabal create --output") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
+        "kafkabal create --output-file") return ;;
+        "kafkabal create -p" | "kafkabal create --partitions") return ;;
+        "kafkabal create -r" | "kafkabal create --replication-factor") return ;;
+        "kafkabal create --preset") return ;;
+        "kafkabal create --config") return ;;
+        "kafkabal create --partition-bytes") return ;;
+        "kafkabal create -f" | "kafkabal create --file") return ;;
         "kafkabal produce -b" | "kafkabal produce --bootstrap-server") return ;;
         "kafkabal produce --command-config") return ;;
         "kafkabal produce --profile") return ;;
@@ -59,6 +86,103 @@ _kafkabal() {
         "kafkabal produce --refresh") return ;;
         "kafkabal produce --producer-config") return ;;
         "kafkabal produce --manifest") return ;;
+        "kafkabal rebalance -b" | "kafkabal rebalance --bootstrap-server") return ;;
+        "kafkabal rebalance --command-config") return ;;
+        "kafkabal rebalance --profile") return ;;
+        "kafkabal rebalance --snapshot") return ;;
+        "kafkabal rebalance --zookeeper") return ;;
+        "kafkabal rebalance --broker-timeout") return ;;
+        "kafkabal rebalance --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
+        "kafkabal rebalance --tolerance") return ;;
+        "kafkabal rebalance --max-bytes") return ;;
+        "kafkabal rebalance --max-moves") return ;;
+        "kafkabal rebalance --max-leader-changes") return ;;
+        "kafkabal rebalance --max-duration") return ;;
+        "kafkabal rebalance --topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
+        "kafkabal rebalance --exclude-topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
+        "kafkabal rebalance --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
+        "kafkabal rebalance --throttle") return ;;
+        "kafkabal rebalance --log-dir-throttle") return ;;
+        "kafkabal rebalance --window") return ;;
+        "kafkabal rebalance --drain") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
+        "kafkabal rebalance --rollback-file") return ;;
+        "kafkabal rebalance --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;
+        "kafkabal rebalance --max-runtime") return ;;
+        "kafkabal rebalance --moves-per-broker") return ;;
+        "kafkabal rebalance -o" | "kafkabal rebalance --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
+        "kafkabal rebalance --textfile") return ;;
+        "kafkabal rebalance apply -b" | "kafkabal rebalance apply --bootstrap-server") return ;;
+        "kafkabal rebalance apply --command-config") return ;;
+        "kafkabal rebalance apply --profile") return ;;
+        "kafkabal rebalance apply --snapshot") return ;;
+        "kafkabal rebalance apply --zookeeper") return ;;
+        "kafkabal rebalance apply --broker-timeout") return ;;
+        "kafkabal rebalance apply --throttle") return ;;
+        "kafkabal rebalance apply --log-dir-throttle") return ;;
+        "kafkabal rebalance apply --window") return ;;
+        "kafkabal rebalance apply --rollback-file") return ;;
+        "kafkabal rebalance apply --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;
+        "kafkabal rebalance apply --max-runtime") return ;;
+        "kafkabal rebalance apply --moves-per-broker") return ;;
+        "kafkabal rebalance apply -o" | "kafkabal rebalance apply --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
+        "kafkabal rebalance apply --textfile") return ;;
+        "kafkabal rebalance status --journal") return ;;
+        "kafkabal rebalance status -b" | "kafkabal rebalance status --bootstrap-server") return ;;
+        "kafkabal rebalance status --command-config") return ;;
+        "kafkabal rebalance status --profile") return ;;
+        "kafkabal rebalance status --snapshot") return ;;
+        "kafkabal rebalance status --zookeeper") return ;;
+        "kafkabal rebalance status --broker-timeout") return ;;
+        "kafkabal rebalance status -o" | "kafkabal rebalance status --output") COMPREPLY=($(compgen -W "table json yaml" -- "$current")); return ;;
+        "kafkabal rebalance status --output-file") return ;;
+        "kafkabal rebalance resume --journal") return ;;
+        "kafkabal rebalance resume -b" | "kafkabal rebalance resume --bootstrap-server") return ;;
+        "kafkabal rebalance resume --command-config") return ;;
+        "kafkabal rebalance resume --profile") return ;;
+        "kafkabal rebalance resume --snapshot") return ;;
+        "kafkabal rebalance resume --zookeeper") return ;;
+        "kafkabal rebalance resume --broker-timeout") return ;;
+        "kafkabal rebalance resume --throttle") return ;;
+        "kafkabal rebalance resume --log-dir-throttle") return ;;
+        "kafkabal rebalance resume --window") return ;;
+        "kafkabal rebalance resume --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;
+        "kafkabal rebalance resume --max-runtime") return ;;
+        "kafkabal rebalance resume --moves-per-broker") return ;;
+        "kafkabal rebalance resume -o" | "kafkabal rebalance resume --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
+        "kafkabal rebalance resume --textfile") return ;;
+        "kafkabal rebalance cancel --journal") return ;;
+        "kafkabal rebalance cancel -b" | "kafkabal rebalance cancel --bootstrap-server") return ;;
+        "kafkabal rebalance cancel --command-config") return ;;
+        "kafkabal rebalance cancel --profile") return ;;
+        "kafkabal rebalance cancel --snapshot") return ;;
+        "kafkabal rebalance cancel --zookeeper") return ;;
+        "kafkabal rebalance cancel --broker-timeout") return ;;
+        "kafkabal rebalance cancel -o" | "kafkabal rebalance cancel --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
+        "kafkabal rebalance cancel --textfile") return ;;
+        "kafkabal rebalance rollback --journal") return ;;
+        "kafkabal rebalance rollback -b" | "kafkabal rebalance rollback --bootstrap-server") return ;;
+        "kafkabal rebalance rollback --command-config") return ;;
+        "kafkabal rebalance rollback --profile") return ;;
+        "kafkabal rebalance rollback --snapshot") return ;;
+        "kafkabal rebalance rollback --zookeeper") return ;;
+        "kafkabal rebalance rollback --broker-timeout") return ;;
+        "kafkabal rebalance rollback -o" | "kafkabal rebalance rollback --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
+        "kafkabal rebalance rollback --textfile") return ;;
+        "kafkabal rebalance repair --journal") return ;;
+        "kafkabal rebalance repair -b" | "kafkabal rebalance repair --bootstrap-server") return ;;
+        "kafkabal rebalance repair --command-config") return ;;
+        "kafkabal rebalance repair --profile") return ;;
+        "kafkabal rebalance repair --snapshot") return ;;
+        "kafkabal rebalance repair --zookeeper") return ;;
+        "kafkabal rebalance repair --broker-timeout") return ;;
+        "kafkabal rebalance repair -o" | "kafkabal rebalance repair --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
+        "kafkabal rebalance repair --textfile") return ;;
+        "kafkabal rebalance throttle -b" | "kafkabal rebalance throttle --bootstrap-server") return ;;
+        "kafkabal rebalance throttle --command-config") return ;;
+        "kafkabal rebalance throttle --profile") return ;;
+        "kafkabal rebalance throttle --snapshot") return ;;
+        "kafkabal rebalance throttle --zookeeper") return ;;
+        "kafkabal rebalance throttle --broker-timeout") return ;;
         "kafkabal sandbox up --name") return ;;
         "kafkabal sandbox up --timeout") return ;;
         "kafkabal sandbox up --brokers") return ;;
@@ -95,20 +219,29 @@ _kafkabal() {
         "kafkabal scores --output-file") return ;;
     esac
     case "$command" in
-        "kafkabal") words="inspect produce sandbox scores completion --version --help -h" ;;
-        "kafkabal inspect") words="--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --no-color --help -h" ;;
-        "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --policy --refresh --producer-config --any-key-order --manifest --no-manifest -q --quiet -v --verbose --no-color --help -h $(_kafkabal_names topics)" ;;
-        "kafkabal sandbox") words="up status logs kill pause start stop down --help -h" ;;
-        "kafkabal sandbox up") words="--name --timeout --brokers --racks --log-dirs --capacity --controllers --zookeeper --kafka-version --replicas --heap --property --broker-property --listener --class-path -o --output --output-file -q --quiet -v --verbose --no-color --help -h" ;;
-        "kafkabal sandbox status") words="--name -o --output --output-file -q --quiet -v --verbose --no-color --help -h" ;;
-        "kafkabal sandbox logs") words="--name -n --lines -q --quiet -v --verbose --no-color --help -h" ;;
-        "kafkabal sandbox kill") words="--name -q --quiet -v --verbose --no-color --help -h" ;;
-        "kafkabal sandbox pause") words="--name -q --quiet -v --verbose --no-color --help -h" ;;
-        "kafkabal sandbox start") words="--name -q --quiet -v --verbose --no-color --help -h" ;;
-        "kafkabal sandbox stop") words="--name -q --quiet -v --verbose --no-color --help -h" ;;
-        "kafkabal sandbox down") words="--name -q --quiet -v --verbose --no-color --help -h" ;;
-        "kafkabal scores") words="-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --no-color --help -h" ;;
-        "kafkabal completion") words="-q --quiet -v --verbose --no-color --help -h bash zsh fish" ;;
+        "kafkabal") words="inspect create produce rebalance sandbox scores completion --version -h --help" ;;
+        "kafkabal inspect") words="--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal create") words="--placement --if-not-exists --dry-run -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
+        "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --policy --refresh --producer-config --any-key-order --manifest --no-manifest -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
+        "kafkabal rebalance") words="apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --throttle --log-dir-throttle --window --drain --yes --dry-run --exit-code --force --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance apply") words="--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --throttle --log-dir-throttle --window --yes --dry-run --exit-code --force --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance status") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance resume") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance cancel") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance rollback") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance repair") words="--journal --remove -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance throttle") words="-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal sandbox") words="up status logs kill pause start stop down -h --help" ;;
+        "kafkabal sandbox up") words="--name --timeout --brokers --racks --log-dirs --capacity --controllers --zookeeper --kafka-version --replicas --heap --property --broker-property --listener --class-path -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal sandbox status") words="--name -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal sandbox logs") words="--name -n --lines -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal sandbox kill") words="--name -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal sandbox pause") words="--name -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal sandbox start") words="--name -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal sandbox stop") words="--name -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal sandbox down") words="--name -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal scores") words="-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal completion") words="-q --quiet -v --verbose --no-color -h --help bash zsh fish" ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

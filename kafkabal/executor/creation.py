@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters.protocol import Capability, NewTopic, ReplicaOn
-from kafkabal.errors import MissingCapabilityError, PartialFailureError
+from kafkabal.errors import MissingCapabilityError, OperationError, PartialFailureError
 from kafkabal.plan.plan import ANY_DIR
 
 if TYPE_CHECKING:
@@ -66,7 +67,9 @@ def _wish_log_dirs(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
         if path != ANY_DIR
     }
     if wishes and Capability.MOVE_LOG_DIRS in cluster.capabilities:
-        cluster.move_log_dirs(wishes)
+        # the permission to move replicas is another one than to create topics, and may be missing
+        with suppress(OperationError):
+            cluster.move_log_dirs(wishes)
 
 
 def _failure(message: str, faults: Mapping[str, Fault]) -> PartialFailureError:

@@ -32,7 +32,7 @@ _LEFT: Final = BARS | {Kind.TEXT}
 _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
 _GAP: Final = 2
-_LEAST_PROSE: Final = 24
+_LEAST_PROSE: Final = 26
 _MOST_TEXT: Final = 40
 _BAR_CELLS: Final = 16
 _SHORT_BAR_CELLS: Final = 8
@@ -71,7 +71,8 @@ def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
     titled = [fact for fact in report.facts if fact.title]
     for fact in titled:
         yield Text(f"{fact.title}: {show_value(fact.value, fact.kind)}")
-    for i, table in enumerate(report.tables):
+    shown = [table for table in report.tables if table.n_rows and any(column.is_shown for column in table.columns)]
+    for i, table in enumerate(shown):
         if i or report.headline or titled:
             yield ""
         if table.title:

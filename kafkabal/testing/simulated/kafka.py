@@ -165,10 +165,13 @@ def _partition(parts: Parts, topic: str, row: PartitionRow) -> Partition:
         end_offset=row.end_offset,
     )
     for i, broker_id in enumerate(row.replicas):
-        paths = list(parts.brokers[broker_id].log_dirs)
+        broker = parts.brokers[broker_id]
+        paths = list(broker.log_dirs)
         index = row.log_dirs[i] if row.log_dirs else None
+        wished = broker.preferred_log_dirs.pop(name, None)
+        path = (wished or paths[0]) if index is None else paths[index]
         size = row.sizes[i] if row.sizes else None
-        partition.logs[broker_id] = Log(paths[index or 0], float(partition.size_bytes if size is None else size))
+        partition.logs[broker_id] = Log(path, float(partition.size_bytes if size is None else size))
     if partition.is_moving:
         parts.moving[name] = partition
     return partition

@@ -1,0 +1,171 @@
+"""``kafkabal create`` on snapshots, which take new topics as a live cluster does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkabal.clusters.snapshot.reader import read_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkabal.model.state import ClusterState
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+TOPICS = """
+topics:
+- {name: features, partitions: 4, replication_factor: 2, configs: {retention.ms: "1000"}}
+- {name: frames, preset: training, partitions: 6}
+"""
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    """A copy of the even cluster of six brokers in three racks, to be changed."""
+    return Path(shutil.copy(SNAPSHOTS / "even.jsonl", tmp_path / "cluster.jsonl"))
+
+
+@pytest.fixture
+def create(run_cli: Callable[..., Any], snapshot: Path) -> Callable[..., Any]:
+    """Run ``kafkabal create`` on that snapshot."""
+    return lambda *words, **world: run_cli("create", *words, "--snapshot", str(snapshot), **world)
+
+
+def assignment(state: ClusterState, topic: str) -> list[list[int]]:
+    """Broker ids of each partition of a topic, read plainly."""
+    row = state.topics.name.index(topic)
+    p, r = state.partitions, state.replicas
+    found = [i for i in range(len(p)) if p.topic[i] == row]
+    return [[int(state.brokers.id[r.broker[j]]) for j in range(p.first[i], p.first[i + 1])] for i in found]
+
+
+def test_a_preset_is_placed_over_the_racks_with_leaders_spread(create: Callable[..., Any], snapshot: Path) -> None:
+    """Ten partitions of factor 3: every partition in three racks, no broker leads more than two."""
+    outcome = create("images2", "--preset", "training")
+
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("Created images2: 10 partitions, 30 replicas.")
+    state = read_snapshot(snapshot)
+    placed = assignment(state, "images2")
+    rack = {int(i): int(r) for i, r in zip(state.brokers.id, state.brokers.rack, strict=True)}
+    assert len(placed) == 10
+    assert all(len({rack[b] for b in replicas}) == 3 for replicas in placed)
+    leaders = [replicas[0] for replicas in placed]
+    assert max(leaders.count(b) for b in rack) <= 2
+    assert state.topics.configs[state.topics.name.index("images2")] == {
+        "compression.type": "lz4",
+        "max.message.bytes": "10485760",
+        "retention.ms": "604800000",
+    }
+
+
+def test_a_dry_run_changes_nothing_and_shows_what_would_be_done(create: Callable[..., Any], snapshot: Path) -> None:
+    """The shown assignment is the one that a run without --dry-run makes."""
+    before = snapshot.read_bytes()
+    dry = create("clicks", "-p", "5", "-r", "2", "--dry-run", "-o", "json")
+
+    assert (dry.code, snapshot.read_bytes()) == (0, before)
+    shown = [row["replicas"] for row in json.loads(dry.out)["assignment"]]
+    create("clicks", "-p", "5", "-r", "2")
+    assert assignment(read_snapshot(snapshot), "clicks") == shown
+
+
+def test_flags_are_stronger_than_the_preset(create: Callable[..., Any], snapshot: Path) -> None:
+    """Every value of a preset may be overridden."""
+    create("images2", "--preset", "training", "-p", "2", "-r", "1", "--config", "compression.type=zstd")
+
+    state = read_snapshot(snapshot)
+    assert [len(replicas) for replicas in assignment(state, "images2")] == [1, 1]
+    configs = state.topics.configs[state.topics.name.index("images2")]
+    assert configs is not None
+    assert configs["compression.type"] == "zstd"
+
+
+def test_a_file_of_topics_is_idempotent(create: Callable[..., Any], snapshot: Path, tmp_path: Path) -> None:
+    """The second run creates nothing and changes nothing; what differs from the file is said."""
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPICS)
+    first = create("-f", str(file))
+    after = snapshot.read_bytes()
+    second = create("-f", str(file))
+    file.write_text(TOPICS.replace("partitions: 4", "partitions: 5"))
+    third = create("-f", str(file))
+
+    assert (first.code, second.code, third.code) == (0, 0, 0)
+    assert first.out.startswith("Created 2 topics: 10 partitions, 26 replicas.")
+    assert second.out.startswith("Nothing to do: all topics exist.")
+    assert "exists and is left as it is: features: partitions is 4, wanted 5" in third.out
+    assert snapshot.read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    ("placement", "leaders"),
+    [("even", [2, 2, 2, 2, 2, 2]), ("binomial:0.0", [12, 0, 0, 0, 0, 0]), ("binomial:1.0", [0, 0, 0, 0, 0, 12])],
+)
+def test_placements_decide_who_leads(
+    create: Callable[..., Any], snapshot: Path, placement: str, leaders: list[int]
+) -> None:
+    """Even spreads leaders in turn; a binomial of probability 0 or 1 gives all to one broker."""
+    assert create("t", "-p", "12", "-r", "2", "--placement", placement).code == 0
+
+    led = [replicas[0] for replicas in assignment(read_snapshot(snapshot), "t")]
+    assert [led.count(broker) for broker in range(1, 7)] == leaders
+
+
+def test_brokers_plus_2_gives_every_broker_a_leader_and_two_of_them_more(
+    create: Callable[..., Any], snapshot: Path
+) -> None:
+    """The uneven allocation of eight partitions on six brokers, the same for the same seed."""
+    first = create("t", "-r", "2", "--placement", "brokers+2:7", "--dry-run", "-o", "json").out
+    create("t", "-r", "2", "--placement", "brokers+2:7")
+
+    placed = assignment(read_snapshot(snapshot), "t")
+    led = [replicas[0] for replicas in placed]
+    assert len(led) == 8
+    assert set(led) == {1, 2, 3, 4, 5, 6}
+    assert [row["replicas"] for row in json.loads(first)["assignment"]] == placed
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["images", "-p", "1", "-r", "1"], 2, "topic images exists already"),
+        (["t", "-p", "3", "-r", "9"], 2, "replication factor 9 needs as many brokers"),
+        (["t"], 2, "the number of partitions is not given"),
+        (["t", "-p", "3"], 2, "the replication factor is not given"),
+        (["t", "-p", "0", "-r", "1"], 2, "'--partitions'"),
+        (["a b", "-p", "1", "-r", "1"], 2, "'a b' is no name for a topic"),
+        (["t", "--preset", "trainin"], 2, "there is no preset 'trainin'"),
+        (["t", "--config", "x"], 2, "--config: 'x' is no config"),
+        (["t", "-p", "1", "-r", "1", "--placement", "odd"], 2, "there is no placement 'odd'"),
+        (["t", "-p", "1", "-r", "1", "--partition-bytes", "9PiB"], 4, "room"),
+        ([], 2, "no topic is named"),
+        (["t", "-f", "topics.yaml"], 2, "--file describes the topics"),
+        (["-f", "no/such.yaml"], 2, "no/such.yaml: cannot be read"),
+    ],
+)
+def test_what_is_impossible_is_said_before_anything_is_created(
+    create: Callable[..., Any], snapshot: Path, words: list[str], code: int, says: str
+) -> None:
+    """One clear line, the right exit code, and the cluster as it was."""
+    before = snapshot.read_bytes()
+    outcome = create(*words)
+
+    assert (outcome.code, outcome.out) == (code, "")
+    assert says in outcome.err.splitlines()[0]
+    assert snapshot.read_bytes() == before
+
+
+def test_a_malformed_file_names_the_line(create: Callable[..., Any], tmp_path: Path) -> None:
+    """An unknown key is named with the line it stands on."""
+    file = tmp_path / "topics.yaml"
+    file.write_text("topics:\n- {name: a, partitions: 1, replication_factor: 1}\n- {name: b, partition: 1}\n")
+    outcome = create("-f", str(file))
+
+    assert outcome.code == 2
+    assert "line 3" in outcome.err
