@@ -1,0 +1,271 @@
+"""A Java client.properties says how to connect."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.config.address import cluster_address
+from kafkabal.config.client_properties import read_connection
+from kafkabal.config.connection import (
+    ConnectionSettings,
+    OAuthSettings,
+    SaslMechanism,
+    SaslSettings,
+    SecurityProtocol,
+    SnapshotAddress,
+    TlsSettings,
+    ZookeeperAddress,
+)
+from kafkabal.config.java_properties import read_properties
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ConfigError, InputFileError, UsageError
+
+SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="s;\\"e=c";'
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    """Write a client.properties and return its path."""
+
+    def write(*lines: str) -> Path:
+        path = tmp_path / "client.properties"
+        path.write_text("\n".join(lines), encoding="latin-1")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "value"),
+    [
+        ("a=b", "a", "b"),
+        ("a = b ", "a", "b "),
+        ("a:b", "a", "b"),
+        ("a b", "a", "b"),
+        ("  a\t=\tb=c", "a", "b=c"),
+        ("a", "a", ""),
+        ("a=", "a", ""),
+        (r"a\=b=c", "a=b", "c"),
+        (r"a\ b=c", "a b", "c"),
+        (r"a=\u00e9\t\\ \x", "a", "\u00e9\t\\ x"),
+        ("a=b\\\n   c", "a", "bc"),
+        ("a=b\\\\\nx=y", "a", "b\\"),
+        ("a=b\\", "a", "b"),
+        ("a=# b", "a", "# b"),
+        ("# c=d\n! e=f\n\na=b", "a", "b"),
+        ("a=1\na=2", "a", "2"),
+        ("a=caf\xe9", "a", "caf\xe9"),
+        ("a=1\r\nb=2", "a", "1"),
+        ("b\\\n# no comment=1\na=2", "a", "2"),
+    ],
+)
+def test_properties_are_read_as_java_reads_them(write: Any, line: str, key: str, value: str) -> None:
+    """Separators, escapes, comments, continuation lines, Latin-1, and the last of equal keys."""
+    assert read_properties(write(line))[key].content == value
+
+
+def test_a_malformed_escape_is_named_by_the_line_it_begins_on(write: Any) -> None:
+    """Java refuses it too."""
+    with pytest.raises(InputFileError, match=r"client.properties, line 2: a \\u is followed"):
+        read_properties(write("a=b", "c=\\", "\\u12"))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """With the reason of the system."""
+    with pytest.raises(InputFileError, match="none: cannot be read: No such file"):
+        read_properties(tmp_path / "none")
+
+
+def test_without_a_file_the_connection_is_plain() -> None:
+    """No encryption, no credentials, and the defaults for the rest."""
+    assert read_connection(None, bootstrap_servers=("a:9092",)) == ConnectionSettings(bootstrap_servers=("a:9092",))
+
+
+def test_a_tls_connection_is_read(write: Any) -> None:
+    """PEM stores as files, key password, and no check of host names where the algorithm is empty."""
+    path = write(
+        "bootstrap.servers=a:9093, [::1]:9094",
+        "bootstrap.controllers=c:9095",
+        "security.protocol=SSL",
+        "ssl.truststore.type=PEM",
+        "ssl.truststore.location=/ca.pem",
+        "ssl.keystore.type=PEM",
+        "ssl.keystore.location=/me.pem",
+        "ssl.key.password=secret",
+        "ssl.endpoint.identification.algorithm=",
+        "client.id=me",
+        "request.timeout.ms=5000",
+        "socket.connection.setup.timeout.ms=1500",
+        "acks=all",
+        "ssl.protocol=TLSv1.3",
+    )
+    assert read_connection(path) == ConnectionSettings(
+        bootstrap_servers=("a:9093", "[::1]:9094"),
+        bootstrap_controllers=("c:9095",),
+        security_protocol=SecurityProtocol.SSL,
+        tls=TlsSettings(ca_file="/ca.pem", certificate_file="/me.pem", key_password="secret", check_hostname=False),
+        client_id="me",
+        request_timeout_s=5.0,
+        connect_timeout_s=1.5,
+    )
+
+
+def test_certificates_may_stand_in_the_file_itself(write: Any) -> None:
+    """As PEM text over several lines."""
+    path = write(
+        "security.protocol=SSL",
+        "ssl.truststore.certificates=-----BEGIN CERTIFICATE-----\\n\\",
+        "    MIIB\\n-----END CERTIFICATE-----",
+        "ssl.keystore.certificate.chain=chain",
+        "ssl.keystore.key=key",
+    )
+    tls = read_connection(path).tls
+    assert tls.ca_text == "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"
+    assert (tls.certificate_text, tls.key_text, tls.check_hostname) == ("chain", "key", True)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "jaas", "sasl"),
+    [
+        (
+            "scram-sha-256",
+            SCRAM.replace("\\", "\\\\"),
+            SaslSettings(mechanism=SaslMechanism.SCRAM_SHA_256, username="alice", password='s;"e=c'),
+        ),
+        (
+            "PLAIN",
+            "x.PlainLoginModule required \\\n  username=bob \\\n  password=b0b ;",
+            SaslSettings(mechanism=SaslMechanism.PLAIN, username="bob", password="b0b"),
+        ),
+        (
+            "OAUTHBEARER",
+            'x.OAuthBearerLoginModule required clientId="i" clientSecret="s" scope="a b";',
+            SaslSettings(
+                mechanism=SaslMechanism.OAUTHBEARER,
+                oauth=OAuthSettings(token_endpoint_url="http://t", client_id="i", client_secret="s", scope="a b"),
+            ),
+        ),
+        (
+            "OAUTHBEARER",
+            'x.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="u";',
+            SaslSettings(
+                mechanism=SaslMechanism.OAUTHBEARER,
+                oauth=OAuthSettings(token_endpoint_url="http://t", unsecured_subject="u"),
+            ),
+        ),
+    ],
+)
+def test_credentials_are_read(write: Any, mechanism: str, jaas: str, sasl: SaslSettings) -> None:
+    """Quoted and bare values of the login module, in whatever lines."""
+    path = write(
+        "security.protocol=sasl_ssl",
+        f"sasl.mechanism={mechanism}",
+        f"sasl.jaas.config={jaas}",
+        "sasl.oauthbearer.token.endpoint.url=http://t",
+    )
+    assert read_connection(path).sasl == sasl
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "message"),
+    [
+        (["security.protocol=TLS"], 1, "'TLS' is none of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        (["", "security.protocl=SSL"], 2, "there is no key 'security.protocl'"),
+        (["sasl.mechanisms=PLAIN"], 1, "there is no key 'sasl.mechanisms'"),
+        (["security.protocol=SASL_SSL", "sasl.mechanism=GSSAPI", "sasl.jaas.config=x"], 2, "'GSSAPI' is none of PLAIN"),
+        (["security.protocol=SASL_SSL", "sasl.jaas.config=x"], None, "asks for SASL, but there is no sasl.mechanism"),
+        (
+            ["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN"],
+            None,
+            "asks for SASL, but there is no sasl.jaas.config",
+        ),
+        (
+            ["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN", 'sasl.jaas.config=x required username="u";'],
+            3,
+            "sasl.jaas.config gives no password",
+        ),
+        (["security.protocol=SSL", "ssl.truststore.location=/t.jks"], 2, "Java key stores cannot be read, only PEM"),
+        (
+            ["security.protocol=SSL", "ssl.keystore.location=/k", "ssl.keystore.type=PKCS12"],
+            3,
+            "Java key stores cannot be read, only PEM",
+        ),
+        (["request.timeout.ms=5s"], 1, "'5s' is no whole number"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_line(write: Any, lines: list[str], line: int | None, message: str) -> None:
+    """Unknown values, misspelt keys of security, and what is missing."""
+    with pytest.raises(UsageError) as error:
+        read_connection(write(*lines))
+    assert message in error.value.message
+    assert line is None or f"client.properties, line {line}: " in error.value.message
+
+
+@pytest.mark.parametrize(
+    "jaas",
+    [
+        "",
+        "module required",
+        "module required username=u password=p",
+        'module required username="u password=secret;',
+        "module username=u password=secret;",
+        "module required more username=u password=secret;",
+        "module required username=;",
+    ],
+)
+def test_malformed_credentials_are_refused_without_being_shown(write: Any, jaas: str) -> None:
+    """The line is named and an example given, but the secret stays where it is."""
+    path = write("security.protocol=SASL_SSL", "sasl.mechanism=PLAIN", f"sasl.jaas.config={jaas}")
+    with pytest.raises(UsageError, match=r"line 3: sasl\.jaas\.config") as error:
+        read_connection(path)
+    assert "secret" not in error.value.message + (error.value.hint or "")
+
+
+def test_secrets_do_not_show(write: Any) -> None:
+    """Neither password nor key can be seen where the settings are printed."""
+    path = write(
+        "security.protocol=SASL_SSL",
+        "sasl.mechanism=SCRAM-SHA-512",
+        'sasl.jaas.config=m required username="alice" password="hidden1";',
+        "ssl.keystore.key=hidden2",
+        "ssl.key.password=hidden3",
+    )
+    assert "hidden" not in repr(read_connection(path))
+
+
+@pytest.mark.parametrize("address", ["localhost", ":9092", "a:", "a:b", "a:0", "a:70000", "::1:9092", "a:9092/x"])
+def test_a_malformed_address_is_refused(address: str) -> None:
+    """With an example of a good one."""
+    with pytest.raises(ConfigError, match=r"bootstrap servers: .* is no address") as error:
+        read_connection(None, bootstrap_servers=(address,))
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("settings", "address"),
+    [
+        (Settings(snapshot=Path("s.jsonl")), SnapshotAddress("s.jsonl")),
+        (Settings(bootstrap_servers=("a:1",)), ConnectionSettings(bootstrap_servers=("a:1",))),
+        (
+            Settings(zookeeper="z:2181/kafka"),
+            ZookeeperAddress(servers="z:2181/kafka", connection=ConnectionSettings(bootstrap_servers=())),
+        ),
+    ],
+)
+def test_settings_name_one_cluster(settings: Settings, address: object) -> None:
+    """A snapshot, brokers, or brokers behind a ZooKeeper."""
+    assert cluster_address(settings) == address
+
+
+def test_addresses_on_the_command_line_come_before_those_of_the_file(write: Any) -> None:
+    """The file may serve several clusters; without any address nothing is named."""
+    path = write("bootstrap.servers=file:1")
+    given = cluster_address(Settings(command_config=path, bootstrap_servers=("flag:1",)))
+    found = cluster_address(Settings(command_config=path))
+    assert isinstance(given, ConnectionSettings)
+    assert isinstance(found, ConnectionSettings)
+    assert (given.bootstrap_servers, found.bootstrap_servers) == (("flag:1",), ("file:1",))
+    with pytest.raises(ConfigError, match="no cluster is named") as error:
+        cluster_address(Settings())
+    assert "--bootstrap-server" in (error.value.hint or "")
