@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,7 +154,7 @@ def _content(path: Path) -> bytes:
     try:
         data = path.read_bytes()
         return gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputFileError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 

@@ -66,11 +66,15 @@ class _SnapshotFile:
             raise InputFileError(self.path, error.message, line=self._line_of(error)) from error
         except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise InputFileError(self.path, f"cannot be read: {reason}") from error
+            # what is packed is read a line at a time: the next one is the one that cannot be unpacked
+            broken = self.line + 1 if self.line else None
+            raise InputFileError(self.path, f"cannot be read: {reason}", line=broken) from error
 
     def _header(self, file: BinaryIO) -> HeaderRow:
-        self.line = 1
         first = file.readline()
+        self.line = 1
+        if not first:
+            raise InputFileError(self.path, "is empty")
         version = self._decode(msgspec.json.Decoder(_Version), first).kafkabal_snapshot
         if version is None:
             raise InputFileError(self.path, "is no kafkabal snapshot: its first line is no header", line=1)
