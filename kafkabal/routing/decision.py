@@ -66,9 +66,9 @@ class DecisionPolicy(PolicyBase):
             compiled(choose_each)(compiled(type(self).choose), state, *columns, out)
             write_back(state, self.state)
             return
+        size_bytes, hashes, uniforms, at_s = (column.tolist() for column in columns)
         picks = [0] * len(records)
-        listed: list[Any] = [column.tolist() for column in columns]
-        choose_each(type(self).choose, self.state, *listed, picks)
+        choose_each(type(self).choose, self.state, size_bytes, hashes, uniforms, at_s, picks)
         out[:] = picks
 
     def columns(self, records: RecordBatch) -> tuple[I64, F64, F64]:

@@ -100,7 +100,8 @@ class Courier:
         else:
             listed: list[Any] = [column.tolist() for column in given if column is not None]
             measured = [0.0] * len(latency_s)
-            acked = deliver(self._sim, *self._kernels(), states, turn % len(self._policies), *listed, measured)
+            run: Any = deliver
+            acked = run(self._sim, *self._kernels(), states, turn % len(self._policies), *listed, measured)
             latency_s[:acked] = measured[:acked]
             picks[:] = listed[0]
         self.latencies.add(latency_s[:acked])

@@ -45,6 +45,8 @@ class Outcome:
     """float64, shape (n_brokers,): written to each, as leader or follower."""
     used_bytes: F64
     """float64, shape (n_brokers,): on each in the end, of any topic."""
+    led_bytes: F64
+    """float64, shape (n_brokers,): bytes of the topic that readers fetch from each, the leader of its partition."""
     capacity_bytes: F64
     capacity_known: bool
     partition_bytes: F64

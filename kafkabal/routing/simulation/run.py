@@ -194,6 +194,9 @@ class _Simulation:
             ),
             added_bytes=world.added_bytes,
             used_bytes=world.used_bytes,
+            led_bytes=np.bincount(
+                world.leader[led], (view.partition_bytes + world.partition_bytes)[led], view.n_brokers
+            ).astype(np.float64),
             capacity_bytes=view.capacity_bytes,
             capacity_known=bool((view.capacity_bytes != 1).any()),
             partition_bytes=world.partition_bytes,

@@ -23,20 +23,27 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import msgspec
-import numpy as np
+from typing import TYPE_CHECKING
 
 from kafkabal.config import values
 from kafkabal.config.document import parse_yaml, read_yaml
-from kafkabal.errors import InputFileError, UsageError
+from kafkabal.errors import UsageError
+from kafkabal.routing.fields import (
+    number,
+    only_entry,
+    positive,
+    positive_rate,
+    positive_size,
+    positive_whole,
+    read_fields,
+    word,
+)
+from kafkabal.routing.simulation.data_set import folder_sizes, manifest_sizes
 from kafkabal.routing.simulation.synthetic import Leaders, SyntheticCluster
 from kafkabal.routing.simulation.workload import (
     Change,
     Event,
     FixedSize,
-    ListedSizes,
     LogNormalSize,
     Process,
     Transport,
@@ -46,15 +53,11 @@ from kafkabal.routing.simulation.workload import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
-    from kafkabal.config.document import Node
+        from kafkabal.config.document import Node
+    from kafkabal.routing.fields import Schema
     from kafkabal.routing.simulation.workload import Keys, Sizes
 
-T = TypeVar("T")
-
 _ENDINGS = (".yaml", ".yml")
-_MANIFEST_KEY = "size_bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def read_workload(root: Node, name: str) -> WorkloadFile:
     UsageError
         If a key is unknown or a value wrong; place and near keys are named.
     """
-    fields = _read(root, _WORKLOAD, "a workload")
+    fields = read_fields(root, _WORKLOAD, "a workload")
     cluster = fields.pop("cluster", None)
     if "records" in fields and "total_bytes" in fields:
         raise root.error("a workload ends by records or by bytes, not by both")
@@ -116,46 +119,16 @@ def read_workload(root: Node, name: str) -> WorkloadFile:
     return WorkloadFile(Workload(name=name, **fields), cluster)
 
 
-def _read(node: Node, schema: Mapping[str, tuple[str, Callable[[Node], Any]]], what: str) -> dict[str, Any]:
-    """The entries of a mapping by the names of the fields that they fill."""
-    entries = values.check_keys(node, schema.keys(), what)
-    return {schema[key][0]: schema[key][1](value) for key, value in entries.items()}
-
-
-def _positive(read: Callable[[Node], float]) -> Callable[[Node], Any]:
-    def read_positive(node: Node) -> float:
-        value = read(node)
-        if not value > 0:
-            raise node.error("must be above 0")
-        return value
-
-    return read_positive
-
-
-def _number(node: Node) -> float:
-    try:
-        return float(values.text(node))
-    except ValueError:
-        raise node.error(f"{values.text(node)!r} is no number") from None
-
-
-def _only_entry(node: Node, known: Collection[str], what: str) -> tuple[str, Node]:
-    entries = values.check_keys(node, known, what)
-    if len(entries) != 1:
-        raise node.error(f"{what} is one of {', '.join(sorted(known))}")
-    return next(iter(entries.items()))
-
-
 def _sizes(node: Node) -> Sizes:
     if isinstance(node.content, str):
-        return FixedSize(_positive(values.size)(node))
-    kind, value = _only_entry(node, ("fixed", "lognormal", "folder", "manifest"), "size")
+        return FixedSize(positive_size(node))
+    kind, value = only_entry(node, ("fixed", "lognormal", "folder", "manifest"), "size")
     match kind:
         case "fixed":
-            return FixedSize(_positive(values.size)(value))
+            return FixedSize(positive_size(value))
         case "lognormal":
-            found = _read(
-                value, {"mean": ("mean_bytes", _positive(values.size)), "sigma": ("sigma", _positive(_number))}, kind
+            found = read_fields(
+                value, {"mean": ("mean_bytes", positive_size), "sigma": ("sigma", positive(number))}, kind
             )
             if len(found) < 2:
                 raise value.error("a log-normal size has a mean and a sigma")
@@ -166,92 +139,23 @@ def _sizes(node: Node) -> Sizes:
             return manifest_sizes(values.path(value))
 
 
-def folder_sizes(folder: Path) -> ListedSizes:
-    """Bytes of all files below a folder, in the order of their paths; empty ones are left out.
-
-    Raises
-    ------
-    InputFileError
-        If it cannot be read or holds no file with anything in it.
-    """
-    try:
-        found = sorted((entry.path, entry.stat().st_size) for entry in _files_below(folder))
-    except OSError as error:
-        raise InputFileError(folder, f"cannot be read: {error.strerror or error}") from error
-    return _listed([size for _, size in found if size], folder)
-
-
-def _files_below(folder: Path) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir():
-                yield from _files_below(Path(entry.path))
-            elif entry.is_file():
-                yield entry
-
-
-def manifest_sizes(path: Path) -> ListedSizes:
-    """Bytes of the records of a manifest: a number a line, or JSON objects in which ``size_bytes`` stands.
-
-    Raises
-    ------
-    InputFileError
-        If it cannot be read, a line is neither, or it lists nothing.
-    """
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
-    sizes = [size for number, line in enumerate(lines, 1) if line.strip() for size in _line_sizes(path, number, line)]
-    return _listed(sizes, path)
-
-
-def _line_sizes(path: Path, number: int, line: bytes) -> Iterator[int]:
-    try:
-        content = msgspec.json.decode(line)
-    except msgspec.DecodeError:
-        raise InputFileError(path, "is neither a number nor JSON", line=number) from None
-    found = _size_in(content)
-    if found is not None and found > 0:
-        yield found
-
-
-def _size_in(content: Any) -> int | None:
-    """The size in a line of a manifest; None in one that tells of something else."""
-    if isinstance(content, int):
-        return content
-    if not isinstance(content, dict):
-        return None
-    if isinstance(content.get(_MANIFEST_KEY), int):
-        return int(content[_MANIFEST_KEY])
-    return next(
-        (size for value in content.values() if isinstance(value, dict) and (size := _size_in(value)) is not None), None
-    )
-
-
-def _listed(sizes: list[int], source: Path) -> ListedSizes:
-    if not sizes:
-        raise InputFileError(source, "holds nothing to send")
-    return ListedSizes(np.array(sizes, np.int64), str(source))
-
-
 def _keys(node: Node) -> Keys | None:
     if isinstance(node.content, str) or node.content is None:
         if node.content not in ("none", None):
             raise node.error(f"{node.content!r} is none of none, uniform, zipf")
         return None
-    kind, value = _only_entry(node, ("uniform", "zipf"), "keys")
-    count = _positive(values.whole_number)
+    kind, value = only_entry(node, ("uniform", "zipf"), "keys")
+    count = positive_whole
     if kind == "uniform":
         return UniformKeys(count(value))
-    found = _read(value, {"keys": ("n_keys", count), "exponent": ("exponent", _positive(_number))}, kind)
+    found = read_fields(value, {"keys": ("n_keys", count), "exponent": ("exponent", positive(number))}, kind)
     if "n_keys" not in found:
         raise value.error("zipf needs the number of its keys")
     return ZipfKeys(found["n_keys"], found.get("exponent", 1.0))
 
 
 def _transport(node: Node) -> Transport:
-    found = _read(node, _TRANSPORT, "transport")
+    found = read_fields(node, _TRANSPORT, "transport")
     rates = found.pop("rates", {})
     if "default" in rates:
         found["broker_bytes_per_s"] = rates["default"]
@@ -265,7 +169,7 @@ def _events(node: Node) -> tuple[Event, ...]:
 
 
 def _event(node: Node) -> Event:
-    found = _read(node, _EVENT, "an event")
+    found = read_fields(node, _EVENT, "an event")
     missing = [key for key, (field, _) in _EVENT.items() if field not in found and field != "factor"]
     if missing:
         raise node.error(f"an event lacks {missing[0]!r}")
@@ -273,55 +177,49 @@ def _event(node: Node) -> Event:
 
 
 def _cluster(node: Node) -> SyntheticCluster:
-    found = _read(node, _CLUSTER, "cluster")
+    found = read_fields(node, _CLUSTER, "cluster")
     existing = found.pop("existing", {})
     own = {broker: size for broker, size in existing.items() if broker != "default"}
     return SyntheticCluster(**found, existing_bytes=existing.get("default", 0), own_existing_bytes=own)
 
 
-def _word(kind: Callable[[str], T], *choices: str) -> Callable[[Node], T]:
-    read = values.one_of(*choices)
-    return lambda node: kind(read(node))
-
-
-_some = _positive(values.whole_number)
-_WORKLOAD: Mapping[str, tuple[str, Callable[[Node], Any]]] = {
-    "records": ("records", _some),
-    "bytes": ("total_bytes", _positive(values.size)),
+_WORKLOAD: Schema = {
+    "records": ("records", positive_whole),
+    "bytes": ("total_bytes", positive_size),
     "size": ("sizes", _sizes),
     "keys": ("keys", _keys),
-    "rate": ("bytes_per_s", _positive(values.rate)),
-    "arrival": ("process", _word(Process, *Process)),
-    "producers": ("producers", _some),
-    "metrics_interval": ("metrics_interval_s", _positive(values.duration)),
+    "rate": ("bytes_per_s", positive_rate),
+    "arrival": ("process", word(Process, *Process)),
+    "producers": ("producers", positive_whole),
+    "metrics_interval": ("metrics_interval_s", positive(values.duration)),
     "transport": ("transport", _transport),
     "events": ("events", _events),
     "cluster": ("cluster", _cluster),
 }
-_TRANSPORT: Mapping[str, tuple[str, Callable[[Node], Any]]] = {
-    "batch": ("batch_bytes", _positive(values.size)),
+_TRANSPORT: Schema = {
+    "batch": ("batch_bytes", positive_size),
     "linger": ("linger_s", values.duration),
-    "in_flight": ("in_flight", _some),
-    "buffer": ("buffer_bytes", _positive(values.size)),
-    "buffer_records": ("buffer_records", _some),
-    "acks": ("acks_all", _word(lambda word: word == "all", "all", "1")),
-    "broker_rate": ("rates", values.per_broker(_positive(values.rate))),
+    "in_flight": ("in_flight", positive_whole),
+    "buffer": ("buffer_bytes", positive_size),
+    "buffer_records": ("buffer_records", positive_whole),
+    "acks": ("acks_all", word(lambda word: word == "all", "all", "1")),
+    "broker_rate": ("rates", values.per_broker(positive_rate)),
     "request_time": ("request_s", values.duration),
     "round_trip": ("round_trip_s", values.duration),
 }
-_EVENT: Mapping[str, tuple[str, Callable[[Node], Any]]] = {
+_EVENT: Schema = {
     "at": ("at_s", values.duration),
     "broker": ("broker", values.whole_number),
-    "becomes": ("becomes", _word(Change, *Change)),
-    "factor": ("factor", _positive(_number)),
+    "becomes": ("becomes", word(Change, *Change)),
+    "factor": ("factor", positive(number)),
 }
-_CLUSTER: Mapping[str, tuple[str, Callable[[Node], Any]]] = {
-    "brokers": ("brokers", _some),
-    "racks": ("racks", _some),
-    "capacity": ("capacity_bytes", _positive(values.size)),
-    "partitions": ("partitions", _some),
-    "replication_factor": ("replication_factor", _some),
-    "leaders": ("leaders", _word(Leaders, *Leaders)),
+_CLUSTER: Schema = {
+    "brokers": ("brokers", positive_whole),
+    "racks": ("racks", positive_whole),
+    "capacity": ("capacity_bytes", positive_size),
+    "partitions": ("partitions", positive_whole),
+    "replication_factor": ("replication_factor", positive_whole),
+    "leaders": ("leaders", word(Leaders, *Leaders)),
     "existing": ("existing", values.per_broker(values.size)),
     "seed": ("seed", values.whole_number),
 }

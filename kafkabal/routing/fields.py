@@ -1,0 +1,75 @@
+"""Read the entries of a YAML mapping into the fields of a dataclass, each by its own reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from kafkabal.config import values
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from kafkabal.config.document import Node
+
+T = TypeVar("T")
+
+Schema: TypeAlias = "Mapping[str, tuple[str, Callable[[Node], Any]]]"
+"""By key: the field that it fills, and what reads it."""
+
+
+def read_fields(node: Node, schema: Schema, what: str) -> dict[str, Any]:
+    """Values by the names of the fields that they fill.
+
+    Raises
+    ------
+    UsageError
+        If a key is unknown (near ones are named) or a value wrong.
+    """
+    entries = values.check_keys(node, schema.keys(), what)
+    return {schema[key][0]: schema[key][1](value) for key, value in entries.items()}
+
+
+def only_entry(node: Node, known: Collection[str], what: str) -> tuple[str, Node]:
+    """The one entry of a mapping that says of which kind something is.
+
+    Raises
+    ------
+    UsageError
+        If it has none, several, or one of another kind.
+    """
+    entries = values.check_keys(node, known, what)
+    if len(entries) != 1:
+        raise node.error(f"{what} is one of {', '.join(sorted(known))}")
+    return next(iter(entries.items()))
+
+
+def number(node: Node) -> float:
+    """A number."""
+    try:
+        return float(values.text(node))
+    except ValueError:
+        raise node.error(f"{values.text(node)!r} is no number") from None
+
+
+def positive(read: Callable[[Node], float]) -> Callable[[Node], Any]:
+    """The same reader, for values above 0 only."""
+
+    def read_positive(node: Node) -> float:
+        value = read(node)
+        if not value > 0:
+            raise node.error("must be above 0")
+        return value
+
+    return read_positive
+
+
+def word(kind: Callable[[str], T], *choices: str) -> Callable[[Node], T]:
+    """A reader of one of these words, turned into what it stands for."""
+    read = values.one_of(*choices)
+    return lambda node: kind(read(node))
+
+
+positive_whole = positive(values.whole_number)
+positive_size = positive(values.size)
+positive_rate = positive(values.rate)

@@ -1,0 +1,87 @@
+"""Sizes of the records of a real data set: the files of a folder, or what a manifest lists."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from kafkabal.errors import InputFileError
+from kafkabal.routing.simulation.workload import ListedSizes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MANIFEST_KEY = "size_bytes"
+
+
+def folder_sizes(folder: Path) -> ListedSizes:
+    """Bytes of all files below a folder, in the order of their paths; empty ones are left out.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read or holds no file with anything in it.
+    """
+    try:
+        found = sorted((entry.path, entry.stat().st_size) for entry in _files_below(folder))
+    except OSError as error:
+        raise InputFileError(folder, f"cannot be read: {error.strerror or error}") from error
+    return _listed([size for _, size in found if size], folder)
+
+
+def _files_below(folder: Path) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _files_below(Path(entry.path))
+            elif entry.is_file():
+                yield entry
+
+
+def manifest_sizes(path: Path) -> ListedSizes:
+    """Bytes of the records of a manifest: a number a line, or JSON objects in which ``size_bytes`` stands.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, a line is neither, or it lists nothing.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
+    sizes = [size for number, line in enumerate(lines, 1) if line.strip() for size in _line_sizes(path, number, line)]
+    return _listed(sizes, path)
+
+
+def _line_sizes(path: Path, number: int, line: bytes) -> Iterator[int]:
+    try:
+        content = msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        raise InputFileError(path, "is neither a number nor JSON", line=number) from None
+    found = _size_in(content)
+    if found is not None and found > 0:
+        yield found
+
+
+def _size_in(content: Any) -> int | None:
+    """The size in a line of a manifest; None in one that tells of something else."""
+    if isinstance(content, int):
+        return content
+    if not isinstance(content, dict):
+        return None
+    if isinstance(content.get(_MANIFEST_KEY), int):
+        return int(content[_MANIFEST_KEY])
+    return next(
+        (size for value in content.values() if isinstance(value, dict) and (size := _size_in(value)) is not None), None
+    )
+
+
+def _listed(sizes: list[int], source: Path) -> ListedSizes:
+    if not sizes:
+        raise InputFileError(source, "holds nothing to send")
+    return ListedSizes(np.array(sizes, np.int64), str(source))
