@@ -53,7 +53,7 @@ from kafkabal.routing.simulation.workload import (
 )
 
 if TYPE_CHECKING:
-        from kafkabal.config.document import Node
+    from kafkabal.config.document import Node
     from kafkabal.routing.fields import Schema
     from kafkabal.routing.simulation.workload import Keys, Sizes
 
