@@ -1,7 +1,7 @@
 """A connection to one broker: frames, versions, encryption, credentials, and why it failed if it did.
 
 Blocking, one request at a time, every wait bounded by a deadline. kafka-python supplies the messages of every version
-of the protocol and the SASL conversations; its network client is not used (``docs/adr/0003-own-connections.md``).
+of the protocol and the SASL conversations; its network client is not used (``docs/adr/0004-own-connections.md``).
 """
 
 from __future__ import annotations

@@ -1,0 +1,225 @@
+"""What is read from a live cluster is what Kafka's own tools say of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import TopicPartition as Position
+
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.protocol import (
+    ConfigChange,
+    ConfigResource,
+    NewTopic,
+    ReadRequest,
+    ReplicaOn,
+    ResourceKind,
+    TopicPartition,
+)
+from kafkabal.config.connection import ConnectionSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafkabal.model.state import ClusterState
+    from kafkabal.sandbox import Sandbox
+
+_ASSIGNMENT = ((1, 2), (2, 3), (3, 1))
+_EVERYTHING = ReadRequest(configs=True, offsets=True, group_offsets=True)
+
+
+@pytest.fixture
+def cluster(three_brokers: Sandbox) -> Iterator[KafkaCluster]:
+    """The shared sandbox."""
+    with KafkaCluster(ConnectionSettings(bootstrap_servers=tuple(three_brokers.bootstrap_servers.split(",")))) as made:
+        yield made
+
+
+@pytest.fixture
+def topic(cluster: KafkaCluster, three_brokers: Sandbox) -> str:
+    """A topic of three partitions with 3, 6 and 9 MB."""
+    name = f"reading-{uuid.uuid4().hex[:8]}"
+    assert cluster.create_topics([NewTopic(name=name, assignment=_ASSIGNMENT)]) == {}
+    _until(lambda: len(cluster.partition_status([name])) == 3)
+    producer = Producer({"bootstrap.servers": three_brokers.bootstrap_servers, "linger.ms": 50})
+    for partition in range(3):
+        for _ in range(4 * (partition + 1)):
+            producer.produce(name, uuid.uuid4().bytes * 50_000, partition=partition)
+    assert producer.flush(30) == 0
+    _until(lambda: _replicated(cluster, name))
+    return name
+
+
+def _until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not become true"
+        time.sleep(0.1)
+
+
+def _replicated(cluster: KafkaCluster, topic: str) -> bool:
+    sizes = _sizes(cluster.read(ReadRequest()).state, topic)
+    return len(sizes) == 6 and all(
+        sizes[n, a[0]][1] == sizes[n, a[1]][1] >= 3_000_000 * (n + 1) for n, a in enumerate(_ASSIGNMENT)
+    )
+
+
+def _rows(state: ClusterState, topic: str) -> list[int]:
+    """Rows of the replicas of a topic."""
+    of_topic = state.partitions.topic[state.replicas.partition] == state.topics.name.index(topic)
+    return [int(row) for row in of_topic.nonzero()[0]]
+
+
+def _sizes(state: ClusterState, topic: str) -> dict[tuple[int, int], tuple[str, int]]:
+    """(Partition, broker) -> log dir, bytes."""
+    r = state.replicas
+    return {
+        (int(state.partitions.number[r.partition[row]]), int(state.brokers.id[r.broker[row]])): (
+            state.log_dirs.path[r.log_dir[row]],
+            int(r.size_bytes[row]),
+        )
+        for row in _rows(state, topic)
+        if r.log_dir[row] >= 0
+    }
+
+
+def test_sizes_agree_with_logdirscommand(cluster: KafkaCluster, three_brokers: Sandbox, topic: str) -> None:
+    """Bytes and log dir of every replica are those that Kafka's tool prints."""
+    printed = three_brokers.kafka_tool("LogDirsCommand", "--describe", "--topic-list", topic).stdout
+    report = json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
+    theirs = {
+        (int(p["partition"].rpartition("-")[2]), broker["broker"]): (log_dir["logDir"], p["size"])
+        for broker in report["brokers"]
+        for log_dir in broker["logDirs"]
+        for p in log_dir["partitions"]
+    }
+    assert _sizes(cluster.read(ReadRequest()).state, topic) == theirs
+
+
+def test_leaders_replicas_and_isr_agree_with_topiccommand(
+    cluster: KafkaCluster, three_brokers: Sandbox, topic: str
+) -> None:
+    """So are leader, replica list and in-sync replicas of every partition."""
+    printed = three_brokers.kafka_tool("TopicCommand", "--describe", "--topic", topic).stdout
+    found = re.findall(r"Partition: (\d+)\s+Leader: (\d+)\s+Replicas: ([\d,]+)\s+Isr: ([\d,]+)", printed)
+    theirs = {int(n): (int(leader), _ids(replicas), set(_ids(isr))) for n, leader, replicas, isr in found}
+    status = cluster.partition_status([topic])
+    assert theirs == {name.partition: (s.leader, list(s.replicas), set(s.isr)) for name, s in status.items()}
+    state = cluster.read(ReadRequest()).state
+    ids = state.brokers.id
+    ours: dict[int, tuple[int, list[int], set[int]]] = {}
+    for row in _rows(state, topic):
+        p = int(state.replicas.partition[row])
+        _, replicas, isr = ours.setdefault(
+            int(state.partitions.number[p]), (int(ids[state.partitions.leader[p]]), [], set())
+        )
+        replicas.append(int(ids[state.replicas.broker[row]]))
+        if state.replicas.in_sync[row]:
+            isr.add(replicas[-1])
+    assert ours == theirs
+
+
+def _ids(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def test_offsets_agree_with_getoffsetshell(cluster: KafkaCluster, three_brokers: Sandbox, topic: str) -> None:
+    """Start and end of every partition are those that Kafka's tool prints."""
+    state = cluster.read(_EVERYTHING).state
+    rows = (state.partitions.topic == state.topics.name.index(topic)).nonzero()[0]
+    for time_, ours in ((-2, state.partitions.start_offset), (-1, state.partitions.end_offset)):
+        shell = "org.apache.kafka.tools.GetOffsetShell"
+        arguments = ("--bootstrap-server", three_brokers.bootstrap_servers, "--topic", topic, "--time", str(time_))
+        lines = three_brokers.run_main(shell, *arguments).stdout.split()
+        theirs = {int(n): int(offset) for name, n, offset in (line.split(":") for line in lines) if name == topic}
+        assert {int(state.partitions.number[row]): int(ours[row]) for row in rows} == theirs
+
+
+def test_committed_offsets_are_read(cluster: KafkaCluster, three_brokers: Sandbox, topic: str) -> None:
+    """What a consumer committed is found under its group and partition."""
+    group = f"group-of-{topic}"
+    consumer = Consumer({"bootstrap.servers": three_brokers.bootstrap_servers, "group.id": group})
+    _until(lambda: _has_committed(consumer, Position(topic, 1, 4)))
+    consumer.close()
+    state = cluster.read(_EVERYTHING).state
+    row = state.committed.groups.index(group)
+    mine = (state.committed.group == row).nonzero()[0]
+    found = [(state.partition_name(int(state.committed.partition[i])), int(state.committed.offset[i])) for i in mine]
+    assert found == [(f"{topic}-1", 4)]
+
+
+def _has_committed(consumer: Consumer, position: Position) -> bool:
+    """Try once: the coordinator of a new group may not be known yet."""
+    try:
+        consumer.commit(offsets=[position], asynchronous=False)
+    except KafkaException:
+        return False
+    return True
+
+
+def test_a_copy_between_log_dirs_is_shown_beside_its_replica(cluster: KafkaCluster, topic: str) -> None:
+    """While a throttled copy runs the replica is counted once, with the copy as what it is."""
+    broker = ConfigResource(ResourceKind.BROKER, "1")
+    rate = "replica.alter.log.dirs.io.max.bytes.per.second"
+    replica, name = ReplicaOn(topic, 2, 1), TopicPartition(topic, 2)
+    before = cluster.read(ReadRequest()).state
+    here = _sizes(before, topic)[2, 1][0]
+    there = next(path for path in before.log_dirs.path if path != here and "broker-1" in path)
+    assert cluster.alter_configs([ConfigChange(broker, rate, "1000")]) == {}
+    try:
+        assert cluster.move_log_dirs({replica: there}) == {}
+        _until(lambda: len(cluster.read(ReadRequest()).state.futures) == 1)
+        state = cluster.read(ReadRequest()).state
+        assert state.log_dirs.path[state.futures.log_dir[0]] == there
+        assert _sizes(state, topic) == _sizes(before, topic)
+        log = cluster.replica_logs([1], [name])[0][replica]
+        assert (log.log_dir, log.future_log_dir) == (here, there)
+        assert 0 <= log.future_bytes < log.size_bytes
+    finally:
+        cluster.alter_configs([ConfigChange(broker, rate, None)])
+    _until(lambda: cluster.replica_logs([1], [name])[0][replica].log_dir == there)
+    assert len(cluster.read(ReadRequest()).state.futures) == 0
+
+
+def test_a_reassignment_in_flight_is_shown_and_can_be_cancelled(cluster: KafkaCluster, topic: str) -> None:
+    """Under a throttle the coming replica is marked and grows; cancelled, all is as before."""
+    name = TopicPartition(topic, 0)
+    changes = _throttle(topic)
+    assert cluster.alter_configs(changes) == {}
+    try:
+        assert cluster.alter_reassignments({name: (2, 3)}) == {}
+        assert cluster.reassignments()[name].adding == (3,)
+        assert cluster.reassignments()[name].removing == (1,)
+        state = cluster.read(ReadRequest()).state
+        ids = state.brokers.id[state.replicas.broker]
+        assert ids[state.replicas.adding].tolist() == [3]
+        assert ids[state.replicas.removing].tolist() == [1]
+        assert cluster.alter_reassignments({name: None}) == {}
+        _until(lambda: name not in cluster.reassignments())
+        assert set(cluster.partition_status([topic])[name].replicas) == {1, 2}
+    finally:
+        cluster.alter_configs([ConfigChange(change.resource, change.key, None) for change in changes])
+
+
+def _throttle(topic: str) -> list[ConfigChange]:
+    brokers = [ConfigResource(ResourceKind.BROKER, str(n)) for n in (1, 2, 3)]
+    resource = ConfigResource(ResourceKind.TOPIC, topic)
+    sides = ("leader", "follower")
+    return [
+        *(ConfigChange(broker, f"{side}.replication.throttled.rate", "1000") for broker in brokers for side in sides),
+        *(ConfigChange(resource, f"{side}.replication.throttled.replicas", "*") for side in sides),
+    ]
+
+
+def test_more_partitions_than_a_controller_takes_at_once_are_divided(cluster: KafkaCluster) -> None:
+    """Two topics that are too many for one request pass in two; one that is too large alone is named."""
+    topics = [NewTopic(name=f"large-{n}", assignment=((1,),) * 5_050) for n in range(2)]
+    too_large = NewTopic(name="too-large", assignment=((1,),) * 10_001)
+    faults = cluster.create_topics([*topics, too_large], validate_only=True)
+    assert {name: fault.name for name, fault in faults.items()} == {"too-large": "POLICY_VIOLATION"}
