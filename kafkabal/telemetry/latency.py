@@ -36,12 +36,15 @@ class LatencyTable:
     ----------
     max_age_s
         A figure older than this is forgotten: the broker is unknown again, not fast.
+    max_clients
+        How many clients are kept for a broker; beyond that the one not heard of for longest is forgotten.
     clock
         Seconds, monotonic.
     """
 
-    def __init__(self, *, max_age_s: float, clock: Callable[[], float]) -> None:
+    def __init__(self, *, max_age_s: float, clock: Callable[[], float], max_clients: int = 10_000) -> None:
         self._max_age_s = max_age_s
+        self._max_clients = max_clients
         self._clock = clock
         self._lock = Lock()
         self._figures: dict[int, dict[str, _Figure]] = {}
@@ -51,7 +54,11 @@ class LatencyTable:
         if not (math.isfinite(mean_s) and mean_s >= 0 and requests > 0):
             return
         with self._lock:
-            self._figures.setdefault(broker, {})[client] = _Figure(mean_s, requests, self._clock())
+            clients = self._figures.setdefault(broker, {})
+            clients.pop(client, None)  # so that the order is that of the last figure
+            clients[client] = _Figure(mean_s, requests, self._clock())
+            if len(clients) > self._max_clients:
+                del clients[next(iter(clients))]
 
     def latencies_s(self) -> Mapping[int, float]:
         """See :meth:`LatencySource.latencies_s`."""

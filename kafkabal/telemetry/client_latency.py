@@ -1,0 +1,67 @@
+"""Produce latency from what clients push (KIP-714)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from kafkabal.telemetry.otlp import read_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kafkabal.telemetry.latency import LatencyTable
+    from kafkabal.telemetry.otlp import Sample
+
+PREFIX: Final = "org.apache.kafka."
+NODE_LATENCY: Final = f"{PREFIX}producer.node.request.latency.avg"
+REQUEST_LATENCY: Final = f"{PREFIX}producer.request.latency.avg"
+LATENCY_METRICS: Final = (NODE_LATENCY, REQUEST_LATENCY)
+"""What must be subscribed to."""
+
+_NODE_ATTRIBUTES: Final = ("node.id", "node_id", "node-id")
+_NODE_PREFIX: Final = "node-"
+_MILLISECONDS: Final = 1e-3
+
+
+def produce_latencies_s(samples: Iterable[Sample]) -> Mapping[int, float]:
+    """Mean seconds of a request by broker id, from one push of one producer.
+
+    A client that made no request to a broker since the last push says 0 or NaN: then nothing is known of the broker.
+    A client that produced nothing at all, such as an admin client, has latencies of other requests, which tell
+    nothing of producing.
+    """
+    listed = list(samples)
+    overall = [sample.value for sample in listed if sample.name == REQUEST_LATENCY]
+    if overall and not any(_is_measured(value) for value in overall):
+        return {}
+    return {
+        broker: sample.value * _MILLISECONDS
+        for sample in listed
+        if sample.name == NODE_LATENCY and _is_measured(sample.value) and (broker := _broker(sample)) >= 0
+    }
+
+
+def take_payload(table: LatencyTable, client: str, payload: bytes) -> None:
+    """Put what a push says of brokers into the table.
+
+    Raises
+    ------
+    MalformedPayloadError
+        If it is no metrics message.
+    """
+    for broker, mean_s in produce_latencies_s(read_samples(payload)).items():
+        table.put(client, broker, mean_s)
+
+
+def _is_measured(value: float) -> bool:
+    return math.isfinite(value) and value > 0
+
+
+def _broker(sample: Sample) -> int:
+    """Id of the broker, -1 for what is none, such as a bootstrap address."""
+    for name in _NODE_ATTRIBUTES:
+        if name in sample.attributes:
+            text = sample.attributes[name].removeprefix(_NODE_PREFIX)
+            return int(text) if text.isdecimal() else -1
+    return -1

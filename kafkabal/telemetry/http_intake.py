@@ -1,0 +1,155 @@
+"""OTLP/HTTP: takes metrics that a forwarding plug-in or a collector posts, as OpenTelemetry specifies it.
+
+``POST /v1/metrics`` with ``Content-Type: application/x-protobuf``, plain or gzip. It listens on loopback unless told
+otherwise, and speaks no TLS: put a proxy before it where that is needed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from hashlib import sha256
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import TYPE_CHECKING, Final, Self
+
+from kafkabal.errors import UsageError
+from kafkabal.telemetry.client_latency import produce_latencies_s
+from kafkabal.telemetry.otlp import MalformedPayloadError, Sample, read_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+
+    from kafkabal.telemetry.latency import LatencyTable
+
+PATH: Final = "/v1/metrics"
+CONTENT_TYPE: Final = "application/x-protobuf"
+DEFAULT_PORT: Final = 4318
+
+_MAX_BYTES: Final = 4 * 2**20
+_SILENT_S: Final = 10.0
+_NAMES_OF_CLIENT: Final = ("client_instance_id", "client.instance.id", "client_id", "client.id", "service.instance.id")
+_CLOSING_S: Final = 10.0
+
+
+class HttpIntake:
+    """A server that puts what it is posted into a table, until it is closed.
+
+    Parameters
+    ----------
+    port
+        0 takes any free one, see :attr:`port`.
+
+    Raises
+    ------
+    UsageError
+        If the address cannot be listened on.
+    """
+
+    def __init__(self, table: LatencyTable, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
+        try:
+            self._server = _Server((host, port), table)
+        except OSError as error:
+            raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        self._thread = Thread(target=self._server.serve_forever, name="kafkabal-otlp", daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Port that it listens on."""
+        return int(self._server.server_address[1])
+
+    @property
+    def payloads(self) -> int:
+        """How many posts were taken."""
+        return self._server.payloads
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._thread.join(_CLOSING_S)
+        self._server.server_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], table: LatencyTable) -> None:
+        super().__init__(address, _Handler)
+        self.table = table
+        self.payloads = 0
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = _SILENT_S
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        status = self._refusal() or self._take()
+        self.send_response(status)
+        self.send_header("Content-Type", CONTENT_TYPE)
+        self.send_header("Content-Length", "0")
+        if status is not HTTPStatus.OK:
+            self.send_header("Connection", "close")
+            self.close_connection = True
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as in the base class
+        """Say nothing: whoever posts is told by the status."""
+
+    def _refusal(self) -> HTTPStatus | None:
+        length = self.headers.get("Content-Length", "")
+        if self.path != PATH:
+            return HTTPStatus.NOT_FOUND
+        if self.headers.get_content_type() != CONTENT_TYPE:
+            return HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+        if self.headers.get("Content-Encoding", "identity") not in ("identity", "gzip"):
+            return HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+        if not length.isdecimal():
+            return HTTPStatus.LENGTH_REQUIRED
+        return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if int(length) > _MAX_BYTES else None
+
+    def _take(self) -> HTTPStatus:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        try:
+            samples = read_samples(_decoded(body, self.headers.get("Content-Encoding", "identity")))
+        except (MalformedPayloadError, OSError, EOFError, zlib.error):
+            return HTTPStatus.BAD_REQUEST
+        for client, own in _by_client(samples).items():
+            for broker, mean_s in produce_latencies_s(own).items():
+                self.server.table.put(client, broker, mean_s)
+        self.server.payloads += 1
+        return HTTPStatus.OK
+
+
+def _decoded(body: bytes, encoding: str) -> bytes:
+    """The message itself; one that grows beyond the limit is cut off, and so no message any more."""
+    if encoding == "identity":
+        return body
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(body, _MAX_BYTES)
+
+
+def _by_client(samples: Iterable[Sample]) -> Mapping[str, list[Sample]]:
+    """Samples of each client; those that name none are told apart by their other attributes."""
+    clients: dict[str, list[Sample]] = {}
+    for sample in samples:
+        clients.setdefault(_client(sample.attributes), []).append(sample)
+    return clients
+
+
+def _client(attributes: Mapping[str, str]) -> str:
+    for name in _NAMES_OF_CLIENT:
+        if attributes.get(name):
+            return attributes[name]
+    others = sorted((name, value) for name, value in attributes.items() if not name.startswith("node"))
+    return sha256(repr(others).encode()).hexdigest()[:16]

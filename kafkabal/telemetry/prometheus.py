@@ -1,0 +1,108 @@
+"""Any figure that Prometheus keeps of the brokers, by a query whose result has a label for the broker."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from kafkabal.errors import ConfigError, OperationError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TIMEOUT_S = 10.0
+_PATH = "/api/v1/query"
+
+
+class _Series(msgspec.Struct):
+    metric: dict[str, str]
+    value: tuple[float, str]
+
+
+class _Result(msgspec.Struct):
+    result_type: str = msgspec.field(name="resultType", default="")
+    result: Any = None
+
+
+class _Answer(msgspec.Struct):
+    status: str
+    data: _Result = msgspec.field(default_factory=_Result)
+    error: str = ""
+
+
+class PrometheusSource:
+    """Asks a Prometheus, or what speaks its API, for the value of a query at this moment.
+
+    Parameters
+    ----------
+    url
+        Such as ``http://prometheus:9090``; may hold a path prefix.
+    query
+        PromQL with an instant vector as its result, one series a broker.
+    broker_label
+        Label whose value is the broker's id, alone or as the last number in it (``kafka-3``, ``broker_3``).
+    transport
+        Of httpx; None opens connections.
+    """
+
+    def __init__(self, url: str, query: str, broker_label: str, *, transport: Any = None) -> None:
+        import httpx
+
+        self._url = url.rstrip("/") + _PATH
+        self._query = query
+        self._label = broker_label
+        self._client = httpx.Client(timeout=_TIMEOUT_S, transport=transport)
+
+    def __call__(self) -> Mapping[int, float]:
+        """Value by broker id; a broker without a series, or with NaN, is absent: unknown, not idle.
+
+        Raises
+        ------
+        UnreachableError
+            If Prometheus does not answer.
+        OperationError
+            If it refuses the query.
+        ConfigError
+            If the result is no instant vector, lacks the label, or has two series for a broker.
+        """
+        answer = self._ask()
+        if answer.status != "success":
+            raise OperationError(f"Prometheus refuses {self._query!r}: {answer.error or answer.status}")
+        if answer.data.result_type != "vector":
+            raise ConfigError(f"{self._query!r} gives a {answer.data.result_type}, not an instant vector")
+        figures: dict[int, float] = {}
+        for series in msgspec.convert(answer.data.result, list[_Series]):
+            broker, value = self._broker(series), float(series.value[1])
+            if broker in figures:
+                raise ConfigError(f"{self._query!r} gives two values for broker {broker}", hint="sum by the label")
+            figures[broker] = value
+        return {broker: value for broker, value in figures.items() if math.isfinite(value)}
+
+    def close(self) -> None:
+        """Drop connections."""
+        self._client.close()
+
+    def _ask(self) -> _Answer:
+        import httpx
+
+        try:
+            response = self._client.get(self._url, params={"query": self._query})
+            return msgspec.json.decode(response.content, type=_Answer)
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"no answer from Prometheus at {self._url}: {error}") from error
+        except msgspec.DecodeError as error:
+            raise OperationError(
+                f"{self._url} does not answer like Prometheus: HTTP {response.status_code}", hint="check the URL"
+            ) from error
+
+    def _broker(self, series: _Series) -> int:
+        value = series.metric.get(self._label)
+        if value is None:
+            there = ", ".join(sorted(series.metric)) or "none"
+            raise ConfigError(f"{self._query!r} has no label {self._label!r}", hint=f"its labels: {there}")
+        digits = value[len(value.rstrip("0123456789")) :]
+        if not digits:
+            raise ConfigError(f"label {self._label} = {value!r} does not end in a broker id")
+        return int(digits)

@@ -1,0 +1,105 @@
+"""Takes what brokers forwarded into a topic, in a thread of its own."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final, Self
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from kafkabal.errors import UnreachableError, UsageError
+from kafkabal.telemetry.client_latency import take_payload
+from kafkabal.telemetry.otlp import MalformedPayloadError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from confluent_kafka import Message
+
+    from kafkabal.config.librdkafka import ClientSetting
+    from kafkabal.telemetry.latency import LatencyTable
+
+TELEMETRY_TOPIC: Final = "__kafkabal_telemetry"
+"""Where the forwarder of this package writes to."""
+
+_ANSWER_S = 15.0
+_POLL_S = 0.2
+_MESSAGES_A_POLL = 500
+_CLOSING_S = 10.0
+
+
+class TopicIntake:
+    """Reads the newest payloads from a topic into a table until it is closed.
+
+    Parameters
+    ----------
+    client
+        Configuration of librdkafka; the reader itself pushes no metrics.
+    since_ms
+        Payloads forwarded before this time, in milliseconds since the epoch, are skipped.
+
+    Raises
+    ------
+    UsageError
+        If there is no such topic.
+    UnreachableError
+        If no broker answers.
+    """
+
+    def __init__(self, client: Mapping[str, ClientSetting], topic: str, table: LatencyTable, *, since_ms: int) -> None:
+        self.payloads = 0
+        """How many were taken."""
+        self.malformed = 0
+        """How many were none."""
+        self._table = table
+        own = {"group.id": "kafkabal", "enable.auto.commit": False, "enable.metrics.push": False}
+        self._consumer = Consumer({**client, **own})
+        try:
+            self._consumer.assign(self._positions(topic, since_ms))
+        except BaseException:
+            self._consumer.close()
+            raise
+        self._stop = Event()
+        self._thread = Thread(target=self._run, name="kafkabal-telemetry", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._stop.set()
+        self._thread.join(_CLOSING_S)
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _positions(self, topic: str, since_ms: int) -> list[TopicPartition]:
+        try:
+            found = self._consumer.list_topics(topic, timeout=_ANSWER_S).topics[topic]
+            if not found.partitions:
+                raise UsageError(
+                    f"there is no topic {topic!r}: nothing forwards client telemetry",
+                    hint="kafkabal telemetry subscribe makes the topic; the brokers need the plug-in",
+                )
+            times = [TopicPartition(topic, p, since_ms) for p in sorted(found.partitions)]
+            return self._consumer.offsets_for_times(times, timeout=_ANSWER_S)
+        except KafkaException as error:
+            raise UnreachableError(f"topic {topic} cannot be read: {error.args[0].str()}") from error
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            for message in self._consumer.consume(_MESSAGES_A_POLL, _POLL_S):
+                if message.error() is None:
+                    self._take(message)
+
+    def _take(self, message: Message) -> None:
+        try:
+            take_payload(self._table, (message.key() or b"").decode("ascii", "replace"), message.value() or b"")
+            self.payloads += 1
+        except MalformedPayloadError:
+            self.malformed += 1
