@@ -31,6 +31,7 @@ _MAX_BYTES: Final = 4 * 2**20
 _SILENT_S: Final = 10.0
 _NAMES_OF_CLIENT: Final = ("client_instance_id", "client.instance.id", "client_id", "client.id", "service.instance.id")
 _CLOSING_S: Final = 10.0
+_POLL_S: Final = 0.05
 
 
 class HttpIntake:
@@ -52,7 +53,7 @@ class HttpIntake:
             self._server = _Server((host, port), table)
         except OSError as error:
             raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
-        self._thread = Thread(target=self._server.serve_forever, name="kafkabal-otlp", daemon=True)
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_S,), name="kafkabal-otlp", daemon=True)
         self._thread.start()
 
     @property

@@ -1,0 +1,94 @@
+"""From what clients push to latencies of brokers: both kinds of client, and all ways to know nothing."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkabal.telemetry.client_latency import produce_latencies_s, take_payload
+from kafkabal.telemetry.latency import LatencyTable
+from kafkabal.telemetry.otlp import MalformedPayloadError, read_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.mark.parametrize(
+    ("nodes", "attribute"),
+    [
+        ({1: 12.5, 3: 80.0}, "node.id"),
+        ({"node-1": 12.5, "node-3": 80.0}, "node_id"),
+        ({"1": 12.5, "3": 80.0}, "node-id"),
+    ],
+)
+def test_librdkafka_and_java_name_nodes_differently(
+    nodes: dict[Any, float], attribute: str, push: Callable[..., bytes]
+) -> None:
+    """Numbers, ``node-1`` and all spellings of the attribute mean the same broker; milliseconds become seconds."""
+    found = produce_latencies_s(read_samples(push(nodes, attribute=attribute)))
+    assert found == {1: pytest.approx(0.0125), 3: pytest.approx(0.08)}
+
+
+@pytest.mark.parametrize("value", [0.0, math.nan, math.inf, -1.0])
+def test_a_broker_that_got_no_request_is_unknown(value: float, push: Callable[..., bytes]) -> None:
+    """What a client says of a broker that it did not write to is not taken for a fast answer."""
+    assert produce_latencies_s(read_samples(push({1: value, 2: 5.0}))) == {2: pytest.approx(0.005)}
+
+
+@pytest.mark.parametrize("overall", [0.0, math.nan])
+def test_a_client_that_produced_nothing_tells_nothing(overall: float, push: Callable[..., bytes]) -> None:
+    """An admin client has latencies of its other requests, which are left out."""
+    assert produce_latencies_s(read_samples(push({1: 249.0}, overall=overall))) == {}
+
+
+def test_without_the_overall_figure_nodes_are_believed(push: Callable[..., bytes]) -> None:
+    """Where only the latency of nodes is subscribed to, that has to do."""
+    assert produce_latencies_s(read_samples(push({1: 249.0}, overall=None))) == {1: pytest.approx(0.249)}
+
+
+@pytest.mark.parametrize("node", [-1, "node--1", "bootstrap", ""])
+def test_nodes_that_are_no_brokers_are_left_out(node: Any, push: Callable[..., bytes]) -> None:
+    """Bootstrap addresses and coordinators under odd ids are no brokers."""
+    assert produce_latencies_s(read_samples(push({node: 5.0}))) == {}
+
+
+def test_samples_carry_the_attributes_of_their_resource(push: Callable[..., bytes]) -> None:
+    """Attributes of the point stand over those of the resource; sums are read like gauges."""
+    samples = read_samples(push({7: 5.0}, resource={"client_id": "me", "node.id": "?"}))
+    assert samples[0].attributes == {"client_id": "me", "node.id": "7"}
+    assert [(s.name, s.value) for s in samples][-1] == ("org.apache.kafka.producer.connection.creation.total", 3.0)
+
+
+def test_pushes_of_two_clients_are_averaged(push: Callable[..., bytes]) -> None:
+    """A broker's latency is the mean over the clients that wrote to it."""
+    table = LatencyTable(max_age_s=60, clock=lambda: 0.0)
+    take_payload(table, "a", push({1: 10.0}))
+    take_payload(table, "b", push({1: 30.0, 2: 1.0}))
+    assert table.latencies_s() == {1: pytest.approx(0.02), 2: pytest.approx(0.001)}
+
+
+def test_the_table_is_bounded() -> None:
+    """Beyond the bound the client not heard of for longest is forgotten."""
+    table = LatencyTable(max_age_s=60, clock=lambda: 0.0, max_clients=2)
+    for client, latency in (("a", 1.0), ("b", 2.0), ("a", 3.0), ("c", 5.0)):
+        table.put(client, 1, latency)
+    assert table.latencies_s() == {1: 4.0}
+
+
+@pytest.mark.parametrize("payload", [b"\xff\xff", b"\n\x05abc"])
+def test_what_is_no_payload_is_refused(payload: bytes) -> None:
+    """A message that cannot be read is an error of its own, so that an intake can count it."""
+    with pytest.raises(MalformedPayloadError, match="is no OTLP metrics message"):
+        read_samples(payload)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_do_harm(payload: bytes) -> None:
+    """Any bytes are either read or refused as malformed."""
+    with suppress(MalformedPayloadError):
+        produce_latencies_s(read_samples(payload))

@@ -1,0 +1,94 @@
+"""OTLP over HTTP: what is taken, what is refused, and that nothing posted can hurt."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from kafkabal.errors import UsageError
+from kafkabal.telemetry.http_intake import HttpIntake
+from kafkabal.telemetry.latency import LatencyTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PROTOBUF = {"Content-Type": "application/x-protobuf"}
+
+
+@pytest.fixture
+def table() -> LatencyTable:
+    """A table that forgets nothing."""
+    return LatencyTable(max_age_s=60, clock=lambda: 0.0)
+
+
+@pytest.fixture
+def post(table: LatencyTable) -> Iterator[httpx.Client]:
+    """A client of a running intake."""
+    with HttpIntake(table, port=0) as intake, httpx.Client(base_url=f"http://127.0.0.1:{intake.port}") as client:
+        yield client
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_metrics_are_taken(post: httpx.Client, table: LatencyTable, encoding: str, push: Callable[..., bytes]) -> None:
+    """A post, plain or compressed, ends in the table; the connection can be used again."""
+    for client, latency in (("a", 10.0), ("b", 30.0)):
+        body = push({1: latency}, resource={"client_instance_id": client})
+        body = gzip.compress(body) if encoding == "gzip" else body
+        answer = post.post("/v1/metrics", content=body, headers={**PROTOBUF, "Content-Encoding": encoding})
+        assert answer.status_code == 200
+    assert table.latencies_s() == {1: pytest.approx(0.02)}
+
+
+def test_clients_without_an_id_are_told_apart_by_their_attributes(
+    post: httpx.Client, table: LatencyTable, push: Callable[..., bytes]
+) -> None:
+    """Two resources in two posts are two clients, though neither has an id."""
+    for zone, latency in (("x", 10.0), ("y", 30.0), ("x", 20.0)):
+        post.post("/v1/metrics", content=push({1: latency}, resource={"zone": zone}), headers=PROTOBUF)
+    assert table.latencies_s() == {1: pytest.approx(0.025)}
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "body", "status"),
+    [
+        ("/v1/traces", PROTOBUF, b"", 404),
+        ("/v1/metrics", {"Content-Type": "application/json"}, b"{}", 415),
+        ("/v1/metrics", {**PROTOBUF, "Content-Encoding": "br"}, b"", 415),
+        ("/v1/metrics", PROTOBUF, b"\xff\xff", 400),
+        ("/v1/metrics", {**PROTOBUF, "Content-Encoding": "gzip"}, b"no gzip", 400),
+        ("/v1/metrics", PROTOBUF, bytes(5 * 2**20), 413),
+    ],
+)
+def test_what_cannot_be_taken_is_refused(
+    post: httpx.Client,
+    table: LatencyTable,
+    path: str,
+    headers: dict[str, str],
+    body: bytes,
+    status: int,
+    push: Callable[..., bytes],
+) -> None:
+    """Each refusal has the status that HTTP has for it, and leaves the table as it was."""
+    try:
+        assert post.post(path, content=body, headers=headers).status_code == status
+    except httpx.WriteError:
+        assert status == 413, "a server may stop reading what is too large"
+    assert table.latencies_s() == {}
+    assert post.post("/v1/metrics", content=push({1: 5.0}), headers=PROTOBUF).status_code == 200
+
+
+def test_a_bomb_does_not_grow_beyond_the_limit(post: httpx.Client, table: LatencyTable) -> None:
+    """A small body that unpacks to a hundred megabytes is cut off and refused or ignored."""
+    body = gzip.compress(bytes(100 * 2**20))
+    answer = post.post("/v1/metrics", content=body, headers={**PROTOBUF, "Content-Encoding": "gzip"})
+    assert answer.status_code == 400
+    assert table.latencies_s() == {}
+
+
+def test_an_address_in_use_is_told(table: LatencyTable) -> None:
+    """Two intakes cannot share a port."""
+    with HttpIntake(table, port=0) as intake, pytest.raises(UsageError, match=f"cannot listen on .*{intake.port}"):
+        HttpIntake(table, port=intake.port)

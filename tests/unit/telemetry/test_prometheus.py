@@ -1,0 +1,77 @@
+"""Prometheus as a source: labels, missing series, and answers that are none."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from kafkabal.errors import ConfigError, OperationError, UnreachableError
+from kafkabal.telemetry.prometheus import PrometheusSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkabal.errors import KafkabalError
+
+
+def source(answer: Callable[[httpx.Request], httpx.Response], label: str = "broker") -> PrometheusSource:
+    """A source whose Prometheus is a function."""
+    return PrometheusSource(
+        "http://prometheus/base/", "sum(x) by (broker)", label, transport=httpx.MockTransport(answer)
+    )
+
+
+def vector(*series: tuple[dict[str, str], str]) -> dict[str, Any]:
+    """An answer to an instant query."""
+    result = [{"metric": labels, "value": [1.5, value]} for labels, value in series]
+    return {"status": "success", "data": {"resultType": "vector", "result": result}}
+
+
+def test_values_by_broker() -> None:
+    """The last number of the label names the broker; NaN and infinity are unknown."""
+    asked: list[httpx.URL] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url)
+        series = [("1", "0.5"), ("kafka-12", "2"), ("b_3", "NaN"), ("4", "+Inf")]
+        return httpx.Response(200, json=vector(*(({"broker": broker}, value) for broker, value in series)))
+
+    assert source(answer)() == {1: 0.5, 12: 2.0}
+    assert str(asked[0].copy_with(query=None)) == "http://prometheus/base/api/v1/query"
+    assert asked[0].params["query"] == "sum(x) by (broker)"
+
+
+def test_no_series_is_nothing_known() -> None:
+    """An empty result is no figure for any broker."""
+    assert source(lambda request: httpx.Response(200, json=vector()))() == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "message"),
+    [
+        (vector(({"instance": "a"}, "1")), ConfigError, "has no label 'broker'"),
+        (vector(({"broker": "abc"}, "1")), ConfigError, "does not end in a broker id"),
+        (vector(({"broker": "1"}, "1"), ({"broker": "1"}, "2")), ConfigError, "two values for broker 1"),
+        ({"status": "success", "data": {"resultType": "matrix", "result": []}}, ConfigError, "gives a matrix"),
+        ({"status": "error", "error": "parse error"}, OperationError, "refuses .* parse error"),
+        ("<html>", OperationError, "does not answer like Prometheus: HTTP 200"),
+    ],
+)
+def test_answers_that_cannot_be_used(body: Any, kind: type[KafkabalError], message: str) -> None:
+    """Each names what is wrong, and none is taken for figures."""
+    content = body if isinstance(body, str) else json.dumps(body)
+    with pytest.raises(kind, match=message):
+        source(lambda request: httpx.Response(200, text=content))()
+
+
+def test_no_answer() -> None:
+    """A Prometheus that cannot be reached is named."""
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("connection refused")
+
+    with pytest.raises(UnreachableError, match="no answer from Prometheus at http://prometheus/base"):
+        source(refuse)()
