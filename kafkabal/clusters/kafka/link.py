@@ -32,6 +32,7 @@ class BrokerLink:
         self._clock = clock
         self._turn = threading.Lock()
         self._connection: BrokerConnection | None = None
+        self._is_closed = False
 
     @property
     def is_open(self) -> bool:
@@ -57,10 +58,9 @@ class BrokerLink:
             return connection.versions
 
     def close(self) -> None:
-        """Drop the connection; the next call opens another one."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        """Drop the connection for good, also one that another thread is about to open."""
+        self._is_closed = True
+        self._drop()
 
     @contextmanager
     def _ready(self, deadline: Deadline) -> Iterator[BrokerConnection]:
@@ -70,13 +70,13 @@ class BrokerLink:
             yield self._usable(deadline)
         except UnreachableError:
             self.failures += 1
-            self.close()
+            self._drop()
             raise
         except KafkabalError:
             raise
         except BaseException:
             # interrupted between a request and its answer: the next request must not find that answer
-            self.close()
+            self._drop()
             raise
         else:
             self.failures = 0
@@ -85,8 +85,17 @@ class BrokerLink:
 
     def _usable(self, deadline: Deadline) -> BrokerConnection:
         if self._connection is not None and not self._connection.is_usable:
-            self.close()
+            self._drop()
         if self._connection is None:
             limit = deadline.at_most(self._settings.connect_timeout_s)
             self._connection = open_connection(self.address, self._settings, self._tls, limit, self._clock)
-        return self._connection
+        connection = self._connection
+        if self._is_closed:
+            self._drop()
+            raise UnreachableError(f"the connection to {self.address} was closed")
+        return connection
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
