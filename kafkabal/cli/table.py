@@ -65,6 +65,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
             "down": Row("Kill every process of a sandbox and remove every file of it.", "kafkabal.cli.sandbox:down"),
         },
     ),
+    "demo": Row("See a lopsided cluster inspected and put right, in two minutes.", "kafkabal.cli.demo:demo"),
     "scores": Row(
         "List the scores: what each measures and needs, and whether this cluster supplies it.",
         "kafkabal.cli.scores:scores",
