@@ -133,7 +133,7 @@ def _fill(story: _Story, folder: Path) -> float:
 def _put_right(story: _Story) -> float:
     """Rebalance, show what came of it, and return the skew of the disks."""
     story.tell("Put it right, under a throttle")
-    story.run("rebalance", "--yes", "--throttle", "12MB/s")
+    story.run("rebalance", "--yes", "--throttle", "4MB/s")
     story.tell("And again")
     try:
         story.run("inspect", "--check", "--tolerance", f"{_TOLERANCE:g}")
