@@ -51,8 +51,7 @@ def bring_up(
         distribution = sandbox.prepare(on_step=on_step)
         if with_class_cache and not record.spec.zookeeper:
             _ensure_class_cache(distribution, folder.parent, cache_folder, on_step)
-        sandbox.write_shared_files()
-        sandbox.start_locked(record.nodes, on_step=on_step)
+        sandbox.complete_locked(on_step=on_step)
     return sandbox
 
 

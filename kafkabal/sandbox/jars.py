@@ -30,7 +30,21 @@ def ensure_jars(
     OperationError
         If a jar cannot be fetched, or does not have the checksum of the lock.
     """
-    jars = read_lock(kafka_version)
+    return ensure_locked(read_lock(kafka_version), cache_folder, on_step=on_step)
+
+
+def ensure_locked(
+    jars: Sequence[LockedJar], cache_folder: Path, *, on_step: Callable[[str], None] = lambda _step: None
+) -> tuple[Path, ...]:
+    """Return these jars, verified and in this order, fetching those not in the cache.
+
+    Raises
+    ------
+    UsageError
+        If the extra ``sandbox`` is not installed.
+    OperationError
+        If a jar cannot be fetched, or does not have the checksum of the lock.
+    """
     folder = make_folder(cache_folder / "jars")
     if missing := _unusable(jars, folder):
         with exclusive(folder / "fetch.lock"):

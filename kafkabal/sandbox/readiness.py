@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from kafkabal.sandbox.ports import LOOPBACK, is_listening
 
@@ -11,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from kafkabal.sandbox.nodes import Node
+
+_ANSWER_TIMEOUT_S: Final = 5.0
 
 
 class Readiness:
@@ -47,14 +48,13 @@ class Readiness:
 
 def _brokers_known_to(node: Node) -> frozenset[int]:
     """Ask one broker for the brokers that are alive; an empty set if it does not answer."""
-    import kafka.admin
-    import kafka.errors
+    import confluent_kafka
+    import confluent_kafka.admin
 
+    address = f"{LOOPBACK}:{node.main_port}"
+    # a broker that does not answer yet is no news, so nothing is logged
+    client = confluent_kafka.admin.AdminClient({"bootstrap.servers": address, "log_level": 0})
     try:
-        client: Any = kafka.admin.KafkaAdminClient(
-            bootstrap_servers=f"{LOOPBACK}:{node.main_port}", request_timeout_ms=5000, bootstrap_timeout_ms=2000
-        )
-        with closing(client):
-            return frozenset(broker["broker_id"] for broker in client.describe_cluster()["brokers"])
-    except kafka.errors.KafkaError:
+        return frozenset(client.list_topics(timeout=_ANSWER_TIMEOUT_S).brokers)
+    except confluent_kafka.KafkaException:
         return frozenset()

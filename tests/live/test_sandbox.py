@@ -165,7 +165,7 @@ def test_controllers_of_their_own_survive_the_loss_of_one(make_sandbox: MakeSand
     sandbox.kill(101)
     with _admin(sandbox.bootstrap_servers) as admin:
         admin.create_topics({"after-the-loss": {"num_partitions": 1, "replication_factor": 1}})
-        assert "after-the-loss" in admin.list_topics()
+        assert Patience(10).until(lambda: "after-the-loss" in admin.list_topics())
 
 
 def test_a_later_kafka_cordons_log_dirs(make_sandbox: MakeSandbox) -> None:
