@@ -45,9 +45,9 @@ def bars(values: Sequence[float | None], *, length: int, fair_mark: bool, unicod
         Put a mark where 1.0, the fair share, is.
     """
     longest = max((value for value in values if value is not None), default=1.0)
-    scale = length / (max(longest, 1.0) if fair_mark else longest or 1.0)
-    mark = min(int(scale), length - 1) if fair_mark else None
-    return ["" if value is None else _bar(value * scale, mark, unicode=unicode) for value in values]
+    full = max(longest, 1.0) if fair_mark else longest or 1.0
+    mark = min(int(length / full), length - 1) if fair_mark else None
+    return ["" if value is None else _bar(value / full * length, mark, unicode=unicode) for value in values]
 
 
 def _bar(cells: float, mark: int | None, *, unicode: bool) -> str:

@@ -69,43 +69,45 @@ def _replicas(topics: Sequence[PlacedTopic]) -> int:
 
 
 def _topic_table(creation: Creation) -> Table:
+    """The new topics, then those that exist, as they are."""
     topics = creation.placed.topics
     differing = {difference.topic for difference in creation.differences}
-    there = ["differs" if name in differing else "exists" for name in creation.existing]
-    unknown = [None] * len(there)
-    new = "to be created" if creation.dry_run else "created"
+    states = ["to be created" if creation.dry_run else "created"] * len(topics)
+    states += ["differs" if name in differing else "exists" for name in creation.existing]
+    there = [_existing_shape(creation.before, name) for name in creation.existing]
+    shapes = [*((len(t.assignment), len(t.assignment[0])) for t in topics), *there]
     return Table(
         key="topics",
         columns=(
             Column(key="topic", title="topic", values=[*(t.name for t in topics), *creation.existing], label=True),
-            Column(key="state", title="state", values=[*[new] * len(topics), *there]),
-            Column(
-                key="partitions",
-                title="partitions",
-                kind=Kind.NUMBER,
-                values=[*(len(t.assignment) for t in topics), *unknown],
-            ),
-            Column(
-                key="replication_factor",
-                title="factor",
-                kind=Kind.NUMBER,
-                values=[*(len(t.assignment[0]) for t in topics), *unknown],
-            ),
+            Column(key="state", title="state", values=states),
+            Column(key="partitions", title="partitions", kind=Kind.NUMBER, values=[shape[0] for shape in shapes]),
+            Column(key="replication_factor", title="factor", kind=Kind.NUMBER, values=[shape[1] for shape in shapes]),
             Column(
                 key="partition_bytes",
                 title="expected size",
                 kind=Kind.BYTES,
-                values=[*(t.partition_bytes for t in topics), *unknown],
+                quiet=True,
+                values=[*(t.partition_bytes or None for t in topics), *[None] * len(there)],
             ),
             Column(
                 key="configs",
                 title="configs",
                 wraps=True,
                 quiet=True,
-                values=[*([f"{k}={v}" for k, v in sorted(t.configs.items())] for t in topics), *unknown],
+                values=[
+                    *([f"{key}={value}" for key, value in sorted(t.configs.items())] for t in topics),
+                    *[None] * len(there),
+                ],
             ),
         ),
     )
+
+
+def _existing_shape(cluster: ClusterState, name: str) -> tuple[int, int]:
+    """Partitions of a topic, and the replicas of its first one."""
+    first, end = np.searchsorted(cluster.partitions.topic, cluster.topics.name.index(name) + np.arange(2)).tolist()
+    return end - first, int(cluster.replication_factor[first])
 
 
 def _broker_table(creation: Creation) -> Table:

@@ -38,10 +38,10 @@ def judge(inspection: Inspection) -> Verdict:
     broken, uneven = list(faults(inspection.cluster)), list(_unevenness(inspection))
     assumed = _assumption(inspection)
     if not broken and not uneven:
-        return Verdict(_even(inspection) + assumed, Tone.GOOD)
+        return Verdict(f"{_even(inspection)}{assumed}.", Tone.GOOD)
     sentence = "; ".join([*broken, *uneven])
     command = "kafkabal rebalance --dry-run" if uneven or offline_replicas(inspection.cluster).any() else ""
-    return Verdict(_capital(sentence) + assumed + ".", Tone.BAD if broken else Tone.WARNING, command)
+    return Verdict(f"{_capital(sentence)}{assumed}.", Tone.BAD if broken else Tone.WARNING, command)
 
 
 def faults(cluster: ClusterState) -> Iterator[str]:

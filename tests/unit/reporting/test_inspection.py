@@ -134,7 +134,7 @@ def test_an_even_cluster_needs_nothing() -> None:
     verdict = judge(inspection)
 
     assert (
-        verdict.sentence == "Even: 3 brokers within 10% of the fair share by disk, replicas, leaders and topic-spread"
+        verdict.sentence == "Even: 3 brokers within 10% of the fair share by disk, replicas, leaders and topic-spread."
     )
     assert verdict.next_command == ""
     assert not has_findings(inspection, 0.0)
