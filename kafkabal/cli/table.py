@@ -66,9 +66,37 @@ COMMANDS: Final[Mapping[str, Row]] = {
         },
     ),
     "demo": Row("See a lopsided cluster inspected and put right, in two minutes.", "kafkabal.cli.demo:demo"),
+    "route-simulate": Row(
+        "Predict how a workload would lie and what it would cost, for one policy after the other.",
+        "kafkabal.cli.route_simulate:route_simulate",
+    ),
+    "policies": Row(
+        "List the routing policies: how each decides, what it needs, whether it keeps key order.",
+        "kafkabal.cli.policies:policies",
+    ),
     "scores": Row(
         "List the scores: what each measures and needs, and whether this cluster supplies it.",
         "kafkabal.cli.scores:scores",
+    ),
+    "telemetry": Row(
+        "Bring what clients measure to where routing can use it (KIP-714).",
+        commands={
+            "subscribe": Row("Make clients push metrics to the brokers.", "kafkabal.cli.telemetry:subscribe"),
+            "list": Row(
+                "List the subscriptions: which clients push which metrics, and how often.",
+                "kafkabal.cli.telemetry:list_subscriptions",
+            ),
+            "remove": Row(
+                "Remove subscriptions; what was forwarded stays until it is too old.", "kafkabal.cli.telemetry:remove"
+            ),
+            "plugin": Row(
+                "Build the broker plug-in that forwards what clients push.", "kafkabal.cli.telemetry:plugin"
+            ),
+            "latency": Row(
+                "Show how long each broker takes to answer producers, as they measure it.",
+                "kafkabal.cli.telemetry:latency",
+            ),
+        },
     ),
     "completion": Row("Print the completion script of a shell.", "kafkabal.cli.completion:completion"),
 }
