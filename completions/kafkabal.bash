@@ -31,7 +31,16 @@ _kafkabal() {
             "kafkabal sandbox start" | \
             "kafkabal sandbox stop" | \
             "kafkabal sandbox down" | \
+            "kafkabal demo" | \
+            "kafkabal route-simulate" | \
+            "kafkabal policies" | \
             "kafkabal scores" | \
+            "kafkabal telemetry" | \
+            "kafkabal telemetry subscribe" | \
+            "kafkabal telemetry list" | \
+            "kafkabal telemetry remove" | \
+            "kafkabal telemetry plugin" | \
+            "kafkabal telemetry latency" | \
             "kafkabal completion")
                 command="$command ${COMP_WORDS[i]}" ;;
         esac
@@ -209,6 +218,28 @@ _kafkabal() {
         "kafkabal sandbox start --name") return ;;
         "kafkabal sandbox stop --name") return ;;
         "kafkabal sandbox down --name") return ;;
+        "kafkabal route-simulate --policy") return ;;
+        "kafkabal route-simulate --topic") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
+        "kafkabal route-simulate --seeds") return ;;
+        "kafkabal route-simulate --plot") return ;;
+        "kafkabal route-simulate -b" | "kafkabal route-simulate --bootstrap-server") return ;;
+        "kafkabal route-simulate --command-config") return ;;
+        "kafkabal route-simulate --profile") return ;;
+        "kafkabal route-simulate --snapshot") return ;;
+        "kafkabal route-simulate --zookeeper") return ;;
+        "kafkabal route-simulate --broker-timeout") return ;;
+        "kafkabal route-simulate --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
+        "kafkabal route-simulate -o" | "kafkabal route-simulate --output") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
+        "kafkabal route-simulate --output-file") return ;;
+        "kafkabal route-simulate --workload") return ;;
+        "kafkabal route-simulate --records") return ;;
+        "kafkabal route-simulate --bytes") return ;;
+        "kafkabal route-simulate --data") return ;;
+        "kafkabal route-simulate --storage") return ;;
+        "kafkabal route-simulate --training") return ;;
+        "kafkabal route-simulate --rack") return ;;
+        "kafkabal policies -o" | "kafkabal policies --output") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
+        "kafkabal policies --output-file") return ;;
         "kafkabal scores -b" | "kafkabal scores --bootstrap-server") return ;;
         "kafkabal scores --command-config") return ;;
         "kafkabal scores --profile") return ;;
@@ -217,9 +248,36 @@ _kafkabal() {
         "kafkabal scores --broker-timeout") return ;;
         "kafkabal scores -o" | "kafkabal scores --output") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
         "kafkabal scores --output-file") return ;;
+        "kafkabal telemetry subscribe --name") return ;;
+        "kafkabal telemetry subscribe --metric") return ;;
+        "kafkabal telemetry subscribe --interval") return ;;
+        "kafkabal telemetry subscribe --match") return ;;
+        "kafkabal telemetry subscribe --topic") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
+        "kafkabal telemetry subscribe -b" | "kafkabal telemetry subscribe --bootstrap-server") return ;;
+        "kafkabal telemetry subscribe --command-config") return ;;
+        "kafkabal telemetry subscribe --profile") return ;;
+        "kafkabal telemetry list -b" | "kafkabal telemetry list --bootstrap-server") return ;;
+        "kafkabal telemetry list --command-config") return ;;
+        "kafkabal telemetry list --profile") return ;;
+        "kafkabal telemetry list -o" | "kafkabal telemetry list --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
+        "kafkabal telemetry list --output-file") return ;;
+        "kafkabal telemetry remove -b" | "kafkabal telemetry remove --bootstrap-server") return ;;
+        "kafkabal telemetry remove --command-config") return ;;
+        "kafkabal telemetry remove --profile") return ;;
+        "kafkabal telemetry plugin --libs") return ;;
+        "kafkabal telemetry plugin -o" | "kafkabal telemetry plugin --output-file") return ;;
+        "kafkabal telemetry latency --topic") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
+        "kafkabal telemetry latency --listen") return ;;
+        "kafkabal telemetry latency --for") return ;;
+        "kafkabal telemetry latency --last") return ;;
+        "kafkabal telemetry latency -b" | "kafkabal telemetry latency --bootstrap-server") return ;;
+        "kafkabal telemetry latency --command-config") return ;;
+        "kafkabal telemetry latency --profile") return ;;
+        "kafkabal telemetry latency -o" | "kafkabal telemetry latency --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
+        "kafkabal telemetry latency --output-file") return ;;
     esac
     case "$command" in
-        "kafkabal") words="inspect create produce rebalance sandbox scores completion --version -h --help" ;;
+        "kafkabal") words="inspect create produce rebalance sandbox demo route-simulate policies scores telemetry completion --version -h --help" ;;
         "kafkabal inspect") words="--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal create") words="--placement --if-not-exists --dry-run -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
         "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --policy --refresh --producer-config --any-key-order --manifest --no-manifest -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
@@ -240,7 +298,16 @@ _kafkabal() {
         "kafkabal sandbox start") words="--name -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal sandbox stop") words="--name -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal sandbox down") words="--name -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal demo") words="--keep -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal route-simulate") words="--policy --topic --seeds --latency --no-latency --plot -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score -o --output --output-file --workload --records --bytes --data --storage --training --rack -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal policies") words="-o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal scores") words="-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal telemetry") words="subscribe list remove plugin latency -h --help" ;;
+        "kafkabal telemetry subscribe") words="--name --metric --interval --match --topic -b --bootstrap-server --command-config --profile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal telemetry list") words="-b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal telemetry remove") words="-b --bootstrap-server --command-config --profile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal telemetry plugin") words="--libs -o --output-file -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal telemetry latency") words="--topic --listen --for --last -b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal completion") words="-q --quiet -v --verbose --no-color -h --help bash zsh fish" ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$current"))

@@ -37,7 +37,16 @@ set -g __kafkabal_commands \
     'kafkabal sandbox start' \
     'kafkabal sandbox stop' \
     'kafkabal sandbox down' \
+    'kafkabal demo' \
+    'kafkabal route-simulate' \
+    'kafkabal policies' \
     'kafkabal scores' \
+    'kafkabal telemetry' \
+    'kafkabal telemetry subscribe' \
+    'kafkabal telemetry list' \
+    'kafkabal telemetry remove' \
+    'kafkabal telemetry plugin' \
+    'kafkabal telemetry latency' \
     'kafkabal completion'
 
 complete -c kafkabal -f
@@ -47,7 +56,11 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a create -d 'Create topics whe
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a produce -d 'Send files or rows, each to where there is room.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a rebalance -d 'Bring what lies unevenly into place, safely.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a sandbox -d 'Run a real Apache Kafka of several brokers on this machine.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a demo -d 'See a lopsided cluster inspected and put right, in two minutes.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a route-simulate -d 'Predict how a workload would lie and what it would cost, for one policy after the other.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a policies -d 'List the routing policies: how each decides, what it needs, whether it keeps key order.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a scores -d 'List the scores: what each measures and needs, and whether this cluster supplies it.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a telemetry -d 'Bring what clients measure to where routing can use it (KIP-714).'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a completion -d 'Print the completion script of a shell.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -l version -d 'Show the version.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -s h -l help -d 'Show this message and exit.'
@@ -362,6 +375,45 @@ complete -c kafkabal -n '__kafkabal_at kafkabal sandbox down' -s v -l verbose -d
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox down' -l no-color -d 'No colour, even on a terminal.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox down' -s h -l help -d 'Show this message and exit.'
 
+complete -c kafkabal -n '__kafkabal_at kafkabal demo' -l keep -d 'Leave the cluster up, and say what to try next.'
+complete -c kafkabal -n '__kafkabal_at kafkabal demo' -s q -l quiet -d 'Only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal demo' -s v -l verbose -d 'Tell more; -vv also what the libraries say.'
+complete -c kafkabal -n '__kafkabal_at kafkabal demo' -l no-color -d 'No colour, even on a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal demo' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l policy -r -d 'Simulate it; repeatable. [default: all]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l topic -r -a '(__kafkabal_names topics)' -d 'Its partitions and leaders are taken as they are.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l seeds -r -d 'Repeat with so many seeds. [default: 1; x>=1]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l latency -l no-latency -d 'Simulate batches, queues and acknowledgements too. [default: latency]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l plot -r -F -d 'Draw it: .svg, .png or .html (extra \'plots\').'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s b -l bootstrap-server -r -d 'Brokers to ask first.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l command-config -r -F -d 'client.properties, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l profile -r -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l snapshot -r -F -d 'A saved snapshot in place of a live cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l zookeeper -r -d 'ZooKeeper of a cluster of Kafka 3.9 or older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l broker-timeout -r -d 'How long each broker may take. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l score -r -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to go by: a name of \'kafkabal scores\' or package.module:object; may be repeated.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s o -l output -r -a 'table json yaml csv prometheus' -d 'Form of the result. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l output-file -r -F -d 'Write the result there, whole or not at all.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l workload -r -d 'A built-in workload or a .yaml file. [default: records]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l records -r -d 'Write so many records. [x>=1]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l bytes -r -d 'Write so many bytes.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l data -r -F -d 'Write records of the sizes of these files, each once unless --records or --bytes says otherwise.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l storage -r -d 'Predict training time: brokers read as local-ssd, nfs, lustre or a profile of yours.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l training -r -F -d 'YAML with profiles and the job.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l rack -r -d 'Rack of the readers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s q -l quiet -d 'Only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s v -l verbose -d 'Tell more; -vv also what the libraries say.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l no-color -d 'No colour, even on a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s o -l output -r -a 'table json yaml csv prometheus' -d 'Form of the result. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal policies' -l output-file -r -F -d 'Write the result there, whole or not at all.'
+complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s q -l quiet -d 'Only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s v -l verbose -d 'Tell more; -vv also what the libraries say.'
+complete -c kafkabal -n '__kafkabal_at kafkabal policies' -l no-color -d 'No colour, even on a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s h -l help -d 'Show this message and exit.'
+
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -s b -l bootstrap-server -r -d 'Brokers to ask first.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l command-config -r -F -d 'client.properties, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l profile -r -d 'Profile to use: a name, FILE or FILE#NAME.'
@@ -374,6 +426,65 @@ complete -c kafkabal -n '__kafkabal_at kafkabal scores' -s q -l quiet -d 'Only r
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -s v -l verbose -d 'Tell more; -vv also what the libraries say.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l no-color -d 'No colour, even on a terminal.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a subscribe -d 'Make clients push metrics to the brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a list -d 'List the subscriptions: which clients push which metrics, and how often.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a remove -d 'Remove subscriptions; what was forwarded stays until it is too old.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a plugin -d 'Build the broker plug-in that forwards what clients push.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -a latency -d 'Show how long each broker takes to answer producers, as they measure it.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l name -r -d 'Of the subscription. [default: kafkabal]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l metric -r -d 'Push metrics of this prefix; may be repeated.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l interval -r -d 'Push so often. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l match -r -d 'Only clients like this; may be repeated.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l topic -r -a '(__kafkabal_names topics)' -d 'Where brokers forward to. [default: ours]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -s b -l bootstrap-server -r -d 'Brokers to ask first.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l command-config -r -F -d 'client.properties, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l profile -r -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -s q -l quiet -d 'Only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -s v -l verbose -d 'Tell more; -vv also what the libraries say.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l no-color -d 'No colour, even on a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s b -l bootstrap-server -r -d 'Brokers to ask first.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l command-config -r -F -d 'client.properties, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l profile -r -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s o -l output -r -a 'table json yaml csv' -d 'Form of the result. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l output-file -r -F -d 'Write the result there, whole or not at all.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s q -l quiet -d 'Only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s v -l verbose -d 'Tell more; -vv also what the libraries say.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l no-color -d 'No colour, even on a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -s b -l bootstrap-server -r -d 'Brokers to ask first.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -l command-config -r -F -d 'client.properties, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -l profile -r -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -s q -l quiet -d 'Only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -s v -l verbose -d 'Tell more; -vv also what the libraries say.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -l no-color -d 'No colour, even on a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -l libs -r -F -d 'Kafka\'s libs folder, or jars of it. [required]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -s o -l output-file -r -d 'Where the jar goes. [required]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -s q -l quiet -d 'Only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -s v -l verbose -d 'Tell more; -vv also what the libraries say.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -l no-color -d 'No colour, even on a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l topic -r -a '(__kafkabal_names topics)' -d 'Where brokers forward to. [default: ours]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l listen -r -d 'Take OTLP/HTTP posts instead of reading the topic.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l for -r -d 'How long to collect. [default: 15s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l last -r -d 'Also what came before. [default: 1m]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s b -l bootstrap-server -r -d 'Brokers to ask first.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l command-config -r -F -d 'client.properties, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l profile -r -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s o -l output -r -a 'table json yaml csv' -d 'Form of the result. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l output-file -r -F -d 'Write the result there, whole or not at all.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s q -l quiet -d 'Only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s v -l verbose -d 'Tell more; -vv also what the libraries say.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l no-color -d 'No colour, even on a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal completion' -a 'bash zsh fish'
 complete -c kafkabal -n '__kafkabal_at kafkabal completion' -s q -l quiet -d 'Only results and errors.'

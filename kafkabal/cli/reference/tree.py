@@ -107,7 +107,8 @@ def _option(parameter: Any, context: Any) -> Option:
     metavar = _metavar(parameter, context) if takes_value else ""
     record = parameter.get_help_record(context)
     return Option(
-        flags=tuple([*parameter.opts, *parameter.secondary_opts] if is_option else []),
+        # short ones first; typer itself keeps the names of --help in no order
+        flags=tuple(sorted([*parameter.opts, *parameter.secondary_opts], key=len) if is_option else []),
         metavar=metavar,
         help=" ".join(record[1].split()) if record else "",
         section=getattr(parameter, "rich_help_panel", None) or "Options",
