@@ -1,0 +1,106 @@
+package kafkabal.telemetry;
+
+import java.lang.management.ManagementFactory;
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
+import java.util.Map;
+
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
+import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
+import org.apache.kafka.server.telemetry.ClientTelemetryPayload;
+
+/** Pushes far more than can be forwarded, and prints what became of all of it; a push that waited for Kafka would take seconds. */
+public final class ForwarderCheck {
+    private static final int PUSHES = 200_000;
+
+    public static void main(String[] arguments) throws Exception {
+        TelemetryForwarder forwarder = new TelemetryForwarder();
+        forwarder.configure(Map.of(
+            "node.id", "1",
+            "kafkabal.telemetry.bootstrap.servers", "127.0.0.1:1",
+            "kafkabal.telemetry.queue.bytes", "1000000"));
+        forwarder.clientReceiver();
+        ClientTelemetryPayload payload = new Payloads();
+        for (int i = 0; i < PUSHES; i++) {
+            forwarder.exportMetrics(new Context(), payload);
+        }
+        ObjectName name = new ObjectName("kafkabal.telemetry:type=TelemetryForwarder,broker=1");
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        Object received = server.getAttribute(name, "Received");
+        Object dropped = server.getAttribute(name, "Dropped");
+        System.out.println("{\"received\":" + received + ",\"dropped\":" + dropped + "}");
+        forwarder.close();
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static final class Payloads implements ClientTelemetryPayload {
+        private final ByteBuffer data = ByteBuffer.allocate(1000);
+
+        @Override
+        public Uuid clientInstanceId() {
+            return new Uuid(1, 2);
+        }
+
+        @Override
+        public boolean isTerminating() {
+            return false;
+        }
+
+        @Override
+        public String contentType() {
+            return "OTLP";
+        }
+
+        @Override
+        public ByteBuffer data() {
+            return data;
+        }
+    }
+
+    private static final class Context implements AuthorizableRequestContext {
+        @Override
+        public String listenerName() {
+            return "PLAINTEXT";
+        }
+
+        @Override
+        public SecurityProtocol securityProtocol() {
+            return SecurityProtocol.PLAINTEXT;
+        }
+
+        @Override
+        public KafkaPrincipal principal() {
+            return KafkaPrincipal.ANONYMOUS;
+        }
+
+        @Override
+        public InetAddress clientAddress() {
+            return InetAddress.getLoopbackAddress();
+        }
+
+        @Override
+        public int requestType() {
+            return 72;
+        }
+
+        @Override
+        public int requestVersion() {
+            return 0;
+        }
+
+        @Override
+        public String clientId() {
+            return "check";
+        }
+
+        @Override
+        public int correlationId() {
+            return 1;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+"""Client telemetry for real: the plug-in built, loaded by brokers, fed by clients, and read again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkabal.errors import InputFileError
+from kafkabal.sandbox import SandboxSpec
+from kafkabal.sandbox.compiler import ensure_java_compiler
+from kafkabal.sandbox.home import default_cache
+from kafkabal.sandbox.jars import ensure_jars
+from kafkabal.sandbox.java import java_binary
+from kafkabal.telemetry.plugin.build import REPORTER_CLASS, build_plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.sandbox import Sandbox
+    from tests.live.conftest import MakeSandbox
+
+VERSION = "4.1.2"
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Path:
+    """The Java compiler."""
+    return ensure_java_compiler(default_cache())
+
+
+@pytest.fixture(scope="module")
+def plugin(compiler: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plug-in's jar."""
+    jar = tmp_path_factory.mktemp("plugin") / "plugin.jar"
+    build_plugin(jar, ensure_jars(VERSION, default_cache()), java=java_binary(), compiler=compiler)
+    return jar
+
+
+def kafkabal(sandbox: Sandbox, *words: str) -> str:
+    """What a command of ``telemetry`` prints."""
+    command = [sys.executable, "-m", "kafkabal.cli.main", "telemetry", *words, "--profile", str(sandbox.profile_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def traffic() -> Iterator[threading.Event]:
+    """Set to end the traffic."""
+    stop = threading.Event()
+    yield stop
+    stop.set()
+
+
+def produce_to_broker(sandbox: Sandbox, partitions: list[int], stop: threading.Event) -> threading.Thread:
+    """Write to some partitions of the topic, in a thread."""
+    producer = Producer({"bootstrap.servers": sandbox.bootstrap_servers, "log_level": 2})
+
+    def run() -> None:
+        while not stop.is_set():
+            for partition in partitions:
+                producer.produce("t", b"x" * 100, partition=partition)
+            producer.poll(0.01)
+        producer.flush(10)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def test_what_clients_push_is_read_again(make_sandbox: MakeSandbox, plugin: Path, traffic: threading.Event) -> None:
+    """Subscribed by our command and forwarded by our plug-in, latencies come back by broker; the rest is unknown."""
+    sandbox = make_sandbox(
+        SandboxSpec(brokers=2, class_path=(plugin,), properties={"metric.reporters": REPORTER_CLASS}), "telemetry"
+    )
+    kafkabal(sandbox, "subscribe", "--interval", "500ms")
+    (listed,) = json.loads(kafkabal(sandbox, "list", "-o", "json"))["subscriptions"]
+    assert (listed["name"], listed["interval_s"]) == ("kafkabal", 0.5)
+    admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})
+    admin.create_topics([NewTopic("t", 2, replica_assignment=[[1], [2]])])["t"].result()
+    thread = produce_to_broker(sandbox, [1], traffic)
+    brokers = json.loads(kafkabal(sandbox, "latency", "--for", "5s", "-o", "json"))["brokers"]
+    traffic.set()
+    thread.join(20)
+    found = {row["broker"]: row["latency_s"] for row in brokers}
+    assert found[1] is None, "nobody wrote to broker 1"
+    assert 0 < found[2] < 5
+    kafkabal(sandbox, "remove", "kafkabal")
+    assert json.loads(kafkabal(sandbox, "list", "-o", "json")).get("subscriptions", []) == []
+
+
+def test_a_full_queue_drops_and_never_blocks(plugin: Path, compiler: Path, tmp_path: Path) -> None:
+    """Two hundred thousand pushes with no broker to forward to: all return, and drops are counted."""
+    jars = [plugin, *ensure_jars(VERSION, default_cache())]
+    class_path = ":".join(map(str, jars))
+    java, source = str(java_binary()), Path(__file__).parent / "java"
+    compiled = ["-jar", str(compiler), "-17", "-nowarn", "-cp", class_path, "-d", str(tmp_path), str(source)]
+    subprocess.run([java, *compiled], check=True, timeout=60)
+    run = [java, "-cp", f"{class_path}:{tmp_path}", "kafkabal.telemetry.ForwarderCheck"]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
+    counters = json.loads(done.stdout.splitlines()[-1])
+    assert counters["received"] == 200_000
+    assert 190_000 < counters["dropped"] < 200_000
+
+
+def test_the_plugin_is_the_same_bytes_each_time(plugin: Path, compiler: Path, tmp_path: Path) -> None:
+    """Equal source gives an equal jar, so that what runs can be compared with what was built."""
+    again = tmp_path / "again.jar"
+    build_plugin(again, ensure_jars(VERSION, default_cache()), java=java_binary(), compiler=compiler)
+    assert again.read_bytes() == plugin.read_bytes()
+
+
+def test_jars_without_client_telemetry_are_refused(compiler: Path, tmp_path: Path) -> None:
+    """A folder that is no Kafka, or too old a one, is named before anything is compiled."""
+    with pytest.raises(InputFileError, match="holds no Kafka with client telemetry"):
+        build_plugin(tmp_path / "x.jar", [tmp_path], java=java_binary(), compiler=compiler)
+    assert not (tmp_path / "x.jar").exists()
