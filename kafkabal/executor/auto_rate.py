@@ -42,15 +42,15 @@ class AutoRate:
         self._suffering: int | None = None
         """Partitions that were out of sync when the copies began."""
 
-    def judge(self, rate: int, look: Look, bytes_per_s: float, receivers: int, now_s: float) -> tuple[int, str] | None:
+    def judge(self, rate: int, look: Look, bytes_per_s: float, busy: int, now_s: float) -> tuple[int, str] | None:
         """The next rate and why, None while it may stay.
 
         Parameters
         ----------
         bytes_per_s
             What arrives in all.
-        receivers
-            Brokers to which something is on its way.
+        busy
+            Brokers that send, or brokers that receive, whichever are fewer: so many can use up the rate.
         """
         suffering = out_of_sync(look)
         if self._suffering is None:
@@ -61,7 +61,7 @@ class AutoRate:
         if suffering > self._suffering:
             lower = max(self._floor, round(rate * _LOWER))
             return (lower, f"{suffering} partitions are out of sync") if lower < rate else None
-        if receivers and bytes_per_s >= _USED * rate * receivers:
+        if busy and bytes_per_s >= _USED * rate * busy:
             return round(rate * _RAISE), "the cluster bears it"
         return None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters.protocol import Capability
-from kafkabal.errors import InputFileError, MissingCapabilityError, NotAuthorizedError, UsageError
+from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UsageError
 from kafkabal.executor.journal import read_journal
 from kafkabal.executor.remembered import RememberedRun
 
@@ -84,15 +84,17 @@ def _only(local: JournalContent | None, known: tuple[RunRecord, RunState] | None
 def latest_journal(folder: Path) -> JournalContent | None:
     """The latest run of a cluster that has begun; run ids sort by time."""
     for path in sorted(folder.glob("*.jsonl"), reverse=True):
-        try:
+        if _has_first_line(path):
             content = read_journal(path)
-        except InputFileError:
-            if path.stat().st_size == 0:
-                continue  # cut off before the first line
-            raise
-        if content.state.has_begun:
-            return content
+            if content.state.has_begun:
+                return content
     return None
+
+
+def _has_first_line(path: Path) -> bool:
+    """False for a journal that a crash cut off at its very beginning, when nothing had been changed yet."""
+    with path.open("rb") as file:
+        return file.readline().endswith(b"\n")
 
 
 def _merged(local: RunState, remembered: RunState) -> RunState:

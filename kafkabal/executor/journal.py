@@ -127,8 +127,8 @@ class Journal:
             raise OutputError(f"{path}: the journal cannot be written: {error.strerror or error}") from error
 
     @classmethod
-    def create(cls, path: Path, record: RunRecord) -> Journal:
-        """Begin the journal of a run with everything that is known before its first effect."""
+    def create(cls, path: Path, record: RunRecord, *more: Record) -> Journal:
+        """Begin the journal of a run with everything that is known before its first effect, and more records."""
         journal = cls(path)
         header = Header(
             kafkabal_journal=JOURNAL_VERSION,
@@ -139,8 +139,12 @@ class Journal:
             host=record.host,
             options=record.options,
         )
-        journal.append(header, *record.partitions, *record.originals)
-        _sync_folder(path.parent)
+        try:
+            journal.append(header, *record.partitions, *record.originals, *more)
+            _sync_folder(path.parent)
+        except BaseException:
+            journal.close()
+            raise
         return journal
 
     def append(self, *records: Record) -> None:

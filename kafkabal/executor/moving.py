@@ -118,6 +118,7 @@ class Mover:
             self._put_aside(task, f"its throttle could not be set: {reason}", pause_s=_PAUSE_S)
         self._start([t for t in starting if t not in refused])
         self._tell(seen)
+        self._end_stall()
 
     def _running(self) -> list[Task]:
         return [t for t in self.tasks if t.is_running]
@@ -155,7 +156,7 @@ class Mover:
         rate = self._context.throttling.rate
         slots = Slots(self._context.options.limits, rate * self._patience.poll_s if rate else 0.0)
         for task in self.tasks:
-            if task.is_running:
+            if task.is_running and not task.is_given_up:
                 slots.take(task)
         ready = [t for t in self.tasks if t.can_start and t.is_ready(seen.brokers, now_s)]
         if not ready:
@@ -257,8 +258,9 @@ class Mover:
         rate = self._context.throttling.rate
         if self._auto is None or rate is None:
             return
-        receivers = {b for t in self._running() for b in t.arriving}
-        judged = self._auto.judge(rate, seen, progress.bytes_per_s, len(receivers), self._now())
+        running = [t for t in self._running() if t.arriving]
+        busy = min(len({t.leader for t in running}), len({b for t in running for b in t.arriving}))
+        judged = self._auto.judge(rate, seen, progress.bytes_per_s, busy, self._now())
         if judged is not None:
             self._context.throttling.rate, reason = judged
             self._context.listener.on_event(ThrottleChanged(bytes_per_s=judged[0], reason=reason))
@@ -267,7 +269,6 @@ class Mover:
         still_open = [t for t in self.tasks if not t.is_over]
         if any(t.is_running for t in still_open):
             self._idle_since_s = None
-            self._end_stall()
             return False
         if finish_only:
             return True
@@ -292,12 +293,13 @@ class Mover:
     def _end_stall(self) -> None:
         """Give up what runs if no byte comes for very long: a throttle below the incoming rate, a disk that is gone."""
         assert self._meter is not None
+        running = [t for t in self._running() if not t.is_given_up]
         stalled_s = self._meter.seconds_without_a_byte(self._now())
-        if stalled_s < self._patience.stall_s:
+        if not running or stalled_s < self._patience.stall_s:
             return
-        stalled = self._running()
+        self._call_back([t for t in running if t.stage is not Stage.COPYING])
         self._meter.restart_stall(self._now())
-        self._give_up(stalled, f"no byte has arrived for {format_duration(stalled_s)}")
+        self._give_up(running, f"no byte has arrived for {format_duration(stalled_s)}")
 
     def _now(self) -> float:
         return self._context.clock.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters.protocol import Capability
@@ -75,24 +76,22 @@ def begin_run(
     UnsafeError
         If an earlier run has not been ended.
     """
-    lock = _lock(workplace, options)
-    try:
+    with ExitStack() as undo:
+        lock = _lock(workplace, options)
+        undo.callback(release_lock, lock)
         _refuse_unfinished(find_run(workplace))
         state = workplace.read_state()
         partitions = _planned(_without_drifted(plan, state, skip_drifted=skip_drifted), state)
         if not partitions:
-            release_lock(lock)
             return None
         record = _record(workplace, plan, options, partitions)
         path = workplace.journal_path(record.cluster_id, record.run_id)
-        journal = Journal.create(path, record)
+        journal = undo.enter_context(closing(Journal.create(path, record)))
         write_plan(_way_back(record), rollback_file or path.with_suffix(".rollback.json"))
         remembered = _remember(workplace, record, options)
         context = _context(workplace, record, RunState(), options, journal, lock, remembered)
         context.enter(Goal.APPLY, Phase.RECORDED)
-    except BaseException:
-        release_lock(lock)
-        raise
+        undo.pop_all()
     _tell_start(context)
     return context
 
@@ -126,10 +125,11 @@ def reopen_run(
             "no run is known on this cluster",
             hint="give its journal with --journal; 'kafkabal rebalance repair' lists throttles that are left over",
         )
-    lock = _lock(workplace, options or found.record.options)
-    try:
+    with ExitStack() as undo:
+        lock = _lock(workplace, options or found.record.options)
+        undo.callback(release_lock, lock)
         found = find_run(workplace, journal) or found  # whoever held the lock before may have gone on with it
-        opened = _open_journal(workplace, found)
+        opened = undo.enter_context(closing(_open_journal(workplace, found)))
         remembered = remembered_run(workplace.cluster)
         if remembered is not None:
             _remember_again(remembered, found)
@@ -143,9 +143,7 @@ def reopen_run(
             remembered,
             last_effect=found.journal.effects if found.journal else 0,
         )
-    except BaseException:
-        release_lock(lock)
-        raise
+        undo.pop_all()
     _tell_start(context, goal)
     return context
 
@@ -281,17 +279,16 @@ def _remember_again(remembered: RememberedRun, found: FoundRun) -> None:
 
 def _open_journal(workplace: Workplace, found: FoundRun) -> Journal:
     """Go on in the journal of this host, or begin one from what the cluster remembers."""
-    own_path = workplace.journal_path(found.record.cluster_id, found.record.run_id)
     if found.journal is not None:
         return Journal(found.journal.path, keep_bytes=found.journal.valid_bytes)
-    journal = Journal.create(own_path, found.record)
     now = workplace.clock.utc_now().isoformat(timespec="milliseconds")
-    journal.append(
+    return Journal.create(
+        workplace.journal_path(found.record.cluster_id, found.record.run_id),
+        found.record,
         Entered(at=now, goal=found.state.goal, phase=Phase.RECORDED),
         *found.state.later_originals,
         *(Rate(at=now, value=value) for value in sorted(found.state.rates)),
     )
-    return journal
 
 
 def _context(

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kafkabal.clusters.protocol import TopicPartition
-from kafkabal.executor.events import Event
 from kafkabal.executor.options import Limits, Patience, RunOptions, Throttle
 from kafkabal.executor.workplace import Workplace
+from kafkabal.model.rows import TopicRow
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.testing.builders import brokers, cluster, partition
 from kafkabal.testing.clock import FakeClock
 from kafkabal.testing.faults import FaultyCluster
 from kafkabal.testing.memory import InMemoryCluster
-from kafkabal.model.rows import TopicRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from kafkabal.executor.events import Event
 
 MB = 10**6
 LEADER_RATE = "leader.replication.throttled.rate"
@@ -128,6 +133,8 @@ def configs_of(memory: InMemoryCluster) -> dict[str, dict[str, str]]:
 class Scene:
     """A cluster, a plan for it, and processes that work on it and may die."""
 
+    Crash = Crash
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.memory = lopsided()
@@ -159,6 +166,14 @@ class Scene:
         self.faulty = FaultyCluster(self.memory)
         return self.workplace(host=host)
 
+    def configs_now(self) -> dict[str, dict[str, str]]:
+        """Every config that is set anywhere."""
+        return configs_of(self.memory)
+
+    def placement_now(self) -> dict[TopicPartition, tuple[Any, ...]]:
+        """Replicas, leader and log dirs of every partition."""
+        return placement_of(self.memory)
+
     def assert_as_planned(self) -> None:
         """Every partition lies and is led as planned, and every config is as it was found."""
         found = placement_of(self.memory)
@@ -186,6 +201,13 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def make_scene(tmp_path: Path) -> Callable[[], Scene]:
+    """Make lopsided clusters, each with a folder of its own."""
+    number = count()
+    return lambda: Scene(tmp_path / str(next(number)))
+
+
+@pytest.fixture
+def scene(make_scene: Callable[[], Scene]) -> Scene:
     """The lopsided cluster, untouched."""
-    return Scene(tmp_path)
+    return make_scene()
