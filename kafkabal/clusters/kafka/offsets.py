@@ -9,7 +9,7 @@ from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
 from kafkabal.clusters.kafka.chunks import by_topic, chunked
-from kafkabal.clusters.kafka.errors import NO_ERROR, check
+from kafkabal.clusters.kafka.errors import GROUP_AUTHORIZATION_FAILED, NO_ERROR, check
 from kafkabal.clusters.protocol import TopicPartition
 
 if TYPE_CHECKING:
@@ -99,11 +99,19 @@ def _fetch(
         request = OffsetFetchRequest(
             groups=[kind(group_id=group, topics=None) for group in groups], max_version=_LAST_VERSION_WITH_NAMES
         )
-        answer = client.call_broker(broker, request, deadline)
-        yield from ((group.group_id, group.topics) for group in answer.groups if group.error_code == NO_ERROR)
+        for answer in client.call_broker(broker, request, deadline).groups:
+            if _has_offsets(answer.group_id, answer.error_code):
+                yield answer.group_id, answer.topics
         return
     for group in groups:
         request = OffsetFetchRequest(group_id=group, topics=None, max_version=_FIRST_BATCHED_VERSION - 1)
         answer = client.call_broker(broker, request, deadline)
-        if answer.error_code == NO_ERROR:
+        if _has_offsets(group, answer.error_code):
             yield group, answer.topics
+
+
+def _has_offsets(group: str, code: int) -> bool:
+    """A group that is gone, moving, or of a kind without offsets has none; one that is hidden is an error."""
+    if code == GROUP_AUTHORIZATION_FAILED:
+        check(code, f"read what group {group} has committed")
+    return code == NO_ERROR

