@@ -43,8 +43,14 @@ How to add a command
    :class:`~kafkabal.config.settings.Settings` that the command ``Uses`` (their flags, environment variables and
    profile keys come with them); groups of options, which are dataclasses of typer options; and typer options and
    arguments. A ``parser`` may raise :class:`~kafkabal.errors.UsageError`; the option is then named by the framework.
-   ``rich_help_panel`` names the section of the help. ``-q``, ``-v`` and ``--no-color`` are there already, and
+   ``rich_help_panel`` names the section of the help. The metavar decides what a shell completes: ``FILE``, ``DIR``,
+   ``TOPIC``, ``PATTERN`` (topics), ``ID`` (brokers), ``NAME[=WEIGHT]`` (scores); choices complete by themselves. ``-q``, ``-v`` and ``--no-color`` are there already, and
    ``KAFKABAL_<OPTION>`` works for every option.
+
+   :func:`kafkabal.cli.cluster.open_cluster` connects to what the settings name;
+   :func:`~kafkabal.cli.cluster.read_cluster` reads it with the capacities of the profile, warns of brokers that kept
+   silent, and refreshes the names for completion; :func:`kafkabal.cli.chosen.chosen_scores` gives the scores;
+   :func:`kafkabal.cli.settle.cluster_flags` the flags for a command to run next.
 
 3. It says what it has to say in one of these ways:
 
