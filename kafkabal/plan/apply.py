@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,8 +14,12 @@ from kafkabal.model.state import LogDirState, Replicas, freeze
 from kafkabal.plan.plan import ANY_DIR
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import I32, I64, Bools, ClusterState
+    from numpy.typing import NDArray
+
+    from kafkabal.model.state import I64, ClusterState
     from kafkabal.plan.plan import PartitionChange, Plan
+
+_T = TypeVar("_T", bound=np.generic)
 
 
 def apply_plan(cluster: ClusterState, plan: Plan) -> ClusterState:
@@ -92,7 +96,8 @@ def _log_dir_rows(cluster: ClusterState, changes: tuple[PartitionChange, ...], b
         if path != ANY_DIR:
             row = known.get((b, path))
             if row is None:
-                raise DriftError(f"the plan names log dir {path} of broker {cluster.brokers.id[b]}, which has none such")
+                broker_id = cluster.brokers.id[b]
+                raise DriftError(f"the plan names log dir {path}, which broker {broker_id} does not have")
             rows[i] = row
     return rows
 
@@ -109,7 +114,7 @@ def _replicas(cluster: ClusterState, changes: _Changes) -> Replicas:
     log_dir = np.where(changes.log_dir >= 0, changes.log_dir, _present_or_first(cluster, source, changes.broker))
     order = np.argsort(np.concatenate((old.partition[kept], partition)), kind="stable")
 
-    def column(unchanged: I64 | I32 | Bools, changed_rows: I64 | I32 | Bools) -> I64:
+    def column(unchanged: NDArray[_T], changed_rows: NDArray[Any]) -> NDArray[_T]:
         return np.concatenate((unchanged[kept], changed_rows.astype(unchanged.dtype)))[order]
 
     table = Replicas(

@@ -37,7 +37,7 @@ class Bands:
     topic_share: F64
     """shape (n_brokers,): share of the replicas of a topic that each broker is due."""
 
-    def topic_most(self, topic: I32 | I64, broker: I32 | I64) -> F64:
+    def topic_most(self, topic: I32 | I64 | int, broker: I32 | I64 | int) -> F64:
         """Most replicas of a topic that a broker should hold; the arguments are broadcast."""
         return np.asarray(np.ceil(self.topic_replicas[topic] * self.topic_share[broker] - SHARE_EPSILON) + 1)
 
@@ -107,7 +107,7 @@ def _topic_edges(problem: Problem) -> tuple[F64, F64]:
     if not problem.has_score("topic-spread") or not rows.any():
         return np.full(problem.n_topics, np.inf), share
     capacity = problem.score("topic-spread").capacity(problem.cluster)
-    replicas = np.bincount(problem.topic, problem.slots, problem.n_topics)
+    replicas = np.bincount(problem.topic, problem.slots, problem.n_topics).astype(np.float64)
     return replicas, capacity / float(capacity[rows].sum())
 
 

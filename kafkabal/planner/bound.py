@@ -16,7 +16,7 @@ from kafkabal.planner.grains import grain_bound
 from kafkabal.planner.search.targets import zones
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I64, Bools
+    from kafkabal.model.state import F64, I32, I64, Bools
     from kafkabal.planner.search.state import State
 
 _CELLS_TO_SPEND = 1_500_000
@@ -200,9 +200,9 @@ class _Dual:
         """How many charged replicas each broker must shed once all that cost nothing are gone."""
         gratis = self.for_count & (charged <= 0)
         free = np.bincount(self.broker[gratis], minlength=self.problem.n_brokers)
-        return np.maximum(self.count_need - free, 0)[self.broker]
+        return np.asarray(np.maximum(self.count_need - free, 0)[self.broker])
 
-    def _smallest(self, among: Bools, group: I64, price: F64, need: I64) -> Bools:
+    def _smallest(self, among: Bools, group: I32 | I64, price: F64, need: I64) -> Bools:
         """The cheapest of each group, as many as it needs."""
         rows = np.flatnonzero(among & (need > 0))
         order = rows[np.lexsort((price[rows], group[rows]))]

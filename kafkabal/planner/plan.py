@@ -21,7 +21,7 @@ from kafkabal.planner.shortfall import refuse_if_infeasible, warnings_of
 from kafkabal.scoring.evaluation import Evaluation, evaluate
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import ClusterState
+    from kafkabal.model.state import I32, ClusterState
     from kafkabal.planner.listener import PlanListener
     from kafkabal.planner.problem import Problem
 

@@ -88,7 +88,7 @@ class Problem:
     @property
     def width(self) -> int:
         """Largest number of slots of a partition."""
-        return self.home.shape[1]
+        return int(self.home.shape[1])
 
     def score(self, name: str) -> Score:
         """A score that was chosen."""
@@ -267,7 +267,7 @@ def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
     room = np.maximum(full_at - used, 0)
     room[dirs.total_bytes < 0] = UNLIMITED
     room[dirs.state != LogDirState.ONLINE] = 0
-    return room
+    return np.asarray(room)
 
 
 def _limit_replicas(cluster: ClusterState, options: PlanOptions) -> I64:

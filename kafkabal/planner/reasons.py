@@ -64,7 +64,7 @@ class Reasons:
     def _moved(self, code: int, origin: int, target: int, topic: int) -> str:
         if code == Why.TOPIC:
             name = self.state.problem.cluster.topics.name[topic]
-            most = self.before.bands.topic_most(np.int64(topic), np.int64(origin))
+            most = self.before.bands.topic_most(topic, origin)
             return f"topic-spread: broker {self.ids[origin]} holds more than {most:.0f} replicas of {name}"
         key = (code, origin, target)
         if key not in self._told:

@@ -133,10 +133,9 @@ def _topics_outside(state: State) -> Iterator[str]:
     pairs = np.unique(topic[crowded].astype(np.int64) * problem.n_brokers + broker[crowded])
     for pair in pairs[:_NAMED].tolist():
         t, b = divmod(pair, problem.n_brokers)
-        yield (
-            f"broker {problem.cluster.brokers.id[b]} keeps {state.topic_count[t, b]} replicas of "
-            f"{problem.cluster.topics.name[t]}, at most {state.bands.topic_most(np.int64(t), np.int64(b)):.0f} are in its band"
-        )
+        name, most = problem.cluster.topics.name[t], state.bands.topic_most(t, b)
+        held = f"broker {problem.cluster.brokers.id[b]} keeps {state.topic_count[t, b]} replicas of {name}"
+        yield f"{held}, at most {most:.0f} are in its band"
     if len(pairs) > _NAMED:
         yield f"{len(pairs) - _NAMED} more brokers keep too many replicas of a topic"
 

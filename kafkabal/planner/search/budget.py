@@ -40,6 +40,20 @@ def trim_to_budget(state: State, high_bytes: I64, used_before: I64) -> None:
     keep = _without_overflow(state, p, keep, used_before, high_bytes)
     row, slot = np.nonzero(state.moved()[p[~keep]])
     send_home(state, p[~keep][row], slot)
+    _leave_out_crowding(state)
+
+
+def _leave_out_crowding(state: State) -> None:
+    """Send home what came to a broker where its topic is crowded, because what was to leave there stays."""
+    if state.topic_count is None:
+        return
+    problem = state.problem
+    p, k = np.nonzero(state.moved())
+    topic, target = problem.topic[p], state.place[p, k]
+    crowded = state.topic_count[topic, target] > state.bands.topic_most(topic, target)
+    p = np.unique(p[crowded & (state.why[p, k] < Why.RACK)])
+    row, slot = np.nonzero(state.moved()[p])
+    send_home(state, p[row], slot)
 
 
 def _worth(state: State, p: I64, over: Bools) -> F64:

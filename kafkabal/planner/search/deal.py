@@ -94,7 +94,7 @@ def _deal_block(state: State, p: I64, k: I64, targets: Targets, *, crowding: boo
             misfit[same_topic, best] = np.inf
     found = chosen >= 0
     state.put(p[found], k[found], chosen[found])
-    return found, ~allowed.any(1)
+    return found, np.asarray(~allowed.any(1))
 
 
 def _misfit(state: State, bytes_: I64, targets: Targets) -> F64:

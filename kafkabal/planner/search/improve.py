@@ -43,8 +43,8 @@ def improve(state: State, rounds: int = 4) -> None:
         before = state.moved_bytes()
         brokers = _worth_a_look(state, least)
         away, here = _slots_from(state, brokers), _slots_on(state, brokers)
-        for broker in np.flatnonzero(brokers):
-            _improve_broker(state, int(broker), away[broker], here[broker], least)
+        for broker in np.flatnonzero(brokers).tolist():
+            _improve_broker(state, broker, away[broker], here[broker], least)
         if before - state.moved_bytes() < least:
             return
 

@@ -48,7 +48,7 @@ class Leadership:
     def least_loaded(self, p: I64) -> I32:
         """The candidate of each partition that leads the fewest partitions, and those most wanting first."""
         load = np.append(self.count, _FULL)[self.candidates[p]]
-        return self.candidates[p, load.argmin(1)]
+        return np.asarray(self.candidates[p, load.argmin(1)])
 
 
 def choose_leaders(state: State) -> I32:

@@ -15,7 +15,6 @@ from kafkabal.planner.search.targets import make_targets, zones
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I32, I64, Bools
-    from kafkabal.planner.search.groups import is_first, running_count, running_sum
     from kafkabal.planner.search.state import State
 from kafkabal.planner.search.targets import Targets
 
@@ -99,7 +98,7 @@ def push(state: State, *, moved: bool = False) -> None:
     idle = 0
     while idle < _MOST_IDLE_ROUNDS and len(shelf):
         tried, moved = _round(state, shelf, targets, zone, idle)
-        idle += moved <= tried * _LEAST_YIELD
+        idle += int(moved <= tried * _LEAST_YIELD)
 
 
 def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) -> tuple[int, int]:

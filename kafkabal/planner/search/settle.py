@@ -54,7 +54,7 @@ class Violation:
         self.per_byte: F64 = weight.get("disk", 1.0) / self.fair_bytes
         self.per_replica = weight.get("replicas", 1.0) / self.fair_count
 
-    def of(self, broker: I64, bytes_: I64, count: I64) -> F64:
+    def of(self, broker: I64 | int, bytes_: I64, count: I64) -> F64:
         """Violation of brokers that would hold so much."""
         bands = self.state.bands
         out = np.maximum(bytes_ - bands.high_bytes[broker], 0) + np.maximum(bands.low_bytes[broker] - bytes_, 0)
@@ -66,7 +66,7 @@ class Violation:
         everyone = np.arange(len(self.fair_bytes))
         return self.of(everyone, self.state.used, self.state.count)
 
-    def change(self, broker: I64, bytes_: I64, count: I64) -> F64:
+    def change(self, broker: I64 | int, bytes_: I64, count: I64 | int) -> F64:
         """What coming (or, negative, leaving) bytes and replicas change."""
         used, number = self.state.used[broker], self.state.count[broker]
         return self.of(broker, used + bytes_, number + count) - self.of(broker, used, number)
@@ -197,7 +197,7 @@ def _take(state: State, violation: Violation, index: Index, broker: int, look: _
     if (lack <= 0 and short <= 0) or not state.problem.takes[broker]:
         return None
     size = max(lack, 0.0) / max(short, 1)
-    donors = _donors(state, violation, broker)
+    donors = _donors(state, violation, broker, everyone=look.all_sizes)
     found = [index.pick(int(donor), size, look.replicas // len(donors), look) for donor in donors]
     p, k = np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
     if not p.size:
@@ -219,15 +219,16 @@ def _limit(state: State, broker: int) -> int:
     return int(state.problem.limit_bytes[broker])
 
 
-def _donors(state: State, violation: Violation, broker: int) -> I64:
-    """Brokers that can best spare something, in bytes and in number."""
+def _donors(state: State, violation: Violation, broker: int, *, everyone: bool) -> I64:
+    """Brokers that can spare something, in bytes and in number: everyone, or those that can best."""
     bands = state.bands
     slack_bytes = (state.used - bands.low_bytes) / violation.fair_bytes
     slack_count = (state.count - bands.low_count) / violation.fair_count
     slack = np.minimum(slack_bytes, slack_count)
     slack[~state.problem.counted] = -np.inf
     slack[broker] = -np.inf
-    return np.argsort(-slack, kind="stable")[: 2 * _PARTNERS]
+    donors = np.argsort(-slack, kind="stable")[: 2 * _PARTNERS]
+    return donors if everyone else donors[slack[donors] >= slack[donors[0]] / 2]
 
 
 def _price(state: State, violation: Violation, p: I64, k: I64, broker: I64 | int) -> F64:
@@ -275,8 +276,8 @@ def _exchange(
         return None
     out1, in1 = state.load(p1, k1, np.full(len(p1), broker)), state.problem.arriving_bytes[p1]
     out2, in2 = state.load(p2, k2, np.full(len(p2), partner)), state.problem.arriving_bytes[p2]
-    gain = violation.change(np.int64(broker), in2[None, :] - out1[:, None], np.int64(0))
-    gain = gain + violation.change(np.int64(partner), in1[:, None] - out2[None, :], np.int64(0))
+    gain = violation.change(broker, in2[None, :] - out1[:, None], 0)
+    gain = gain + violation.change(partner, in1[:, None] - out2[None, :], 0)
     useless = gain >= -_LEAST_GAIN
     gain += _price(state, violation, p1, k1, broker)[:, None] + _price(state, violation, p2, k2, partner)[None, :]
     gain[useless] = np.inf

@@ -116,7 +116,6 @@ class State:
             How many replicas of the same topic leave the target in return.
         """
         problem = self.problem
-        target = np.asarray(target)
         others = self.others(p, k)
         homes = problem.home[p]
         homes[np.arange(len(p)), k] = NONE
@@ -129,10 +128,10 @@ class State:
             allowed &= self.topic_count[topic, target] < self.bands.topic_most(topic, target) + forgiven
         return np.asarray(allowed)
 
-    def _racks_allow(self, p: I64, others: I32, target: I32) -> Bools:
+    def _racks_allow(self, p: I64, others: I32, target: I32 | I64) -> Bools:
         same = (self.rack[others] == self.rack[target][:, None]).any(1)
         if self.one_a_rack:
-            return ~same
+            return np.asarray(~same)
         return np.asarray(~same | (self.distinct_racks(others) >= self.required_racks[p]))
 
     def may_go_anywhere(self, p: I64, k: I64, *, crowding: bool = False) -> Bools:

@@ -94,4 +94,4 @@ def _rounded(lower: I64, upper: I64, goal: int) -> I64:
     missing = goal - int(lower.sum())
     step = upper - lower
     before = np.cumsum(step) - step
-    return lower + np.clip(missing - before, 0, step)
+    return np.asarray(lower + np.clip(missing - before, 0, step))
