@@ -1,0 +1,103 @@
+"""The lock between real processes: a holder that dies or sleeps does not block for longer than its session."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.config.connection import ConnectionSettings
+from kafkabal.errors import BusyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.clusters.protocol import ClusterLock
+    from kafkabal.sandbox import Sandbox
+
+# the shortest that brokers allow unless told otherwise
+_SESSION_S = 6.0
+_HOLDER = """
+import sys, time
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.config.connection import ConnectionSettings
+cluster = KafkaCluster(ConnectionSettings(bootstrap_servers=tuple(sys.argv[1].split(","))))
+lock = cluster.lock("the first one", float(sys.argv[2]))
+print("held", flush=True)
+for line in sys.stdin:
+    print(lock.is_held(), lock.seconds_since_heartbeat() > float(sys.argv[2]) / 2, flush=True)
+"""
+
+
+@contextmanager
+def _holder(sandbox: Sandbox) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock, and tells whether it does for each line that it reads."""
+    root = str(Path(__file__).parents[2])
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, sandbox.bootstrap_servers, str(_SESSION_S)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=root,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def cluster(three_brokers: Sandbox) -> Iterator[KafkaCluster]:
+    """This process's client."""
+    servers = tuple(three_brokers.bootstrap_servers.split(","))
+    with KafkaCluster(ConnectionSettings(bootstrap_servers=servers)) as made:
+        yield made
+
+
+def _take_when_free(cluster: KafkaCluster) -> tuple[ClusterLock, float]:
+    """The lock, and how long it was busy."""
+    start = time.monotonic()
+    while True:
+        try:
+            return cluster.lock("the second one", _SESSION_S), time.monotonic() - start
+        except BusyError as error:
+            reason = error.message
+        assert "the first one" in reason
+        assert time.monotonic() - start < 10 * _SESSION_S
+        time.sleep(0.1)
+
+
+def test_a_holder_that_is_killed_frees_it_with_its_session(cluster: KafkaCluster, three_brokers: Sandbox) -> None:
+    """Busy at first, named, and free when the session is over."""
+    with _holder(three_brokers) as holder:
+        holder.send_signal(signal.SIGKILL)
+        lock, busy_s = _take_when_free(cluster)
+        assert busy_s > 1.0
+        lock.release()
+
+
+def test_a_holder_that_sleeps_through_its_session_knows_that_it_lost(
+    cluster: KafkaCluster, three_brokers: Sandbox
+) -> None:
+    """Stopped and continued, it holds nothing, and its last heartbeat is too old to act on from the first moment."""
+    with _holder(three_brokers) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        holder.send_signal(signal.SIGSTOP)
+        lock, _ = _take_when_free(cluster)
+        holder.stdin.write("?\n")
+        holder.stdin.flush()
+        holder.send_signal(signal.SIGCONT)
+        assert holder.stdout.readline() == "False True\n"
+        assert lock.is_held()
+        lock.release()

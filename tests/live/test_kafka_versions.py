@@ -1,0 +1,112 @@
+"""What single versions of Kafka add or lack: cordoned log dirs of the newest, ZooKeeper of the oldest."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkabal.clusters.connect import connect
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.protocol import (
+    Capability,
+    ConfigChange,
+    ConfigResource,
+    NewTopic,
+    ReadRequest,
+    ResourceKind,
+    TopicPartition,
+)
+from kafkabal.clusters.zookeeper.znodes import Znodes
+from kafkabal.config.connection import ConnectionSettings, SecurityProtocol, ZookeeperAddress
+from kafkabal.errors import BusyError, UnreachableError
+from kafkabal.model.state import LogDirState
+from kafkabal.sandbox import SandboxSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkabal.sandbox import Sandbox
+
+
+def _until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not become true"
+        time.sleep(0.1)
+
+
+def test_cordoned_log_dirs_are_shown(make_sandbox: Callable[..., Sandbox]) -> None:
+    """A dir that was cordoned (KIP-1066, Kafka 4.3) is marked, and one that is free again is not."""
+    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.0"), "cordoned")
+    cordoned = str(sandbox.log_dirs(1)[1])
+    resource = ConfigResource(ResourceKind.BROKER, "1")
+    with KafkaCluster(ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))) as cluster:
+
+        def states() -> dict[str, int]:
+            dirs = cluster.read(ReadRequest()).state.log_dirs
+            return dict(zip(dirs.path, dirs.state.tolist(), strict=True))
+
+        assert set(states().values()) == {LogDirState.ONLINE}
+        assert cluster.alter_configs([ConfigChange(resource, "cordoned.log.dirs", cordoned)]) == {}
+        _until(lambda: states()[cordoned] == LogDirState.CORDONED)
+        assert sorted(states().values()) == [LogDirState.ONLINE, LogDirState.CORDONED]
+        assert cluster.alter_configs([ConfigChange(resource, "cordoned.log.dirs", None)]) == {}
+        _until(lambda: states()[cordoned] == LogDirState.ONLINE)
+
+
+def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sandbox]) -> None:
+    """Brokers, placement, reassignment, election, lock and records work on Kafka 3.9 with ZooKeeper."""
+    sandbox = make_sandbox(SandboxSpec(brokers=3, zookeeper=True), "zookeeper")
+    assert sandbox.zookeeper is not None
+    address = ZookeeperAddress(servers=sandbox.zookeeper)
+    a, b = TopicPartition("t", 0), TopicPartition("t", 1)
+    with connect(address) as cluster:
+        assert Capability.REPLICATION_FACTOR_GUARD not in cluster.capabilities
+        assert cluster.create_topics([NewTopic(name="t", assignment=((1, 2), (1, 2)))]) == {}
+        _until(lambda: len(cluster.partition_status(["t"])) == 2)
+        state = cluster.read(ReadRequest(offsets=True)).state
+        assert state.source == "zookeeper"
+        assert state.partitions.end_offset.tolist() == [0, 0]
+        faults = cluster.alter_reassignments({a: (3, 2), b: (1,)})
+        assert {name: fault.name for name, fault in faults.items()} == {b: "INVALID_REPLICATION_FACTOR"}
+        _until(lambda: cluster.partition_status(["t"])[a].replicas == (3, 2))
+        assert cluster.alter_reassignments({b: (2, 1)}) == {}
+        _until(lambda: cluster.partition_status(["t"])[b].replicas == (2, 1))
+        assert cluster.elect_preferred_leaders([b]) == {}
+        _until(lambda: cluster.partition_status(["t"])[b].leader == 2)
+        _one_lock(address)
+        cluster.records().put("k", b"v")
+        assert cluster.records().get_all() == {"k": b"v"}
+        _old_ways(sandbox.zookeeper, lambda: cluster.partition_status(["t"])[b].leader)
+    with pytest.raises(UnreachableError, match="no broker is registered") as caught:
+        connect(ZookeeperAddress(servers=f"{sandbox.zookeeper}/elsewhere"))
+    assert "chroot" in str(caught.value.hint)
+
+
+def _one_lock(address: ZookeeperAddress) -> None:
+    """The second client is told who holds the lock, and gets it when it is free."""
+    with connect(address) as first, connect(address) as second:
+        lock = first.lock("alice on host-a", 10.0)
+        assert lock.is_held()
+        assert lock.seconds_since_heartbeat() < 5.0
+        with pytest.raises(BusyError, match="alice on host-a"):
+            second.lock("bob", 10.0)
+        lock.release()
+        lock.release()
+        assert not lock.is_held()
+        second.lock("bob", 10.0).release()
+
+
+def _old_ways(servers: str, leader_of_b: Callable[[], int]) -> None:
+    """What brokers older than 2.4 need is still understood by those of 3.9: reassignment and election by znode."""
+    znodes = Znodes(servers)
+    assert len(znodes.bootstrap_servers(SecurityProtocol.PLAINTEXT)) == 3
+    with pytest.raises(UnreachableError, match="none of its 3 brokers has a listener for SSL"):
+        znodes.bootstrap_servers(SecurityProtocol.SSL)
+    znodes.reassign({TopicPartition("t", 1): (1, 2)})
+    _until(lambda: znodes.reassignments() == {})
+    znodes.elect([TopicPartition("t", 1)])
+    _until(lambda: leader_of_b() == 1)
+    znodes.close()
