@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,15 +21,16 @@ from kafkabal.clusters.protocol import (
 from kafkabal.config.connection import ConnectionSettings
 from kafkabal.model.sizes import is_estimated, replica_bytes
 from kafkabal.model.state import LogDirState
-from kafkabal.sandbox import SandboxSpec, up
+from kafkabal.sandbox import Patience, SandboxSpec, up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from kafkabal.clusters.protocol import Reading
     from kafkabal.sandbox import Sandbox
 
+_eventually = Patience(deadline_s=30.0).until
 _TOPIC = "data"
 _ASSIGNMENT = ((1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2))
 _BRIEFLY = ReadRequest(deadline_s=1.5)
@@ -56,15 +56,8 @@ def cluster(sandbox: Sandbox) -> Iterator[KafkaCluster]:
     settings = ConnectionSettings(bootstrap_servers=servers, bootstrap_controllers=controllers, request_timeout_s=5.0)
     with KafkaCluster(settings) as made:
         assert made.create_topics([NewTopic(name=_TOPIC, assignment=_ASSIGNMENT)]) == {}
-        _until(lambda: len(_known(made.read(ReadRequest()))) == 12)
+        assert _eventually(lambda: len(_known(made.read(ReadRequest()))) == 12)
         yield made
-
-
-def _until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not become true"
-        time.sleep(0.1)
 
 
 def _known(reading: Reading) -> list[int]:
@@ -93,7 +86,7 @@ def test_a_broker_that_hangs_costs_its_deadline_and_is_named(cluster: KafkaClust
         assert faults[2].retriable
     finally:
         sandbox.start(2)
-    _until(lambda: len(_known(cluster.read(ReadRequest()))) == 12)
+    assert _eventually(lambda: len(_known(cluster.read(ReadRequest()))) == 12)
 
 
 def test_a_bootstrap_server_that_hangs_does_not_keep_a_new_client_out(sandbox: Sandbox) -> None:
@@ -109,7 +102,7 @@ def test_a_bootstrap_server_that_hangs_does_not_keep_a_new_client_out(sandbox: S
 
 def test_a_disk_that_fails_is_shown_with_what_was_on_it(cluster: KafkaCluster, sandbox: Sandbox) -> None:
     """The dir is offline, its replicas are known to have been there, and nothing may move between the broker's dirs."""
-    _until(lambda: len(_known(cluster.read(ReadRequest()))) == 12)
+    assert _eventually(lambda: len(_known(cluster.read(ReadRequest()))) == 12)
     before = cluster.read(ReadRequest()).state
     lost = sandbox.log_dirs(3)[0]
     replicas = before.replicas
@@ -122,8 +115,8 @@ def test_a_disk_that_fails_is_shown_with_what_was_on_it(cluster: KafkaCluster, s
         dirs = cluster.read(ReadRequest()).state.log_dirs
         return bool(dirs.state[dirs.path.index(str(lost))] == LogDirState.OFFLINE)
 
-    _until(is_offline)
-    _until(lambda: not cluster.read(ReadRequest()).state.replicas.in_sync[there].any())
+    assert _eventually(is_offline)
+    assert _eventually(lambda: not cluster.read(ReadRequest()).state.replicas.in_sync[there].any())
     reading = cluster.read(ReadRequest())
     assert reading.problems == ()
     assert reading.state.replicas.size_bytes[there].tolist() == [-1] * len(there)
@@ -141,7 +134,7 @@ def test_a_dead_broker_is_first_a_problem_and_then_dead(cluster: KafkaCluster, s
     if reading.problems:  # unless its session was over before we looked
         assert [problem.broker for problem in reading.problems] == [2]
         assert "connection refused" in reading.problems[0].message
-    _until(lambda: cluster.broker_ids() == {1, 3})
+    assert _eventually(lambda: cluster.broker_ids() == {1, 3})
     reading = cluster.read(_BRIEFLY)
     assert reading.problems == ()
     assert dict(zip(reading.state.brokers.id.tolist(), reading.state.brokers.is_live.tolist(), strict=True)) == {
@@ -160,12 +153,12 @@ def test_the_configs_of_a_dead_broker_are_changed_through_the_controllers(
     rate, dead = "leader.replication.throttled.rate", ConfigResource(ResourceKind.BROKER, "2")
     if 2 in cluster.broker_ids():
         sandbox.kill(2)
-        _until(lambda: 2 not in cluster.broker_ids())
+        assert _eventually(lambda: 2 not in cluster.broker_ids())
     with KafkaCluster(ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))) as without:
         assert without.alter_configs([ConfigChange(dead, rate, "1000")])[dead].name == "unreachable"
     assert cluster.alter_configs([ConfigChange(dead, rate, "1000")]) == {}
     sandbox.start(2)
-    _until(lambda: 2 in cluster.broker_ids())
+    assert _eventually(lambda: 2 in cluster.broker_ids())
     values, faults = cluster.configs([dead], [rate])
     assert faults == {}
     assert values[dead][rate].value == "1000"

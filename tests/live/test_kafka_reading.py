@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import uuid
 from typing import TYPE_CHECKING
 
@@ -23,13 +22,15 @@ from kafkabal.clusters.protocol import (
     TopicPartition,
 )
 from kafkabal.config.connection import ConnectionSettings
+from kafkabal.sandbox import Patience
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from kafkabal.model.state import ClusterState
     from kafkabal.sandbox import Sandbox
 
+_eventually = Patience(deadline_s=30.0).until
 _ASSIGNMENT = ((1, 2), (2, 3), (3, 1))
 _EVERYTHING = ReadRequest(configs=True, offsets=True, group_offsets=True)
 
@@ -46,21 +47,14 @@ def topic(cluster: KafkaCluster, three_brokers: Sandbox) -> str:
     """A topic of three partitions with 3, 6 and 9 MB."""
     name = f"reading-{uuid.uuid4().hex[:8]}"
     assert cluster.create_topics([NewTopic(name=name, assignment=_ASSIGNMENT)]) == {}
-    _until(lambda: len(cluster.partition_status([name])) == 3)
+    assert _eventually(lambda: len(cluster.partition_status([name])) == 3)
     producer = Producer({"bootstrap.servers": three_brokers.bootstrap_servers, "linger.ms": 50})
     for partition in range(3):
         for _ in range(4 * (partition + 1)):
             producer.produce(name, uuid.uuid4().bytes * 50_000, partition=partition)
     assert producer.flush(30) == 0
-    _until(lambda: _replicated(cluster, name))
+    assert _eventually(lambda: _replicated(cluster, name))
     return name
-
-
-def _until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not become true"
-        time.sleep(0.1)
 
 
 def _replicated(cluster: KafkaCluster, topic: str) -> bool:
@@ -145,7 +139,7 @@ def test_committed_offsets_are_read(cluster: KafkaCluster, three_brokers: Sandbo
     """What a consumer committed is found under its group and partition."""
     group = f"group-of-{topic}"
     consumer = Consumer({"bootstrap.servers": three_brokers.bootstrap_servers, "group.id": group})
-    _until(lambda: _has_committed(consumer, Position(topic, 1, 4)))
+    assert _eventually(lambda: _has_committed(consumer, Position(topic, 1, 4)))
     consumer.close()
     state = cluster.read(_EVERYTHING).state
     row = state.committed.groups.index(group)
@@ -174,7 +168,7 @@ def test_a_copy_between_log_dirs_is_shown_beside_its_replica(cluster: KafkaClust
     assert cluster.alter_configs([ConfigChange(broker, rate, "1000")]) == {}
     try:
         assert cluster.move_log_dirs({replica: there}) == {}
-        _until(lambda: len(cluster.read(ReadRequest()).state.futures) == 1)
+        assert _eventually(lambda: len(cluster.read(ReadRequest()).state.futures) == 1)
         state = cluster.read(ReadRequest()).state
         assert state.log_dirs.path[state.futures.log_dir[0]] == there
         assert _sizes(state, topic) == _sizes(before, topic)
@@ -183,7 +177,7 @@ def test_a_copy_between_log_dirs_is_shown_beside_its_replica(cluster: KafkaClust
         assert 0 <= log.future_bytes < log.size_bytes
     finally:
         cluster.alter_configs([ConfigChange(broker, rate, None)])
-    _until(lambda: cluster.replica_logs([1], [name])[0][replica].log_dir == there)
+    assert _eventually(lambda: cluster.replica_logs([1], [name])[0][replica].log_dir == there)
     assert len(cluster.read(ReadRequest()).state.futures) == 0
 
 
@@ -201,7 +195,7 @@ def test_a_reassignment_in_flight_is_shown_and_can_be_cancelled(cluster: KafkaCl
         assert ids[state.replicas.adding].tolist() == [3]
         assert ids[state.replicas.removing].tolist() == [1]
         assert cluster.alter_reassignments({name: None}) == {}
-        _until(lambda: name not in cluster.reassignments())
+        assert _eventually(lambda: name not in cluster.reassignments())
         assert set(cluster.partition_status([topic])[name].replicas) == {1, 2}
     finally:
         cluster.alter_configs([ConfigChange(change.resource, change.key, None) for change in changes])

@@ -45,13 +45,14 @@ from kafkabal.config.connection import (
     TlsSettings,
 )
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
-from kafkabal.sandbox import Listener, SandboxSpec, up
+from kafkabal.sandbox import Listener, Patience, SandboxSpec, up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from kafkabal.sandbox import Sandbox
 
+_eventually = Patience(deadline_s=30.0).until
 _SECRET = "not-secret"
 _PASSWORD = "alice-pw"
 _LOGIN_MODULES = {
@@ -138,13 +139,6 @@ def _as_user(sandbox: Sandbox, user: str) -> ConnectionSettings:
     """Whoever says so with a token that nobody signs."""
     sasl = SaslSettings(mechanism=SaslMechanism.OAUTHBEARER, oauth=OAuthSettings(unsecured_subject=user))
     return _settings(sandbox, "SASL", security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl)
-
-
-def _until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not become true"
-        time.sleep(0.05)
 
 
 def test_tls_is_spoken(sandbox: Sandbox, certificate: Path) -> None:
@@ -303,7 +297,7 @@ def data(sandbox: Sandbox) -> None:
         producer.produce(_TOPIC, b"x")
         assert producer.flush(10) == 0
     consumer = Consumer({"bootstrap.servers": sandbox.bootstrap_servers, "group.id": "readers"})
-    _until(lambda: _has_committed(consumer))
+    assert _eventually(lambda: _has_committed(consumer))
     consumer.close()
 
 
@@ -327,7 +321,7 @@ def test_the_documented_permissions_suffice_and_none_is_idle(sandbox: Sandbox, d
     permissions = _documented()[step]
     user = step.replace(" ", "-")
     _grant(sandbox, user, permissions)
-    _until(lambda: _is_allowed(sandbox, user, step))
+    assert _eventually(lambda: _is_allowed(sandbox, user, step))
     for left_out, permission in enumerate(permissions):
         poorer = f"{user}-without-{left_out}"
         _grant(sandbox, poorer, [p for p in permissions if p != permission])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,7 +21,7 @@ from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config.connection import ConnectionSettings, SecurityProtocol, ZookeeperAddress
 from kafkabal.errors import BusyError, UnreachableError
 from kafkabal.model.state import LogDirState
-from kafkabal.sandbox import SandboxSpec
+from kafkabal.sandbox import Patience, SandboxSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +29,7 @@ if TYPE_CHECKING:
     from kafkabal.sandbox import Sandbox
 
 
-def _until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not become true"
-        time.sleep(0.1)
+_eventually = Patience(deadline_s=30.0).until
 
 
 def test_cordoned_log_dirs_are_shown(make_sandbox: Callable[..., Sandbox]) -> None:
@@ -50,10 +45,10 @@ def test_cordoned_log_dirs_are_shown(make_sandbox: Callable[..., Sandbox]) -> No
 
         assert set(states().values()) == {LogDirState.ONLINE}
         assert cluster.alter_configs([ConfigChange(resource, "cordoned.log.dirs", cordoned)]) == {}
-        _until(lambda: states()[cordoned] == LogDirState.CORDONED)
+        assert _eventually(lambda: states()[cordoned] == LogDirState.CORDONED)
         assert sorted(states().values()) == [LogDirState.ONLINE, LogDirState.CORDONED]
         assert cluster.alter_configs([ConfigChange(resource, "cordoned.log.dirs", None)]) == {}
-        _until(lambda: states()[cordoned] == LogDirState.ONLINE)
+        assert _eventually(lambda: states()[cordoned] == LogDirState.ONLINE)
 
 
 def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sandbox]) -> None:
@@ -65,17 +60,17 @@ def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sa
     with connect(address) as cluster:
         assert Capability.REPLICATION_FACTOR_GUARD not in cluster.capabilities
         assert cluster.create_topics([NewTopic(name="t", assignment=((1, 2), (1, 2)))]) == {}
-        _until(lambda: len(cluster.partition_status(["t"])) == 2)
+        assert _eventually(lambda: len(cluster.partition_status(["t"])) == 2)
         state = cluster.read(ReadRequest(offsets=True)).state
         assert state.source == "zookeeper"
         assert state.partitions.end_offset.tolist() == [0, 0]
         faults = cluster.alter_reassignments({a: (3, 2), b: (1,)})
         assert {name: fault.name for name, fault in faults.items()} == {b: "INVALID_REPLICATION_FACTOR"}
-        _until(lambda: cluster.partition_status(["t"])[a].replicas == (3, 2))
+        assert _eventually(lambda: cluster.partition_status(["t"])[a].replicas == (3, 2))
         assert cluster.alter_reassignments({b: (2, 1)}) == {}
-        _until(lambda: cluster.partition_status(["t"])[b].replicas == (2, 1))
+        assert _eventually(lambda: cluster.partition_status(["t"])[b].replicas == (2, 1))
         assert cluster.elect_preferred_leaders([b]) == {}
-        _until(lambda: cluster.partition_status(["t"])[b].leader == 2)
+        assert _eventually(lambda: cluster.partition_status(["t"])[b].leader == 2)
         _one_lock(address)
         cluster.records().put("k", b"v")
         assert cluster.records().get_all() == {"k": b"v"}
@@ -106,7 +101,7 @@ def _old_ways(servers: str, leader_of_b: Callable[[], int]) -> None:
     with pytest.raises(UnreachableError, match="none of its 3 brokers has a listener for SSL"):
         znodes.bootstrap_servers(SecurityProtocol.SSL)
     znodes.reassign({TopicPartition("t", 1): (1, 2)})
-    _until(lambda: znodes.reassignments() == {})
+    assert _eventually(lambda: znodes.reassignments() == {})
     znodes.elect([TopicPartition("t", 1)])
-    _until(lambda: leader_of_b() == 1)
+    assert _eventually(lambda: leader_of_b() == 1)
     znodes.close()
