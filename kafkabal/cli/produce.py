@@ -1,6 +1,7 @@
 """``kafkabal produce``: records to where there is room for them."""
 
 import random
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kafkabal.cli.context import CommandContext
+from kafkabal.cli.intake import open_http_intake, open_topic_intake
 from kafkabal.cli.options import Forms, OutputOptions, Uses
 from kafkabal.cli.output import show
 from kafkabal.cli.settle import settle
@@ -18,7 +20,7 @@ from kafkabal.routing.producer.listener import DeliveryListener, Progress
 from kafkabal.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
     from kafkabal.config.connection import ConnectionSettings
@@ -28,9 +30,13 @@ if TYPE_CHECKING:
     from kafkabal.routing.producer.sources.source import Source
     from kafkabal.routing.producer.topic import TopicFacts
     from kafkabal.scoring.registry import WeightedScore
+    from kafkabal.telemetry.latency import LatencySource
 
 _STDIN = "-"
 _SECTION = "Source"
+_MEASUREMENTS = "Measurements"
+_TOPIC = "topic"
+_TELEMETRY_AGE_S = 60.0
 _ID_BITS = 64
 
 
@@ -106,12 +112,88 @@ class SendingOptions:
     ] = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementOptions:
+    """Where figures of brokers come from that Kafka itself does not tell."""
+
+    telemetry: Annotated[
+        str | None,
+        typer.Option(
+            "--telemetry",
+            metavar="SOURCE",
+            help="Produce latencies: 'topic' for what all clients push, or [HOST:]PORT to take OTLP/HTTP posts. "
+            "[default: this producer's own]",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = None
+    prometheus: Annotated[
+        str | None,
+        typer.Option("--prometheus", metavar="URL", help="For the score 'prometheus'.", rich_help_panel=_MEASUREMENTS),
+    ] = None
+    prometheus_query: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus-query", metavar="PROMQL", help="One series a broker.", rich_help_panel=_MEASUREMENTS
+        ),
+    ] = None
+    prometheus_label: Annotated[
+        str,
+        typer.Option(
+            "--prometheus-label",
+            metavar="LABEL",
+            help="Label that ends in the broker's id.",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = "broker"
+
+    def query(self) -> "Callable[[], Mapping[int, float]] | None":
+        """What asks Prometheus, if one is named.
+
+        Raises
+        ------
+        UsageError
+            If only the URL or only the query is given.
+        """
+        if (self.prometheus is None) != (self.prometheus_query is None):
+            raise UsageError("--prometheus and --prometheus-query go together")
+        if self.prometheus is None or self.prometheus_query is None:
+            return None
+        from kafkabal.telemetry.prometheus import PrometheusSource
+
+        return PrometheusSource(self.prometheus, self.prometheus_query, self.prometheus_label)
+
+    @contextmanager
+    def latencies(
+        self, connection: "ConnectionSettings", refresh_s: float, context: CommandContext
+    ) -> "Iterator[LatencySource | None]":
+        """Collect latencies as long as the block lasts; None leaves it to the producer.
+
+        Raises
+        ------
+        UsageError
+            If nothing forwards telemetry, or the address cannot be listened on.
+        """
+        if self.telemetry is None:
+            yield None
+            return
+        from kafkabal.telemetry.latency import LatencyTable
+
+        table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, 6 * refresh_s), clock=context.monotonic)
+        if self.telemetry == _TOPIC:
+            with open_topic_intake(connection, None, table, context, before_s=_TELEMETRY_AGE_S):
+                yield table
+        else:
+            with open_http_intake(self.telemetry, table):
+                yield table
+
+
 def produce(
     context: CommandContext,
     settings: Annotated[Settings, Uses("bootstrap_servers", "command_config", "profile", "scores")],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
     source_options: SourceOptions,
     sending: SendingOptions,
+    measurements: MeasurementOptions,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="An existing topic.")],
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, a file of rows, or - for rows on stdin.")],
 ) -> ExitCode:
@@ -132,11 +214,18 @@ def produce(
     from kafkabal.routing.producer.session import deliver
 
     order = _order(topic, _source(source, source_options, context), settings, sending, context)
-    with _cluster(settings, context) as cluster, _Screen(context, settings) as screen:
+    prometheus = measurements.query()
+    with (
+        _cluster(settings, context) as cluster,
+        measurements.latencies(_connection(settings), order.refresh_s, context) as latency,
+        _Screen(context, settings) as screen,
+    ):
         try:
             delivery = deliver(
                 order,
                 _WithCapacity(cluster, settings),
+                latency=latency,
+                prometheus=prometheus,
                 listener=screen,
                 clock=context.monotonic,
                 sleep=context.sleep,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.cli.context import CommandContext
+from kafkabal.cli.intake import open_http_intake, open_topic_intake
 from kafkabal.cli.options import Forms, OutputOptions, Uses
 from kafkabal.cli.output import show
 from kafkabal.config.settings import Settings
@@ -214,18 +215,8 @@ def _intake(
     before_s: float,
 ) -> "AbstractContextManager[HttpIntake | TopicIntake]":
     if listen is not None:
-        from kafkabal.telemetry.http_intake import HttpIntake
-
-        host, _, port = listen.rpartition(":")
-        if not port.isdecimal():
-            raise UsageError(f"--listen: {listen!r} is no port", hint="write it like 4318 or 0.0.0.0:4318")
-        return HttpIntake(table, host=host or "127.0.0.1", port=int(port))
-    from kafkabal.config.librdkafka import librdkafka_settings
-    from kafkabal.telemetry.topic_intake import TopicIntake
-
-    client = {**librdkafka_settings(_connection(settings)), "log_level": 2}
-    since_ms = round((context.wall_clock() - before_s) * 1000)
-    return TopicIntake(client, topic or _default_topic(), table, since_ms=since_ms)
+        return open_http_intake(listen, table)
+    return open_topic_intake(_connection(settings), topic, table, context, before_s=before_s)
 
 
 def _default_topic() -> str:

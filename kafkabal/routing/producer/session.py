@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kafkabal.routing.registry import PolicyChoice
     from kafkabal.routing.view import RoutingView
     from kafkabal.scoring.registry import WeightedScore
+    from kafkabal.telemetry.latency import LatencySource
 
 _BATCH_BYTES = 1_000_000
 _QUEUE_BYTES = 256 * 2**20
@@ -68,6 +69,8 @@ def deliver(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
     new_id: Callable[[], str],
+    latency: LatencySource | None = None,
+    prometheus: Callable[[], Mapping[int, float]] | None = None,
 ) -> Delivery:
     """Carry out an order.
 
@@ -77,6 +80,8 @@ def deliver(
         Read by a thread of its own until this returns.
     new_id
         Makes a random name for a new manifest.
+    latency, prometheus
+        As of :class:`~kafkabal.routing.producer.producer.RoutingProducer`.
 
     Raises
     ------
@@ -94,7 +99,18 @@ def deliver(
         found = _read_back(manifest, reader, listener, clock, sleep)
         total = totals(parts)
         listener.starts(total_bytes=total["bytes"], total_records=total.get("records"))
-        with _producer(order, facts, cluster, listener, clock) as producer:
+        with RoutingProducer(
+            cluster,
+            order.topic,
+            order.policy.create(Context(seed=order.seed, clock=clock)),
+            {**_limits(facts.max_record_bytes), **order.client},
+            scores=order.scores,
+            refresh_s=order.refresh_s,
+            latency=latency,
+            prometheus=prometheus,
+            refresh_failed=listener.refresh_failed,
+            clock=clock,
+        ) as producer:
             run = Run(
                 producer,
                 order.source,
@@ -147,21 +163,6 @@ def _read_back(
     listener.reads_back()
     sleep(_SETTLE_S)
     return found_records(manifest, reader.messages_since(manifest.offsets, clock=clock))
-
-
-def _producer(
-    order: Order, facts: TopicFacts, cluster: StateReader, listener: DeliveryListener, clock: Callable[[], float]
-) -> RoutingProducer:
-    return RoutingProducer(
-        cluster,
-        order.topic,
-        order.policy.create(Context(seed=order.seed, clock=clock)),
-        {**_limits(facts.max_record_bytes), **order.client},
-        scores=order.scores,
-        refresh_s=order.refresh_s,
-        refresh_failed=listener.refresh_failed,
-        clock=clock,
-    )
 
 
 def _limits(max_record_bytes: int) -> Mapping[str, ClientSetting]:

@@ -1,0 +1,189 @@
+"""A sandbox to run experiments on: topics placed by hand, records sent by any policy, bytes read from the log dirs."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.protocol import NewTopic, ReadRequest
+from kafkabal.config.connection import ConnectionSettings
+from kafkabal.model.sizes import replica_bytes
+from kafkabal.routing.policy import Context
+from kafkabal.routing.producer.producer import RoutingProducer
+from kafkabal.routing.registry import load_policy
+from kafkabal.sandbox.home import default_cache
+from kafkabal.sandbox.jars import ensure_jars
+from kafkabal.sandbox.java import java_command, run_java
+from kafkabal.scoring.registry import load_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from confluent_kafka import KafkaError, Message
+
+    from kafkabal.model.state import F64, I64
+    from kafkabal.sandbox import Sandbox
+
+LIBRDKAFKA = "librdkafka default"
+JAVA = "Java default"
+POLICIES = (
+    LIBRDKAFKA,
+    JAVA,
+    "random",
+    "round-robin",
+    "round-robin:over=brokers",
+    "uniform-sticky",
+    "adaptive",
+    "smooth-weighted",
+    "astraea",
+    "least-loaded",
+    "power-of-d",
+    "join-idle-queue",
+    "c3",
+    "prequal",
+    "score",
+)
+REFRESH_S = 0.5
+
+_GONE_S = 30.0
+_JAVA_S = 300.0
+_JAVA_HEAP_BYTES = 256 * 2**20
+_SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.kbytes": 64 * 1024, "log_level": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What sending took."""
+
+    seconds: float
+    latency_s: F64
+    """float64, shape (n_records,): from produce to acknowledgement; empty where it was not measured."""
+
+
+class Bench:
+    """One sandbox, used by one experiment after the other."""
+
+    def __init__(self, sandbox: Sandbox, listener: str | None = None) -> None:
+        self.sandbox = sandbox
+        servers = sandbox.bootstrap_servers if listener is None else sandbox.bootstrap_servers_of(listener)
+        inner = tuple(sandbox.bootstrap_servers.split(","))
+        self.settings: dict[str, Any] = {"bootstrap.servers": servers, **_SETTINGS}
+        self.cluster = KafkaCluster(ConnectionSettings(bootstrap_servers=inner))
+        self.brokers = sorted(self.cluster.broker_ids())
+        self._admin = AdminClient({"bootstrap.servers": servers})
+
+    def create(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
+        """Make a topic, each replica where it is wanted."""
+        faults = self.cluster.create_topics([NewTopic(name=topic, assignment=tuple(map(tuple, assignment)))])
+        assert not faults, faults
+        end = monotonic() + _GONE_S
+        while len(self.cluster.partition_status([topic])) < len(assignment) and monotonic() < end:
+            sleep(0.05)
+
+    def delete(self, topic: str) -> None:
+        """Remove a topic, and wait until no log dir holds any of it."""
+        self._admin.delete_topics([topic])[topic].result()
+        end = monotonic() + _GONE_S
+        while topic in self.cluster.read(ReadRequest()).state.topics.name and monotonic() < end:
+            sleep(0.1)
+
+    def bytes_by_broker(self, topic: str) -> I64:
+        """int64, shape (n_brokers,): bytes of the topic on each broker, from its log dirs."""
+        state = self.cluster.read(ReadRequest()).state
+        of_topic = state.partitions.topic[state.replicas.partition] == state.topics.name.index(topic)
+        sizes = replica_bytes(state)[of_topic]
+        return np.bincount(state.replicas.broker[of_topic], sizes, len(state.brokers)).astype(np.int64)
+
+    def send(
+        self, topic: str, policy: str, sizes: I64, *, seed: int = 0, per_s: float | None = None, **settings: Any
+    ) -> Sent:
+        """Send records of these sizes without keys.
+
+        Parameters
+        ----------
+        per_s
+            Records a second; None as fast as it goes.
+        settings
+            Of librdkafka, over the usual ones, with ``_`` for ``.``.
+        """
+        own = {**self.settings, **{name.replace("_", "."): value for name, value in settings.items()}}
+        if policy == JAVA:
+            return self._send_from_java(topic, sizes, per_s)
+        if policy == LIBRDKAFKA:
+            return _send(_bare(own, topic), sizes, per_s)
+        chosen = load_policy(policy).create(Context(seed=seed))
+        scores = load_scores(["disk"])
+        with RoutingProducer(self.cluster, topic, chosen, own, scores=scores, refresh_s=REFRESH_S) as producer:
+            return _send(producer, sizes, per_s)
+
+    def close(self) -> None:
+        """Drop connections."""
+        self.cluster.close()
+
+    def _send_from_java(self, topic: str, sizes: I64, per_s: float | None) -> Sent:
+        with tempfile.TemporaryDirectory() as scratch:
+            arguments = ["--topic", topic, "--num-records", str(len(sizes)), "--record-size", str(int(sizes.mean()))]
+            arguments += ["--throughput", str(-1 if per_s is None else round(per_s)), "--producer-props"]
+            arguments += [f"bootstrap.servers={self.settings['bootstrap.servers']}"]
+            jars = ensure_jars(self.sandbox.record.spec.version, default_cache())
+            main = "org.apache.kafka.tools.ProducerPerformance"
+            command = java_command(main, arguments, jars, heap_bytes=_JAVA_HEAP_BYTES, scratch=Path(scratch))
+            start = monotonic()
+            done = run_java(command, timeout_s=_JAVA_S)
+            assert done.exit_code == 0, done.stderr
+        return Sent(monotonic() - start, np.empty(0))
+
+
+class _bare:  # noqa: N801 - used like a function
+    """confluent-kafka's producer with the face of ours."""
+
+    def __init__(self, settings: dict[str, Any], topic: str) -> None:
+        self._producer = Producer(settings)
+        self._topic = topic
+
+    def produce(self, value: bytes, on_delivery: Any) -> None:
+        while True:
+            try:
+                self._producer.produce(self._topic, value, on_delivery=on_delivery)
+                break
+            except BufferError:
+                self._producer.poll(0.05)
+        self._producer.poll(0)
+
+    def poll(self, timeout_s: float = 0.0) -> None:
+        self._producer.poll(timeout_s)
+
+    def flush(self) -> None:
+        self._producer.flush()
+
+
+def _send(producer: Any, sizes: I64, per_s: float | None) -> Sent:
+    content = np.random.default_rng(0).bytes(int(sizes.max()))
+    latency_s = np.full(len(sizes), np.nan)
+    start = monotonic()
+
+    def reporter(number: int) -> Any:
+        sent_s = monotonic()
+
+        def report(error: KafkaError | None, _message: Message) -> None:
+            if error is None:
+                latency_s[number] = monotonic() - sent_s
+
+        return report
+
+    for number, size in enumerate(sizes.tolist()):
+        while per_s is not None and (ahead_s := start + number / per_s - monotonic()) > 0:
+            producer.poll(ahead_s)
+        producer.produce(content[:size], on_delivery=reporter(number))
+    producer.flush()
+    seconds = monotonic() - start
+    assert not np.isnan(latency_s).any(), "records were lost"
+    return Sent(seconds, latency_s)

@@ -1,0 +1,67 @@
+"""What experiments found, as Markdown with figures in SVG and the numbers in JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Result of one experiment."""
+
+    key: str
+    title: str
+    setting: str
+    """One paragraph."""
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    verdicts: Sequence[tuple[str, bool]]
+    """What was to be reached, and whether it was."""
+    bars: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Value of each bar by group, in the order of ``bar_labels``."""
+    bar_labels: Sequence[str] = ()
+    bar_axis: str = ""
+    data: Any = None
+
+
+def write_report(findings: Sequence[Finding], folder: Path) -> None:
+    """Write ``report.md``, a figure for each experiment that has bars, and ``data.json``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = ["# Experiments", ""]
+    for finding in findings:
+        text += [f"## {finding.title}", "", finding.setting, ""]
+        if finding.bars:
+            _draw(finding, folder / f"{finding.key}.svg")
+            text += [f"![{finding.title}]({finding.key}.svg)", ""]
+        text += [_row(finding.columns), _row(["---"] * len(finding.columns)), *map(_row, finding.rows), ""]
+        text += [f"* {'reached' if reached else '**not reached**'}: {what}" for what, reached in finding.verdicts]
+        text.append("")
+    (folder / "report.md").write_text("\n".join(text))
+    (folder / "data.json").write_text(json.dumps({f.key: f.data for f in findings}, indent=1))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _draw(finding: Finding, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 0.45 * len(finding.bars) + 1.2))
+    axes = figure.subplots()
+    groups = list(finding.bars)
+    height = 0.8 / max(1, len(finding.bar_labels))
+    for i, label in enumerate(finding.bar_labels):
+        values = [finding.bars[group][i] for group in groups]
+        axes.barh([row + i * height for row in range(len(groups))], values, height, label=label)
+    axes.set_yticks([row + 0.4 - height / 2 for row in range(len(groups))], groups)
+    axes.invert_yaxis()
+    axes.set_xlabel(finding.bar_axis)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    figure.savefig(path, bbox_inches="tight")

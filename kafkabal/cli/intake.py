@@ -1,0 +1,55 @@
+"""Where a command takes client telemetry from: the topic that brokers forward to, or posts over OTLP/HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkabal.cli.context import CommandContext
+    from kafkabal.config.connection import ConnectionSettings
+    from kafkabal.telemetry.http_intake import HttpIntake
+    from kafkabal.telemetry.latency import LatencyTable
+    from kafkabal.telemetry.topic_intake import TopicIntake
+
+_LOOPBACK = "127.0.0.1"
+
+
+def open_http_intake(address: str, table: LatencyTable) -> HttpIntake:
+    """Listen on ``[HOST:]PORT``; to be used in a ``with`` block.
+
+    Raises
+    ------
+    UsageError
+        If that is no address, or it cannot be listened on.
+    """
+    from kafkabal.telemetry.http_intake import HttpIntake
+
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        raise UsageError(f"{address!r} is no port", hint="write it like 4318 or 0.0.0.0:4318")
+    return HttpIntake(table, host=host or _LOOPBACK, port=int(port))
+
+
+def open_topic_intake(
+    connection: ConnectionSettings,
+    topic: str | None,
+    table: LatencyTable,
+    context: CommandContext,
+    *,
+    before_s: float,
+) -> TopicIntake:
+    """Read a topic, None meaning ours, from ``before_s`` seconds ago on; to be used in a ``with`` block.
+
+    Raises
+    ------
+    UsageError
+        If there is no such topic.
+    """
+    from kafkabal.config.librdkafka import librdkafka_settings
+    from kafkabal.telemetry.topic_intake import TELEMETRY_TOPIC, TopicIntake
+
+    client = {**librdkafka_settings(connection), "log_level": 2}
+    since_ms = round((context.wall_clock() - before_s) * 1000)
+    return TopicIntake(client, topic or TELEMETRY_TOPIC, table, since_ms=since_ms)
