@@ -89,9 +89,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
             "remove": Row(
                 "Remove subscriptions; what was forwarded stays until it is too old.", "kafkabal.cli.telemetry:remove"
             ),
-            "plugin": Row(
-                "Build the broker plug-in that forwards what clients push.", "kafkabal.cli.telemetry:plugin"
-            ),
+            "plugin": Row("Build the broker plug-in that forwards what clients push.", "kafkabal.cli.telemetry:plugin"),
             "latency": Row(
                 "Show how long each broker takes to answer producers, as they measure it.",
                 "kafkabal.cli.telemetry:latency",
