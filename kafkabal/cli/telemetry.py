@@ -157,10 +157,11 @@ def plugin(
     from kafkabal.sandbox.compiler import ensure_java_compiler
     from kafkabal.sandbox.home import cache_of
     from kafkabal.sandbox.java import java_binary
-    from kafkabal.telemetry.plugin.build import REPORTER_CLASS, build_plugin
+    from kafkabal.telemetry.plugin.build import REPORTER_CLASS, build_plugin, kafka_jars
 
+    class_path = kafka_jars(libs)
     compiler = ensure_java_compiler(cache_of(context.cache_dir), on_step=context.say)
-    build_plugin(jar, libs, java=java_binary(), compiler=compiler)
+    build_plugin(jar, class_path, java=java_binary(), compiler=compiler)
     context.say(f"{jar}: put it on the class path of every broker, and set metric.reporters={REPORTER_CLASS}")
 
 

@@ -25,27 +25,36 @@ _SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)
 _MANIFEST: Final = b"Manifest-Version: 1.0\r\nImplementation-Title: kafkabal telemetry forwarder\r\n\r\n"
 
 
-def build_plugin(jar: Path, libs: Sequence[Path], *, java: Path, compiler: Path) -> None:
-    """Compile the plug-in against the jars of a Kafka installation; equal source and compiler give equal bytes.
+def kafka_jars(libs: Sequence[Path]) -> tuple[Path, ...]:
+    """All jars among these jars and in these folders, if they are those of a Kafka that the plug-in fits.
+
+    Raises
+    ------
+    InputFileError
+        If they are not those of Kafka 3.7 or later.
+    """
+    class_path = tuple(jar for lib in libs for jar in _jars(lib))
+    _expect_telemetry(class_path, libs)
+    return class_path
+
+
+def build_plugin(jar: Path, class_path: Sequence[Path], *, java: Path, compiler: Path) -> None:
+    """Compile the plug-in; equal source and compiler give equal bytes.
 
     Parameters
     ----------
-    libs
-        Jars, or folders of jars, of Kafka 3.7 or later.
+    class_path
+        Jars of Kafka, see :func:`kafka_jars`.
     java, compiler
         A Java runtime of 17 or later, and the jar of the Eclipse compiler for Java.
 
     Raises
     ------
-    InputFileError
-        If the jars are not those of Kafka 3.7 or later.
     OperationError
-        If the source does not compile against them.
+        If the source does not compile against these jars.
     OutputError
         If the jar cannot be written.
     """
-    class_path = [jar for lib in libs for jar in _jars(lib)]
-    _expect_telemetry(class_path, libs)
     with tempfile.TemporaryDirectory() as scratch:
         classes = Path(scratch)
         _compile(class_path, classes, java, compiler)

@@ -1,0 +1,82 @@
+"""``kafkabal produce`` and ``kafkabal telemetry``: what is refused before any broker is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+NOWHERE = ("-b", "127.0.0.1:1")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with a file, and files of rows."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.jpg").write_bytes(b"x")
+    (tmp_path / "rows.jsonl").write_bytes(b"{}\n")
+    (tmp_path / "rows.dat").write_bytes(b"{}\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "message"),
+    [
+        ("nothing", [], "nothing: there is no such file or folder"),
+        ("rows.dat", [], "the format cannot be told from its name"),
+        ("rows.dat", ["--format", "xml"], "--format: there is no 'xml'"),
+        ("rows.jsonl", ["--chunk", "1MB"], "--chunk splits the files of a folder"),
+        ("folder", ["--chunk", "0"], "a record of 0 bytes holds nothing"),
+        ("folder", ["--chunk", "much"], "--chunk: 'much' is not a size"),
+        ("folder", ["--value", "v"], "is a folder: --format and --value are for rows"),
+        ("folder", ["--key", "name"], "files have no 'name' to take as a key"),
+        ("folder", ["--policy", "scoer"], "there is no policy 'scoer'"),
+        ("folder", ["--score", "dsik"], "there is no score 'dsik'"),
+        ("folder", ["--producer-config", "linger.ms"], "'linger.ms' is no setting"),
+        ("folder", ["--manifest", "m", "--no-manifest"], "--manifest and --no-manifest contradict each other"),
+        ("folder", ["--prometheus", "http://p"], "--prometheus and --prometheus-query go together"),
+        ("folder", ["--telemetry", "here"], "'here' is no port"),
+        ("folder", ["--refresh", "5"], "--refresh: '5' is not a duration"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    run_cli: Callable[..., Any], data: Path, source: str, words: list[str], message: str
+) -> None:
+    """Exit 2 and one line that names the fault, though no broker could be reached."""
+    outcome = run_cli("produce", "images", str(data / source), *words, *NOWHERE)
+    assert (outcome.code, outcome.out) == (2, ""), outcome.err
+    assert message in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_without_a_cluster_nothing_is_sent(run_cli: Callable[..., Any], data: Path) -> None:
+    """The hint says how to name one."""
+    outcome = run_cli("produce", "images", str(data / "folder"))
+    assert outcome.code == 2
+    assert "--bootstrap-server" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["subscribe", "--metric", "*"], "'*' is no prefix of metrics"),
+        (["subscribe", "--interval", "10ms"], "clients push every 0.1 s to 3600 s"),
+        (["subscribe", "--match", "client_id"], "'client_id' is no match"),
+        (["subscribe", "--match", "name=a"], "cannot be chosen by 'name'"),
+        (["latency", "--listen", "x"], "'x' is no port"),
+        (["remove"], "missing argument"),
+        (["plugin", "--libs", "/nonexistent", "-o", "x.jar"], "/nonexistent: there is no such file or folder"),
+    ],
+)
+def test_telemetry_is_refused_before_it_reaches_a_broker(
+    run_cli: Callable[..., Any], words: list[str], message: str
+) -> None:
+    """Exit 2 and one line that names the fault."""
+    cluster = () if words[0] == "plugin" else NOWHERE
+    outcome = run_cli("telemetry", *words, *cluster)
+    assert (outcome.code, outcome.out) == (2, ""), outcome.err
+    assert message in outcome.err
