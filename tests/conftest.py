@@ -5,7 +5,7 @@ import os
 from hypothesis import HealthCheck, settings
 
 # quick: the same few examples on every run; thorough: many new ones, asked for by HYPOTHESIS_PROFILE=thorough
-settings.register_profile("quick", max_examples=40, derandomize=True, deadline=None, database=None)
+settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None, database=None)
 settings.register_profile(
     "thorough", max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )

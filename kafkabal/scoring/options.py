@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kafkabal.config.settings import Settings
     from kafkabal.model.stated import Default
     from kafkabal.scoring.protocol import Score
 
@@ -20,6 +21,13 @@ class ScoreOptions:
     """Brokers are due replicas and leaders in proportion to their disks, instead of the same number each."""
     nic_rate_bytes_per_s: Mapping[int | Default, int] = field(default_factory=dict)
     """What the network of each broker bears, by id or for all others; empty: the same for all."""
+
+
+def score_options(settings: Settings) -> ScoreOptions:
+    """What the settings of a command choose."""
+    return ScoreOptions(
+        count_by_disk=settings.count_capacity == "disk", nic_rate_bytes_per_s=settings.nic_rate_bytes_per_s
+    )
 
 
 @runtime_checkable

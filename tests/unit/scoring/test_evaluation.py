@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError, UsageError
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.state import ClusterState
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.evaluation import evaluate
-from kafkabal.scoring.options import ScoreOptions
+from kafkabal.scoring.options import ScoreOptions, score_options
 from kafkabal.scoring.protocol import ScoreBase
 from kafkabal.scoring.registry import load_score, load_scores
 from kafkabal.scoring.supply import require
@@ -154,6 +155,14 @@ def test_counts_can_be_due_in_proportion_to_disks() -> None:
     for equal, scaled in zip(load_scores(names), by_disk, strict=True):
         assert evaluate(equal.score, cluster, tolerance=0.1).share.tolist() == pytest.approx([0.5, 1.5])
         assert evaluate(scaled.score, cluster, tolerance=0.1).share.tolist() == pytest.approx([1, 1])
+
+
+def test_settings_choose_what_is_measured_against() -> None:
+    """``count_capacity`` and ``nic_rate`` of a profile are the options of its scores."""
+    assert score_options(Settings()) == ScoreOptions()
+    assert score_options(Settings(count_capacity="disk", nic_rate_bytes_per_s={3: 30})) == ScoreOptions(
+        count_by_disk=True, nic_rate_bytes_per_s={3: 30}
+    )
 
 
 def test_rates_can_be_measured_against_networks() -> None:
