@@ -42,7 +42,7 @@ def test_jars_without_client_telemetry_are_refused(tmp_path: Path) -> None:
 def test_what_is_no_jar_is_refused(tmp_path: Path) -> None:
     """A damaged or absent jar is named."""
     (tmp_path / "a.jar").write_bytes(b"no jar")
-    with pytest.raises(InputFileError, match="a.jar: is no jar"):
+    with pytest.raises(InputFileError, match=r"a\.jar: is no jar"):
         kafka_jars([tmp_path])
     with pytest.raises(InputFileError, match="there is no such file or folder"):
         kafka_jars([tmp_path / "b.jar"])
