@@ -78,7 +78,7 @@ class Bench:
         self.settings: dict[str, Any] = {"bootstrap.servers": servers, **_SETTINGS}
         self.cluster = KafkaCluster(ConnectionSettings(bootstrap_servers=inner))
         self.brokers = sorted(self.cluster.broker_ids())
-        self._admin = AdminClient({"bootstrap.servers": servers})
+        self._admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
 
     def create(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
         """Make a topic, each replica where it is wanted."""
@@ -103,7 +103,15 @@ class Bench:
         return np.bincount(state.replicas.broker[of_topic], sizes, len(state.brokers)).astype(np.int64)
 
     def send(
-        self, topic: str, policy: str, sizes: I64, *, seed: int = 0, per_s: float | None = None, **settings: Any
+        self,
+        topic: str,
+        policy: str,
+        sizes: I64,
+        *,
+        seed: int = 0,
+        per_s: float | None = None,
+        scores: Sequence[str] = ("disk",),
+        **settings: Any,
     ) -> Sent:
         """Send records of these sizes without keys.
 
@@ -111,6 +119,8 @@ class Bench:
         ----------
         per_s
             Records a second; None as fast as it goes.
+        scores
+            What the policy ``score`` evens out.
         settings
             Of librdkafka, over the usual ones, with ``_`` for ``.``.
         """
@@ -120,8 +130,8 @@ class Bench:
         if policy == LIBRDKAFKA:
             return _send(_bare(own, topic), sizes, per_s)
         chosen = load_policy(policy).create(Context(seed=seed))
-        scores = load_scores(["disk"])
-        with RoutingProducer(self.cluster, topic, chosen, own, scores=scores, refresh_s=REFRESH_S) as producer:
+        loaded = load_scores(scores)
+        with RoutingProducer(self.cluster, topic, chosen, own, scores=loaded, refresh_s=REFRESH_S) as producer:
             return _send(producer, sizes, per_s)
 
     def close(self) -> None:

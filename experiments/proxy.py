@@ -1,0 +1,84 @@
+"""TCP proxies that hold what clients send to a broker to a rate, as a slow network or disk would."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+_HOST = "127.0.0.1"
+_CHUNK_BYTES = 16 * 1024
+_STARTING_S = 10.0
+
+
+class Proxies:
+    """One proxy a broker, all in one thread, until the block ends.
+
+    Parameters
+    ----------
+    routes
+        By the port that clients are told: the port of the broker, and the bytes a second that it takes.
+    """
+
+    def __init__(self, routes: Mapping[int, tuple[int, float]]) -> None:
+        self._routes = routes
+        self._ready = Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._ready.wait(_STARTING_S)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_STARTING_S)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        for port, (target, bytes_per_s) in self._routes.items():
+            self._loop.run_until_complete(_serve(port, target, _Bucket(bytes_per_s)))
+        self._ready.set()
+        self._loop.run_forever()
+
+
+class _Bucket:
+    """Bytes become free at a rate; all connections to a broker share it."""
+
+    def __init__(self, bytes_per_s: float) -> None:
+        self._bytes_per_s = bytes_per_s
+        self._free_at_s = 0.0
+
+    async def take(self, count: int) -> None:
+        now = asyncio.get_running_loop().time()
+        self._free_at_s = max(now, self._free_at_s) + count / self._bytes_per_s
+        await asyncio.sleep(self._free_at_s - now)
+
+
+async def _serve(port: int, target: int, bucket: _Bucket) -> None:
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            up_reader, up_writer = await asyncio.open_connection(_HOST, target)
+            await asyncio.gather(_pump(reader, up_writer, bucket), _pump(up_reader, writer, None))
+
+    # a small buffer, so that clients feel the rate and not the memory of the proxy
+    await asyncio.start_server(connected, _HOST, port, limit=_CHUNK_BYTES)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, bucket: _Bucket | None) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(_CHUNK_BYTES):
+            if bucket is not None:
+                await bucket.take(len(data))
+            writer.write(data)
+            await writer.drain()
+    with contextlib.suppress(OSError):
+        writer.close()

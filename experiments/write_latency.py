@@ -1,0 +1,112 @@
+"""Experiment 2: what a policy does to the time from produce to acknowledgement, healthy and with one slow broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from experiments.bench import LIBRDKAFKA
+from experiments.report import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from experiments.bench import Bench
+
+_RECORD_BYTES = 1_000
+_HEALTHY_RECORDS = 6_000
+_HEALTHY_PER_S = 2_000.0
+_PAIRS = 10
+_SLOW_RECORDS = 24_000
+_SLOW_RUNS = 3
+_BUFFER_KIB = 4 * 1024
+_HEALTHY = ("round-robin", "power-of-d", "score")
+_SLOW = ("round-robin", "adaptive", "least-loaded", "astraea", "c3", "prequal", "join-idle-queue", "score")
+_P50_GOAL, _P99_GOAL = 1.05, 1.15
+_THROUGHPUT_GOAL, _SLOW_P99_GOAL = 1.9, 0.5
+
+
+def run_healthy(bench: Bench, say: Callable[[str], None]) -> Finding:
+    """Interleaved pairs with the client's default at a fixed rate."""
+    bench.create("latency", [[broker] for broker in bench.brokers for _ in range(2)])
+    sizes = np.full(_HEALTHY_RECORDS, _RECORD_BYTES, np.int64)
+    ratios: dict[str, list[tuple[float, float]]] = {}
+    for policy in _HEALTHY:
+        for pair in range(_PAIRS):
+            default = _percentiles(bench, "latency", LIBRDKAFKA, sizes, pair)
+            own = _percentiles(bench, "latency", policy, sizes, pair)
+            ratios.setdefault(policy, []).append((own[0] / default[0], own[1] / default[1]))
+        say(f"{policy}: p50 {_median(ratios[policy], 0):.2f} x, p99 {_median(ratios[policy], 1):.2f} x the default")
+    bench.delete("latency")
+    p50, p99 = _median(ratios["score"], 0), _median(ratios["score"], 1)
+    return Finding(
+        key="write-latency",
+        title="2a. Write latency, all brokers healthy",
+        setting=f"{_HEALTHY_RECORDS} records of {_RECORD_BYTES} bytes at {_HEALTHY_PER_S:g} a second; "
+        f"{_PAIRS} interleaved pairs with librdkafka's default, each policy over the default; median, least and most.",
+        columns=["policy", "p50", "p99"],
+        rows=[[policy, _spread(ratios[policy], 0), _spread(ratios[policy], 1)] for policy in ratios],
+        verdicts=[
+            (f"policy score: p50 within {_P50_GOAL} x the default ({p50:.2f})", p50 <= _P50_GOAL),
+            (f"policy score: p99 within {_P99_GOAL} x the default ({p99:.2f})", p99 <= _P99_GOAL),
+        ],
+        data=ratios,
+    )
+
+
+def run_slow_broker(bench: Bench, say: Callable[[str], None]) -> Finding:
+    """As fast as it goes with a bounded buffer; one of the brokers takes an eighth of the others' rate."""
+    sizes = np.full(_SLOW_RECORDS, _RECORD_BYTES, np.int64)
+    bench.create("slow", [[broker] for broker in bench.brokers for _ in range(2)])
+    settings = {"queue_buffering_max_kbytes": _BUFFER_KIB, "acks": 1, "enable_idempotence": False}
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for _ in range(_SLOW_RUNS):
+        for policy in (LIBRDKAFKA, *_SLOW):
+            sent = bench.send("slow", policy, sizes, scores=("disk", "latency"), **settings)
+            p50, p99 = np.percentile(sent.latency_s, [50, 99])
+            found.setdefault(policy, []).append((len(sizes) / sent.seconds, float(p50), float(p99)))
+    bench.delete("slow")
+    medians = {policy: np.median(runs, axis=0).tolist() for policy, runs in found.items()}
+    for policy, (per_s, _, p99) in medians.items():
+        say(f"{policy}: {per_s:.0f} records a second, p99 {p99 * 1000:.0f} ms")
+    default, own = medians[LIBRDKAFKA], medians["score"]
+    throughput, p99 = own[0] / default[0], own[2] / default[2]
+    return Finding(
+        key="slow-broker",
+        title="2b. Write latency with one slow broker",
+        setting=f"{len(bench.brokers)} brokers, one replica, acks=1, {_BUFFER_KIB} KiB of buffer. Each broker lies "
+        "behind a proxy that holds it to a rate, one of them to an eighth of the others'. "
+        f"{_SLOW_RECORDS} records of {_RECORD_BYTES} bytes as fast as they go; median of {_SLOW_RUNS} runs.",
+        columns=["policy", "records/s", "over the default", "p50, ms", "p99, ms"],
+        rows=[
+            [policy, f"{per_s:.0f}", f"{per_s / default[0]:.2f}", f"{p50 * 1000:.0f}", f"{tail * 1000:.0f}"]
+            for policy, (per_s, p50, tail) in medians.items()
+        ],
+        verdicts=[
+            (
+                f"policy score: at least {_THROUGHPUT_GOAL} x the throughput of the default ({throughput:.2f})",
+                throughput >= _THROUGHPUT_GOAL,
+            ),
+            (f"policy score: p99 at most {_SLOW_P99_GOAL} x the default ({p99:.2f})", p99 <= _SLOW_P99_GOAL),
+        ],
+        bars={policy: [per_s / default[0]] for policy, (per_s, _, _) in medians.items()},
+        bar_labels=["throughput"],
+        bar_axis="records a second over those of the default",
+        data=found,
+    )
+
+
+def _percentiles(bench: Bench, topic: str, policy: str, sizes: np.ndarray, seed: int) -> tuple[float, float]:
+    latency_s = bench.send(topic, policy, sizes, seed=seed, per_s=_HEALTHY_PER_S).latency_s
+    p50, p99 = np.percentile(latency_s, [50, 99])
+    return float(p50), float(p99)
+
+
+def _median(pairs: list[tuple[float, float]], column: int) -> float:
+    return float(np.median([pair[column] for pair in pairs]))
+
+
+def _spread(pairs: list[tuple[float, float]], column: int) -> str:
+    values = [pair[column] for pair in pairs]
+    return f"{np.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
