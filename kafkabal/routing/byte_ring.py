@@ -17,10 +17,13 @@ import numpy as np
 from kafkabal.routing.rings import evenly_spaced, whole_shares
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafkabal.model.state import F64, I32, I64
 
-_LEAST_SLOTS = 8192
-_SLOTS_A_PARTITION = 8
+# slots a ring has for each partition at least, and all together, unless that is less
+_LEAST_SLOTS = 16
+_MOST_SLOTS = 8192
 # the golden ratio: successive rings start in places that never come close to each other for long
 _TURN: Final = 0.6180339887498949
 
@@ -34,13 +37,17 @@ class ByteRing:
         Least length of a slot, 1 or more; slots are longer where records are.
     start
         Where on the circle the first ring starts, 0 to 1; producers of one topic start in different places.
+    when_used_up
+        Called before a further ring is laid out; may set new weights.
     """
 
-    def __init__(self, slot_bytes: int, start: float) -> None:
+    def __init__(self, slot_bytes: int, start: float, when_used_up: Callable[[], None]) -> None:
         self._least_slot_bytes = slot_bytes
         self._start = start
+        self._when_used_up = when_used_up
         self._weights: F64 = np.empty(0)
-        self._awaited: F64 | None = None
+        self._span_bytes = 0.0
+        self._awaited: tuple[F64, float] | None = None
         self._sent: I64 = np.empty(0, np.int64)
         self._sent_before: I64 = self._sent
         self._records = 0
@@ -54,19 +61,22 @@ class ByteRing:
         """int64, shape (n_partitions,): bytes of all records so far."""
         return self._sent + np.array(self._in_ring, np.int64)
 
-    def set_weights(self, weights: F64) -> None:
-        """Follow new weights from the next record on: float64, shape (n_partitions,), >= 0, summing to 1.
+    def set_weights(self, weights: F64, span_bytes: float) -> None:
+        """Follow new weights from the next record on. May be called by another thread.
 
-        May be called by another thread.
+        Parameters
+        ----------
+        weights
+            float64, shape (n_partitions,), >= 0, summing to 1.
+        span_bytes
+            About how long a ring is to be, as far as that leaves each partition some slots.
         """
-        self._awaited = weights
+        self._awaited = weights, span_bytes
 
     def next(self, size_bytes: int) -> int:
         """Partition of the next record."""
-        if self._awaited is not None:
-            self._take_weights(self._awaited)
-        if self._at_bytes >= self._length_bytes:
-            self._lay_out()
+        if self._awaited is not None or self._at_bytes >= self._length_bytes:
+            self._renew()
         partition = self._list[self._at_bytes // self._slot_bytes]
         self._at_bytes += size_bytes
         self._in_ring[partition] += size_bytes
@@ -75,13 +85,11 @@ class ByteRing:
 
     def fill(self, size_bytes: I64, out: I32) -> None:
         """Partitions of the next records: what as many calls of :meth:`next` would give."""
-        if self._awaited is not None:
-            self._take_weights(self._awaited)
         first_byte = np.cumsum(size_bytes) - size_bytes
         done = 0
         while done < len(out):
-            if self._at_bytes >= self._length_bytes:
-                self._lay_out()
+            if self._awaited is not None or self._at_bytes >= self._length_bytes:
+                self._renew()
             origin = int(first_byte[done]) - self._at_bytes
             end = done + int(np.searchsorted(first_byte[done:], origin + self._length_bytes))
             self._fill_within(first_byte[done:end] - origin, size_bytes[done:end], out[done:end])
@@ -94,15 +102,20 @@ class ByteRing:
         self._records_in_ring += len(out)
         self._at_bytes = int(at_bytes[-1] + size_bytes[-1])
 
-    def _take_weights(self, weights: F64) -> None:
-        self._awaited = None
-        self._settle(len(weights))
-        self._weights = weights
-        self._sent_before = self._sent.copy()
+    def _renew(self) -> None:
+        """Lay out the next ring, for new weights where there are some, else so that it pays what is owed."""
+        if self._awaited is None:
+            self._when_used_up()
+        if self._awaited is None:
+            self._settle(len(self._weights))
+        else:
+            (self._weights, self._span_bytes), self._awaited = self._awaited, None
+            self._settle(len(self._weights))
+            self._sent_before = self._sent.copy()
         self._lay_out()
 
     def _settle(self, n_partitions: int) -> None:
-        """Book what went into the ring that is left, and start an empty one."""
+        """Book what went into the ring that is left."""
         self._sent = np.append(self.sent_bytes, np.zeros(max(0, n_partitions - len(self._sent)), np.int64))
         self._records += self._records_in_ring
         self._in_ring = [0] * len(self._sent)
@@ -110,10 +123,10 @@ class ByteRing:
         self._at_bytes = 0
 
     def _lay_out(self) -> None:
-        self._settle(len(self._weights))
         mean_bytes = int(self._sent.sum()) // self._records if self._records else 0
         self._slot_bytes = max(self._least_slot_bytes, mean_bytes)
-        n_slots = max(_LEAST_SLOTS, _SLOTS_A_PARTITION * len(self._weights))
+        least = _LEAST_SLOTS * len(self._weights)
+        n_slots = max(least, min(_MOST_SLOTS, int(self._span_bytes / self._slot_bytes)))
         self._length_bytes = n_slots * self._slot_bytes
         sent = self._sent - self._sent_before
         due = self._weights * (sent.sum() + self._length_bytes) - sent

@@ -3,7 +3,7 @@
 Let w be the part of the traffic that each partition gets. After ``horizon`` more bytes the load of a holder is
 linear in w (see :mod:`kafkabal.routing.pressure`), and so is its share of the mean. The weights minimise::
 
-    sum over scores of weight x mean over holders of (share - 1)^2
+    sum over scores of weight x mean over holders of (share - 1)^2  +  0.001 x mean over partitions of (w / even - 1)^2
 
 subject to sum w = 1 and a floor and a ceiling for each w: accelerated projected gradient (Beck and Teboulle 2009),
 started from the weights that are in use.
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _ITERATIONS = 200
 # weights that change by less than this part of an even share are left
 _CLOSE_ENOUGH = 1e-4
+# importance of even weights where the scores do not care, as with followers in a circle
+_EVENNESS = 1e-3
+_SHIFTS = 100
+_EXACT = 1e-12
 
 
 def fair_weights(view: RoutingView, horizon_bytes: float, start: F64, low: F64, high: F64) -> F64:
@@ -48,11 +52,14 @@ def fair_weights(view: RoutingView, horizon_bytes: float, start: F64, low: F64, 
     weights = _onto_simplex(start, low, high)
     if not terms:
         return weights
-    step = 1 / sum(term.steepness(weights) for term in terms)
+    available = view.leader >= 0
+    even = available / available.sum()
+    evenness = 2 * _EVENNESS / available.sum() / even.max() ** 2
+    step = 1 / (sum(term.steepness(weights) for term in terms) + evenness)
     tolerance = _CLOSE_ENOUGH / len(weights)
     ahead, momentum = weights, 1.0
     for _ in range(_ITERATIONS):
-        gradient = sum((term.gradient(ahead) for term in terms), np.zeros(len(weights)))
+        gradient = sum((term.gradient(ahead) for term in terms), evenness * (ahead - even) * available)
         following = _onto_simplex(ahead - step * gradient, low, high)
         next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = following + (momentum - 1) / next_momentum * (following - weights)
@@ -137,17 +144,21 @@ def _gain_and_load(pressure: Pressure, view: RoutingView, horizon_bytes: float, 
 
 
 def _onto_simplex(values: F64, low: F64, high: F64) -> F64:
-    """The nearest point whose parts lie within their bounds and sum to 1."""
+    """The nearest point whose parts lie within their bounds and sum to 1: all moved by one shift, then clipped."""
     below, above = float((values - high).min()), float((values - low).max())
-    for _ in range(60):
-        middle = (below + above) / 2
-        if np.clip(values - middle, low, high).sum() > 1:
-            below = middle
-        else:
-            above = middle
-        if above - below < 1e-12:
+    shift = 0.0
+    for _ in range(_SHIFTS):
+        point = np.clip(values - shift, low, high)
+        excess = float(point.sum()) - 1
+        if abs(excess) < _EXACT:
             break
-    return np.clip(values - (below + above) / 2, low, high)
+        below, above = (shift, above) if excess > 0 else (below, shift)
+        # the parts that are not clipped share the excess; a step that leaves the bracket is halved into it
+        free = int(((point > low) & (point < high)).sum())
+        shift += excess / free if free else np.inf
+        if not below < shift < above:
+            shift = (below + above) / 2
+    return point
 
 
 def even_weights(available: Iterable[int], n_partitions: int) -> F64:

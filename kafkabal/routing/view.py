@@ -14,10 +14,11 @@ from kafkabal.routing.pressure import pressure_of
 from kafkabal.scoring.supply import require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from kafkabal.model.state import F64, I32, I64, Bools, ClusterState
     from kafkabal.routing.pressure import Pressure
+    from kafkabal.scoring.protocol import Need
     from kafkabal.scoring.registry import WeightedScore
 
 
@@ -87,6 +88,7 @@ def view_of(
     *,
     at_s: float = 0.0,
     latency_s: F64 | None = None,
+    supplied: Collection[Need] = (),
 ) -> RoutingView:
     """See a topic of a cluster as policies do.
 
@@ -98,6 +100,8 @@ def view_of(
         When the cluster was measured, on the clock that the policies are given.
     latency_s
         float64, shape (n_brokers,): produce latency by broker row, NaN where not known.
+    supplied
+        What the caller will supply of what scores need.
 
     Raises
     ------
@@ -124,7 +128,7 @@ def view_of(
         capacity_bytes=_capacity(cluster),
         partition_bytes=_largest_copy(sizes[replicas], partition, end - first),
         latency_s=np.full(n_brokers, np.nan) if latency_s is None else latency_s,
-        pressures=tuple(_pressures(cluster, scores, first, end)),
+        pressures=tuple(_pressures(cluster, scores, supplied, first, end)),
     )
 
 
@@ -154,7 +158,10 @@ def _largest_copy(sizes: I64, partition: I32, n: int) -> F64:
     return largest
 
 
-def _pressures(cluster: ClusterState, scores: Iterable[WeightedScore], first: int, end: int) -> Iterable[Pressure]:
+def _pressures(
+    cluster: ClusterState, scores: Iterable[WeightedScore], supplied: Collection[Need], first: int, end: int
+) -> Iterable[Pressure]:
     for weighted in scores:
-        require(weighted.score, cluster)
+        if not weighted.score.needs <= set(supplied):
+            require(weighted.score, cluster)
         yield pressure_of(weighted, cluster, first, end)

@@ -14,9 +14,12 @@ from kafkabal.routing.policy import About, Context, Input, PolicyBase
 from kafkabal.routing.uniforms import Uniforms
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32
+    from kafkabal.model.state import F64, I32, I64
     from kafkabal.routing.policy import RecordBatch
     from kafkabal.routing.view import RoutingView
+
+# over so many horizons an imbalance of today is nothing
+_FAR = 1e4
 
 
 class ScoreWeighted(PolicyBase):
@@ -58,23 +61,26 @@ class ScoreWeighted(PolicyBase):
         self._floor = floor
         self._max_change = max_change
         self._horizon = horizon
-        self._ring = ByteRing(batch_size, Uniforms(context.seed).next())
+        self._ring = ByteRing(batch_size, Uniforms(context.seed).next(), self._weigh_again)
         self._weights: F64 = np.empty(0)
-        self._topic_bytes: float | None = None
-        self._last = (0.0, np.empty(0, np.int64))
+        self._calm: F64 = self._weights
+        self._view: RoutingView | None = None
+        self._refreshed_s = 0.0
+        self._grown_bytes = 0.0
+        self._sent_then: I64 = np.empty(0, np.int64)
+        self._seen: I64 | F64 = self._sent_then
+        self._weighed_bytes = 0
+        self._horizon_bytes = 0.0
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
-        seen = self._with_own_bytes(view)
-        even = even_weights(view.available, view.n_partitions)
-        low, high, start = self._floor * even, np.where(even > 0, 1.0, 0.0), even
-        if len(self._weights) == view.n_partitions:
-            start = np.where(even > 0, np.maximum(self._weights, low), 0.0)
-            start /= start.sum()
-            low = np.maximum(low, start / (1 + self._max_change))
-            high = np.minimum(high, start * (1 + self._max_change))
-        self._weights = fair_weights(seen, self._horizon_bytes(view), start, low, high)
-        self._ring.set_weights(self._weights)
+        now_s, sent = self.context.clock(), self._ring.sent_bytes
+        self._seen = self._sent_until(view, now_s, sent)
+        if self._view is not None:
+            self._grown_bytes = float(view.partition_bytes.sum() - self._view.partition_bytes.sum())
+        self._view, self._refreshed_s, self._sent_then = view, now_s, sent
+        self._weigh(view, sent)
+        self._calm = fair_weights(view, _FAR * self._horizon_bytes, *self._widest(view))
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
@@ -84,23 +90,59 @@ class ScoreWeighted(PolicyBase):
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
         self._ring.fill(records.size_bytes, out)
 
-    def _with_own_bytes(self, view: RoutingView) -> RoutingView:
-        """The view with what this producer has sent since it was measured, which it cannot show yet."""
-        now_s, sent = self.context.clock(), self._ring.sent_bytes
-        before_s, before = self._last
-        self._last = (now_s, sent)
-        if len(before) != view.n_partitions or not before_s < now_s:
-            return view
-        unseen_part = min(1.0, max(0.0, (now_s - view.at_s) / (now_s - before_s)))
-        unseen = (sent - before).astype(np.float64) * unseen_part
-        return replace(view, pressures=tuple(p.after(unseen, view.replica_partition) for p in view.pressures))
+    def _sent_until(self, view: RoutingView, now_s: float, sent: I64) -> I64 | F64:
+        """What of this producer's own bytes the view can show: those sent before it was measured."""
+        if not self._refreshed_s < now_s:
+            return sent
+        unseen = min(1.0, max(0.0, (now_s - view.at_s) / (now_s - self._refreshed_s)))
+        return sent - (sent - _of_length(self._sent_then, len(sent))) * unseen
 
-    def _horizon_bytes(self, view: RoutingView) -> float:
-        """Bytes of one copy; at least twice what came from one view to the next, so that no correction overshoots."""
-        topic_bytes = float(view.partition_bytes.sum())
-        grown = 0.0 if self._topic_bytes is None else topic_bytes - self._topic_bytes
-        self._topic_bytes = topic_bytes
+    def _weigh_again(self) -> None:
+        """Weigh anew as soon as own records make the view too old, before another comes."""
+        sent = self._ring.sent_bytes
+        if self._view is not None and int(sent.sum()) - self._weighed_bytes >= self._horizon_bytes / 4:
+            self._weigh(self._view, sent)
+
+    def _weigh(self, view: RoutingView, sent: I64) -> None:
+        own = _of_length(sent, view.n_partitions) - _of_length(self._seen, view.n_partitions)
+        now = replace(view, pressures=tuple(p.after(own, view.replica_partition) for p in view.pressures))
+        self._horizon_bytes = self._bytes_ahead(view, float(own.sum()))
+        self._weighed_bytes = int(sent.sum())
+        start, low, high = self._bounds(now)
+        self._weights = fair_weights(now, self._horizon_bytes, start, low, high)
+        self._ring.set_weights(self._weights, self._horizon_bytes / 4)
+
+    def _bounds(self, view: RoutingView) -> tuple[F64, F64, F64]:
+        """Weights to start from, and the least and the most that each may become.
+
+        The bounds always leave the way back to the weights that an even cluster would get: what was tilted against an
+        imbalance must not tilt on when that is gone.
+        """
+        even, floor, top = self._widest(view)
+        if len(self._weights) != view.n_partitions:
+            return even, floor, top
+        start = np.where(even > 0, np.maximum(self._weights, floor), 0.0)
+        start /= start.sum()
+        calm = np.clip(self._calm, floor, top)
+        low = np.maximum(floor, np.minimum(calm, start / (1 + self._max_change)))
+        return start, low, np.maximum(calm, start * (1 + self._max_change))
+
+    def _widest(self, view: RoutingView) -> tuple[F64, F64, F64]:
+        """Even weights, and the bounds of a policy that comes to a topic afresh."""
+        even = even_weights(view.available, view.n_partitions)
+        return even, self._floor * even, np.where(even > 0, 1.0, 0.0)
+
+    def _bytes_ahead(self, view: RoutingView, own_bytes: float) -> float:
+        """Horizon in bytes of one copy; at least twice what comes between two views, so that nothing overshoots."""
         holds = np.zeros(view.n_brokers, np.bool_)
         holds[view.replica_broker] = True
         copies = len(view.replica_broker) / view.n_partitions
-        return max(self._horizon * float(view.used_bytes[holds].sum()) / copies, 2 * grown, 1.0)
+        there = float(view.used_bytes[holds].sum()) / copies + own_bytes
+        return max(self._horizon * there, 2 * self._grown_bytes, 1.0)
+
+
+def _of_length(column: I64 | F64, n: int) -> F64:
+    """float64, shape (n,): a column by partition of a topic that had another number of partitions then."""
+    result = np.zeros(n)
+    result[: len(column)] = column[:n]
+    return result

@@ -95,11 +95,8 @@ class World:
         counted = pressure.counted & self.live if len(pressure.counted) == len(self.live) else pressure.counted
         if pressure.name != _LATENCY:
             return replace(pressure, counted=counted)
-        known = latency_s[~np.isnan(latency_s)]
-        if not known.size:
-            return replace(pressure, follows_traffic=np.zeros(len(counted), np.bool_))
-        load = np.where(np.isnan(latency_s), known.mean(), latency_s)
-        return replace(pressure, load=load, counted=counted, follows_traffic=np.ones(len(counted), np.bool_))
+        known = self.live & ~np.isnan(latency_s)
+        return replace(pressure, load=latency_s, counted=known, follows_traffic=known)
 
     def _leaders(self) -> I32:
         """The leader of the start where it is live, else the first live replica, else -1."""
