@@ -36,6 +36,8 @@ class Slots:
     outbound: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
     copying: defaultdict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
     in_all: float = 0.0
+    full_senders: set[int] = field(default_factory=set)
+    """Brokers that can lead nothing more that is copied."""
 
     def take(self, task: Task) -> None:
         """Occupy the slots of a task that runs, or is about to."""
@@ -48,6 +50,8 @@ class Slots:
         for broker in adding:
             self.inbound[broker] += share
         self.outbound[task.leader] += share * len(adding)
+        if not _fits(self.outbound[task.leader], _LEAST_SHARE, self.limits.moves_out_per_broker):
+            self.full_senders.add(task.leader)
         self.in_all += share
 
     def fits(self, task: Task) -> bool:
@@ -90,7 +94,7 @@ def choose(waiting: Iterable[Task], slots: Slots, disks: Disks) -> Batch:
             break
         if not _needs_copy(task):
             starting.append(task)  # an order, or fewer replicas: done at once
-        elif slots.fits(task):
+        elif (task.stage is Stage.MISPLACED or task.leader not in slots.full_senders) and slots.fits(task):
             arriving = arrivals(task)
             if all(disks.has_room(b, path, task.wanted.copy_bytes) for b, path in arriving):
                 for broker, path in arriving:

@@ -60,6 +60,10 @@ class Mover:
         self._min_insync = min_insync
         # largest first: a large copy that starts late makes the run late
         self.tasks = sorted((Task(w) for w in wanted), key=lambda t: (-t.wanted.copy_bytes, t.name))
+        self._open = self.tasks
+        """Tasks that are not closed."""
+        self._running: list[Task] = []
+        """Those of them that the cluster works on."""
         self._meter: ProgressMeter | None = None
         self._disks: Disks | None = None
         self._disks_read_s = 0.0
@@ -109,35 +113,42 @@ class Mover:
 
     def _turn(self, *, finish_only: bool) -> None:
         seen = self._look()
-        self._call_back([t for t in self.tasks if t.stage is Stage.ASTRAY])
+        self._call_back([t for t in self._running if t.stage is Stage.ASTRAY])
         self._watch(seen)
         self._adopt_requested_rate()
         starting = [] if finish_only else self._choose(seen)
-        refused = self._context.throttling.cover(starting, self._running(), seen.brokers)
+        refused = self._context.throttling.cover(starting, self._running, seen.brokers)
         for task, reason in refused.items():
             self._put_aside(task, f"its throttle could not be set: {reason}", pause_s=_PAUSE_S)
         self._start([t for t in starting if t not in refused])
+        self._regroup()
         self._tell(seen)
         self._end_stall()
 
-    def _running(self) -> list[Task]:
-        return [t for t in self.tasks if t.is_running]
-
     def _look(self) -> Look:
         """Look at what is under way, or at everything where that is not known."""
-        watched = [t for t in self.tasks if self._is_unsure or t.is_running or t.stage is Stage.UNSEEN]
+        watched = [t for t in self._open if t.is_running or t.stage is Stage.UNSEEN]
+        if self._is_unsure:
+            watched = self.tasks
         was_over = {t for t in watched if t.is_over}
         seen = look(self._context.cluster, [t.wanted for t in watched])
         for task in watched:
             task.take(seen)
-        self._is_unsure = False
         if self._meter is None:
             self._meter = ProgressMeter(self.tasks)
             self._meter.restart_stall(self._now())
         for task in watched:
             if task.is_over and task not in was_over:
                 self._end(task)
+        self._open = self.tasks if self._is_unsure else self._open
+        self._is_unsure = False
+        self._regroup()
         return seen
+
+    def _regroup(self) -> None:
+        """Drop what is closed, and see what runs."""
+        self._open = [t for t in self._open if not t.is_closed]
+        self._running = [t for t in self._open if t.is_running]
 
     def _end(self, task: Task) -> None:
         assert self._meter is not None
@@ -155,10 +166,10 @@ class Mover:
         now_s = self._now()
         rate = self._context.throttling.rate
         slots = Slots(self._context.options.limits, rate * self._patience.poll_s if rate else 0.0)
-        for task in self.tasks:
-            if task.is_running and not task.is_given_up:
+        for task in self._running:
+            if not task.is_given_up:
                 slots.take(task)
-        ready = [t for t in self.tasks if t.can_start and t.is_ready(seen.brokers, now_s)]
+        ready = [t for t in self._open if t.can_start and t.is_ready(seen.brokers, now_s)]
         if not ready:
             return []
         batch = choose(ready, slots, self._disks_now())
@@ -192,7 +203,7 @@ class Mover:
         if self._disks is None or now_s - self._disks_read_s >= 10 * _DISKS_ANEW_S:
             state = self._context.read_state()
             self._disks, self._disks_read_s = Disks(state, self._context.options.limits.disk_share), now_s
-            for task in self._running():
+            for task in self._running:
                 for broker in (*task.arriving, *task.misplaced):
                     self._disks.reserve(broker, task.wanted.log_dirs.get(broker), task.wanted.copy_bytes)
         return self._disks
@@ -215,10 +226,10 @@ class Mover:
     def _watch(self, seen: Look) -> None:
         """Cancel moves to brokers that are gone for too long, so that they keep no slot and the rest goes on."""
         now_s = self._now()
-        arriving = {b for t in self.tasks if t.is_running for b in t.arriving}
+        arriving = {b for t in self._running for b in t.arriving}
         self._gone_since_s = {b: self._gone_since_s.get(b, now_s) for b in arriving - seen.brokers}
         gone = frozenset(b for b, since in self._gone_since_s.items() if now_s - since >= self._patience.broker_grace_s)
-        stuck = [t for t in self._running() if gone & set(t.arriving) and now_s >= t.not_before_s]
+        stuck = [t for t in self._running if gone & set(t.arriving) and now_s >= t.not_before_s]
         self._call_back(stuck)
         for task in stuck:
             dead = gone & frozenset(task.arriving)
@@ -249,7 +260,7 @@ class Mover:
 
     def _tell(self, seen: Look) -> None:
         assert self._meter is not None
-        progress = self._meter.measure(self.tasks, seen, self._now())
+        progress = self._meter.measure(self._open, self._running, seen, self._now())
         self._context.listener.on_event(progress)
         self._adjust_rate(seen, progress)
 
@@ -258,7 +269,7 @@ class Mover:
         rate = self._context.throttling.rate
         if self._auto is None or rate is None:
             return
-        running = [t for t in self._running() if t.arriving]
+        running = [t for t in self._running if t.arriving]
         busy = min(len({t.leader for t in running}), len({b for t in running for b in t.arriving}))
         judged = self._auto.judge(rate, seen, progress.bytes_per_s, busy, self._now())
         if judged is not None:
@@ -266,8 +277,8 @@ class Mover:
             self._context.listener.on_event(ThrottleChanged(bytes_per_s=judged[0], reason=reason))
 
     def _is_finished(self, *, finish_only: bool) -> bool:
-        still_open = [t for t in self.tasks if not t.is_over]
-        if any(t.is_running for t in still_open):
+        still_open = [t for t in self._open if not t.is_over]
+        if any(not t.is_given_up for t in self._running):
             self._idle_since_s = None
             return False
         if finish_only:
@@ -293,7 +304,7 @@ class Mover:
     def _end_stall(self) -> None:
         """Give up what runs if no byte comes for very long: a throttle below the incoming rate, a disk that is gone."""
         assert self._meter is not None
-        running = [t for t in self._running() if not t.is_given_up]
+        running = [t for t in self._running if not t.is_given_up]
         stalled_s = self._meter.seconds_without_a_byte(self._now())
         if not running or stalled_s < self._patience.stall_s:
             return

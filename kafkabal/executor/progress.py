@@ -6,7 +6,6 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from kafkabal.executor.events import Progress
-from kafkabal.executor.look import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +21,10 @@ class ProgressMeter:
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._missing = {t: self._missing_on(t) for t in tasks if not t.is_over}
+        self.total_bytes = sum(t.wanted.copy_bytes * len(brokers) for t, brokers in self._missing.items())
+        """Bytes to be copied in all."""
         self._total_tasks = len(tasks)
-        self._over_before = len(tasks) - len(self._missing)
+        self._placed: set[Task] = set()
         self._arrived: Counter[int] = Counter()
         """Bytes of what has finished, by broker."""
         self._samples: deque[tuple[float, int]] = deque()
@@ -36,37 +37,34 @@ class ProgressMeter:
         held = [b for b in task.current if b not in task.arriving]
         return tuple(b for b in task.wanted.replicas if b not in held) + tuple(task.misplaced)
 
-    @property
-    def total_bytes(self) -> int:
-        """Bytes to be copied in all."""
-        return sum(t.wanted.copy_bytes * len(brokers) for t, brokers in self._missing.items())
-
     def finish(self, task: Task) -> int:
         """Count the copies of a task that is placed, and return their bytes."""
+        if task in self._placed:
+            return 0
+        self._placed.add(task)
         brokers = self._missing.get(task, ())
         self._arrived.update(dict.fromkeys(brokers, task.wanted.copy_bytes))
         return task.wanted.copy_bytes * len(brokers)
 
-    def measure(self, tasks: Sequence[Task], look: Look, now_s: float) -> Progress:
+    def measure(self, still_open: Sequence[Task], running: Sequence[Task], look: Look, now_s: float) -> Progress:
         """Take stock; the rate is that of the last half minute."""
-        arrived = Counter(self._arrived)
-        for task in tasks:
-            if task.is_running:
-                for broker, count in look.arrived_bytes(task.wanted).items():
-                    arrived[broker] += min(count, task.wanted.copy_bytes)
+        arrived = self._arrived.copy()
+        for task in running:
+            for broker, count in look.arrived_bytes(task.wanted).items():
+                arrived[broker] += min(count, task.wanted.copy_bytes)
         self._note(now_s, arrived.total())
         rate = self._rate()
-        total = self.total_bytes
+        aside = sum(1 for t in still_open if t.problem and not t.is_running)
         return Progress(
             done_bytes=self.done_bytes,
-            total_bytes=total,
-            done_partitions=sum(t.stage is Stage.PLACED for t in tasks),
+            total_bytes=self.total_bytes,
+            done_partitions=len(self._placed),
             total_partitions=self._total_tasks,
-            in_flight=sum(t.is_running for t in tasks),
-            waiting=sum(not t.is_running and not t.is_over and not t.problem for t in tasks),
-            aside=sum(not t.is_running and not t.is_over and bool(t.problem) for t in tasks),
+            in_flight=len(running),
+            waiting=len(still_open) - len(running) - aside,
+            aside=aside,
             bytes_per_s=rate,
-            left_s=max(total - self.done_bytes, 0) / rate if rate > 0 else None,
+            left_s=max(self.total_bytes - self.done_bytes, 0) / rate if rate > 0 else None,
             arriving_bytes=dict(sorted(arrived.items())),
         )
 

@@ -71,6 +71,11 @@ class Task:
         return self.stage in RUNNING
 
     @property
+    def is_closed(self) -> bool:
+        """Over, and not even a look is left to be taken: what was given up may still run for a while."""
+        return self.is_over and not self.is_running
+
+    @property
     def can_start(self) -> bool:
         """Nothing runs, and there is something to do."""
         return self.stage in STARTABLE and not self.is_given_up

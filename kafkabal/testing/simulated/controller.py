@@ -118,6 +118,8 @@ def _choose_log_dir(parts: Parts, broker: Broker, name: TopicPartition) -> str:
     if wished is not None and broker.log_dirs[wished].online:
         return wished
     held = dict.fromkeys((path for path, d in broker.log_dirs.items() if d.online and not d.cordoned), 0)
+    if len(held) == 1:
+        return next(iter(held))
     for partition in parts.partitions():
         log = partition.logs.get(broker.id)
         if log is not None and log.log_dir in held:
