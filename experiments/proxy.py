@@ -39,7 +39,7 @@ class Proxies:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
         self._thread.join(_STARTING_S)
 
     def _run(self) -> None:
@@ -48,6 +48,13 @@ class Proxies:
             self._loop.run_until_complete(_serve(port, target, _Bucket(bytes_per_s)))
         self._ready.set()
         self._loop.run_forever()
+
+    async def _end(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        self._loop.stop()
 
 
 class _Bucket:

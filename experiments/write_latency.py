@@ -18,8 +18,8 @@ _RECORD_BYTES = 1_000
 _HEALTHY_RECORDS = 6_000
 _HEALTHY_PER_S = 2_000.0
 _PAIRS = 10
-_SLOW_RECORDS = 24_000
-_SLOW_RUNS = 3
+_SLOW_RECORDS = 40_000
+_SLOW_RUNS = 2
 _BUFFER_KIB = 4 * 1024
 _HEALTHY = ("round-robin", "power-of-d", "score")
 _SLOW = ("round-robin", "adaptive", "least-loaded", "astraea", "c3", "prequal", "join-idle-queue", "score")
@@ -63,7 +63,7 @@ def run_slow_broker(bench: Bench, say: Callable[[str], None]) -> Finding:
     found: dict[str, list[tuple[float, float, float]]] = {}
     for _ in range(_SLOW_RUNS):
         for policy in (LIBRDKAFKA, *_SLOW):
-            sent = bench.send("slow", policy, sizes, scores=("disk", "latency"), **settings)
+            sent = bench.send("slow", policy, sizes, scores=("latency",), **settings)
             p50, p99 = np.percentile(sent.latency_s, [50, 99])
             found.setdefault(policy, []).append((len(sizes) / sent.seconds, float(p50), float(p99)))
     bench.delete("slow")
@@ -77,7 +77,8 @@ def run_slow_broker(bench: Bench, say: Callable[[str], None]) -> Finding:
         title="2b. Write latency with one slow broker",
         setting=f"{len(bench.brokers)} brokers, one replica, acks=1, {_BUFFER_KIB} KiB of buffer. Each broker lies "
         "behind a proxy that holds it to a rate, one of them to an eighth of the others'. "
-        f"{_SLOW_RECORDS} records of {_RECORD_BYTES} bytes as fast as they go; median of {_SLOW_RUNS} runs.",
+        f"{_SLOW_RECORDS} records of {_RECORD_BYTES} bytes as fast as they go; median of {_SLOW_RUNS} runs. The policy "
+        "score evens out the score latency.",
         columns=["policy", "records/s", "over the default", "p50, ms", "p99, ms"],
         rows=[
             [policy, f"{per_s:.0f}", f"{per_s / default[0]:.2f}", f"{p50 * 1000:.0f}", f"{tail * 1000:.0f}"]

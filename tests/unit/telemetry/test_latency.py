@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,33 +65,69 @@ def test_a_column_has_nan_for_unknown_brokers() -> None:
     np.testing.assert_array_equal(column, [math.nan, 0.5, math.nan])
 
 
-def statistics(**brokers: tuple[int, float, int, int]) -> str:
-    """A text as librdkafka writes it, cut to what is read: node id, mean rtt in microseconds, its count, requests."""
-    return json.dumps(
-        {
-            "name": "producer-1",
-            "brokers": {
-                name: {"nodeid": node, "rtt": {"avg": avg, "cnt": cnt, "p99": 1}, "req": {"Produce": produced}}
-                for name, (node, avg, cnt, produced) in brokers.items()
-            },
-        }
-    )
+def statistics(at_s: float = 0.0, **brokers: dict[str, Any]) -> str:
+    """A text as librdkafka writes it, cut to what is read."""
+    return json.dumps({"name": "producer-1", "ts": round(at_s * 1e6), "brokers": brokers})
+
+
+def broker(
+    node: int, *, rtt: float, produced: int, received: int = 1, owed: int = 0, waited: float = 0.0
+) -> dict[str, Any]:
+    """A broker: microseconds of the round trip and of waiting before it, requests, responses, and those owed."""
+    return {
+        "nodeid": node,
+        "rx": received,
+        "waitresp_cnt": owed,
+        "int_latency": {"avg": waited, "cnt": 4, "p99": 1},
+        "outbuf_latency": {"avg": waited, "cnt": 4},
+        "rtt": {"avg": rtt, "cnt": 4},
+        "req": {"Produce": produced, "Metadata": 3},
+    }
 
 
 def test_statistics_of_a_producer() -> None:
-    """Round trips of brokers that got produce requests are read; bootstrap entries and idle brokers are not."""
+    """Waiting and round trips of brokers that got produce requests add up; idle brokers and addresses tell nothing."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     read = StatisticsReader(table)
-    read(statistics(a=(1, 2500.0, 4, 10), idle=(2, 300.0, 4, 0), bootstrap=(-1, 100.0, 4, 10)))
-    assert table.latencies_s() == {1: pytest.approx(0.0025)}
+    read(
+        statistics(
+            a=broker(1, rtt=2500.0, produced=10, waited=500.0),
+            idle=broker(2, rtt=300.0, produced=0),
+            bootstrap=broker(-1, rtt=100.0, produced=10),
+        )
+    )
+    assert table.latencies_s() == {1: pytest.approx(0.0035)}
 
 
 def test_a_broker_without_new_requests_keeps_its_figure() -> None:
     """Other traffic to a broker, such as metadata, does not pass for produce latency."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     read = StatisticsReader(table)
-    read(statistics(a=(1, 2500.0, 4, 10)))
-    read(statistics(a=(1, 90.0, 1, 10)))
+    read(statistics(0.0, a=broker(1, rtt=2500.0, produced=10, received=10)))
+    read(statistics(1.0, a=broker(1, rtt=90.0, produced=10, received=11)))
     assert table.latencies_s() == {1: pytest.approx(0.0025)}
-    read(statistics(a=(1, 5000.0, 2, 12)))
+    read(statistics(2.0, a=broker(1, rtt=5000.0, produced=12, received=13)))
     assert table.latencies_s() == {1: pytest.approx(0.005)}
+
+
+def test_a_broker_that_owes_answers_grows_slower() -> None:
+    """As long as it is silent, its latency is at least its silence; the first answer makes it known again."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    read = StatisticsReader(table)
+    read(statistics(0.0, a=broker(1, rtt=900_000.0, produced=10, received=10, owed=2)))
+    read(statistics(0.5, a=broker(1, rtt=0.0, produced=11, received=10, owed=3)))
+    assert table.latencies_s() == {1: pytest.approx(0.9)}, "half a second of silence is less than what is known"
+    read(statistics(3.0, a=broker(1, rtt=0.0, produced=11, received=10, owed=3)))
+    assert table.latencies_s() == {1: pytest.approx(3.0)}
+    read(statistics(4.0, a=broker(1, rtt=50_000.0, produced=12, received=13, owed=0)))
+    assert table.latencies_s() == {1: pytest.approx(0.05)}
+
+
+def test_a_silent_broker_that_owes_nothing_is_not_slow() -> None:
+    """A broker without requests under way does not get slower by being left alone."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    read = StatisticsReader(table)
+    read(statistics(0.0, a=broker(1, rtt=1000.0, produced=10, received=10)))
+    for at_s in (1.0, 2.0, 3.0):
+        read(statistics(at_s, a=broker(1, rtt=0.0, produced=10, received=10)))
+    assert table.latencies_s() == {1: pytest.approx(0.001)}
