@@ -1,0 +1,180 @@
+"""Clusters found through ZooKeeper, down to brokers that can do little by themselves."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kazoo.exceptions import ConnectionLoss, NoAuthError, NodeExistsError, NoNodeError
+
+from kafkabal.clusters.protocol import Capability, PartitionStatus, TopicPartition
+from kafkabal.clusters.zookeeper import cluster as cluster_module
+from kafkabal.clusters.zookeeper import znodes as znodes_module
+from kafkabal.clusters.zookeeper.cluster import ZookeeperCluster
+from kafkabal.clusters.zookeeper.znodes import Znodes
+from kafkabal.config.connection import SecurityProtocol, ZookeeperAddress
+from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+_A, _B = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class FakeZookeeper:
+    """Znodes in a dictionary."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
+        self.error: Exception | None = None
+
+    def get(self, path: str) -> tuple[bytes, None]:
+        """Content of a znode."""
+        if self.error is not None:
+            raise self.error
+        if path not in self.content:
+            raise NoNodeError
+        return json.dumps(self.content[path]).encode(), None
+
+    def get_children(self, path: str) -> list[str]:
+        """Names below a znode."""
+        found = [name.removeprefix(f"{path}/") for name in self.content if name.startswith(f"{path}/")]
+        if not found:
+            raise NoNodeError
+        return found
+
+    def create(self, path: str, content: bytes) -> None:
+        """A new znode."""
+        if path in self.content:
+            raise NodeExistsError
+        self.content[path] = json.loads(content)
+
+    def stop(self) -> None:
+        """Nothing to stop."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def _broker(*endpoints: str) -> dict[str, Any]:
+    protocols = {"INSIDE": "PLAINTEXT", "OUTSIDE": "SASL_SSL"}
+    return {"endpoints": list(endpoints), "listener_security_protocol_map": protocols}
+
+
+@pytest.fixture
+def zookeeper(monkeypatch: pytest.MonkeyPatch) -> FakeZookeeper:
+    """Two brokers with two listeners each, and a controller."""
+    content = {
+        "/brokers/ids/2": _broker("INSIDE://b2:9092", "OUTSIDE://b2.example.org:9093"),
+        "/brokers/ids/10": _broker("INSIDE://b10:9092", "OUTSIDE://b10.example.org:9093"),
+        "/controller": {"brokerid": 2},
+    }
+    fake = FakeZookeeper(content)
+    monkeypatch.setattr(znodes_module, "open_zookeeper", lambda servers: fake)
+    return fake
+
+
+@pytest.fixture
+def znodes(zookeeper: FakeZookeeper) -> Znodes:
+    """The znodes of that cluster."""
+    return Znodes("zk:2181")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "servers"),
+    [
+        (SecurityProtocol.PLAINTEXT, ("b2:9092", "b10:9092")),
+        (SecurityProtocol.SASL_SSL, ("b2.example.org:9093", "b10.example.org:9093")),
+    ],
+)
+def test_brokers_are_found_by_the_protocol_of_their_listeners(
+    znodes: Znodes, protocol: SecurityProtocol, servers: tuple[str, ...]
+) -> None:
+    """Names of listeners mean nothing, what they speak does."""
+    assert znodes.bootstrap_servers(protocol) == servers
+
+
+def test_a_cluster_without_brokers_is_told(znodes: Znodes, zookeeper: FakeZookeeper) -> None:
+    """No broker at all, and none with a listener that fits, have their own reasons."""
+    with pytest.raises(UnreachableError, match="none of its 2 brokers has a listener for SSL"):
+        znodes.bootstrap_servers(SecurityProtocol.SSL)
+    zookeeper.content.clear()
+    with pytest.raises(UnreachableError, match="no broker is registered") as caught:
+        znodes.bootstrap_servers(SecurityProtocol.PLAINTEXT)
+    assert "chroot" in str(caught.value.hint)
+
+
+def test_the_controller_is_asked_through_znodes(znodes: Znodes, zookeeper: FakeZookeeper) -> None:
+    """What is written is Kafka's own JSON, and reads back."""
+    znodes.reassign({_B: (10, 2), _A: (2,)})
+    assert zookeeper.content["/admin/reassign_partitions"] == {
+        "version": 1,
+        "partitions": [
+            {"topic": "t", "partition": 0, "replicas": [2]},
+            {"topic": "t", "partition": 1, "replicas": [10, 2]},
+        ],
+    }
+    assert znodes.reassignments() == {_A: (2,), _B: (10, 2)}
+    znodes.elect([_A])
+    assert zookeeper.content["/admin/preferred_replica_election"]["partitions"] == [{"topic": "t", "partition": 0}]
+
+
+def test_one_request_at_a_time(znodes: Znodes, zookeeper: FakeZookeeper) -> None:
+    """While the controller is busy nothing is overwritten, and without a controller nothing is left behind."""
+    znodes.reassign({_A: (2,)})
+    with pytest.raises(RefusedByClusterError, match="another reassignment is running"):
+        znodes.reassign({_B: (2,)})
+    assert znodes.reassignments() == {_A: (2,)}
+    del zookeeper.content["/controller"]
+    with pytest.raises(UnreachableError, match="has no controller"):
+        znodes.elect([_A])
+
+
+@pytest.mark.parametrize(("error", "ours"), [(ConnectionLoss(), UnreachableError), (NoAuthError(), NotAuthorizedError)])
+def test_errors_of_kazoo_become_ours(
+    znodes: Znodes, zookeeper: FakeZookeeper, error: Exception, ours: type[Exception]
+) -> None:
+    """With the address, and without anything of the library."""
+    zookeeper.error = error
+    with pytest.raises(ours, match="ZooKeeper at zk:2181"):
+        znodes.reassignments()
+
+
+class OldBrokers(ZookeeperCluster):
+    """Brokers that know neither reassignments nor elections, with fixed metadata."""
+
+    def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
+        """Two partitions on brokers 2 and 10."""
+        return {name: PartitionStatus(leader=2, replicas=(2, 10), isr=(2, 10)) for name in (_A, _B)}
+
+
+@pytest.fixture
+def old(zookeeper: FakeZookeeper, monkeypatch: pytest.MonkeyPatch) -> OldBrokers:
+    """A cluster of them."""
+    monkeypatch.setattr(cluster_module.KafkaCluster, "capabilities", frozenset({Capability.LOG_DIRS}))
+    return OldBrokers(ZookeeperAddress(servers="zk:2181"))
+
+
+def test_old_brokers_can_do_through_zookeeper_what_they_cannot_do_themselves(old: OldBrokers) -> None:
+    """Reassignment, election and lock are there, the guard is not."""
+    assert {Capability.REASSIGN, Capability.ELECT_LEADERS, Capability.LOCK} <= old.capabilities
+    assert Capability.REPLICATION_FACTOR_GUARD not in old.capabilities
+
+
+def test_old_brokers_are_reassigned_with_a_guard_of_our_own(old: OldBrokers, zookeeper: FakeZookeeper) -> None:
+    """A target of another length is refused unless allowed, and nothing can be taken back."""
+    faults = old.alter_reassignments({_A: (10, 3), _B: (2,)})
+    assert {name: fault.name for name, fault in faults.items()} == {_B: "INVALID_REPLICATION_FACTOR"}
+    running = old.reassignments()
+    assert list(running) == [_A]
+    assert (running[_A].replicas, running[_A].adding, running[_A].removing) == ((2, 10, 3), (3,), (2,))
+    assert old.alter_reassignments({_A: None})[_A].name == "UNSUPPORTED_VERSION"
+    del zookeeper.content["/admin/reassign_partitions"]
+    assert old.alter_reassignments({_B: (2,)}, allow_replication_factor_change=True) == {}
+
+
+def test_old_brokers_are_elected_by_znode(old: OldBrokers, zookeeper: FakeZookeeper) -> None:
+    """The controller finds the request there."""
+    assert old.elect_preferred_leaders([_A]) == {}
+    assert "/admin/preferred_replica_election" in zookeeper.content
