@@ -55,12 +55,14 @@ def fair_weights(view: RoutingView, horizon_bytes: float, start: F64, low: F64, 
     available = view.leader >= 0
     even = available / available.sum()
     evenness = 2 * _EVENNESS / available.sum() / even.max() ** 2
-    step = 1 / (sum(term.steepness(weights) for term in terms) + evenness)
     tolerance = _CLOSE_ENOUGH / len(weights)
     ahead, momentum = weights, 1.0
     for _ in range(_ITERATIONS):
-        gradient = sum((term.gradient(ahead) for term in terms), evenness * (ahead - even) * available)
-        following = _onto_simplex(ahead - step * gradient, low, high)
+        gradient, steepness = evenness * (ahead - even) * available, evenness
+        for term in terms:
+            pull, steep = term.slope(ahead)
+            gradient, steepness = gradient + pull, steepness + steep
+        following = _onto_simplex(ahead - gradient / steepness, low, high)
         next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = following + (momentum - 1) / next_momentum * (following - weights)
         change = float(np.abs(following - weights).max())
@@ -85,6 +87,8 @@ class _Term:
     capacity: F64
     group: I32
     n_partitions: int
+    coupling: float
+    """Largest row sum of ``G^T G``, where G is the gain of each partition on each holder."""
 
     @classmethod
     def of(cls, pressure: Pressure, view: RoutingView, horizon_bytes: float, start: F64) -> _Term | None:
@@ -95,15 +99,18 @@ class _Term:
             return None
         reached, holder = np.unique(pressure.holder[rows], return_inverse=True)
         capacity = pressure.capacity[reached]
+        partition, per_weight = view.replica_partition[rows], gain[rows] / capacity[holder]
+        on_holder = np.bincount(holder, per_weight)
         return cls(
             importance=pressure.weight,
-            partition=view.replica_partition[rows],
+            partition=partition,
             holder=holder.astype(np.int32),
-            gain=gain[rows] / capacity[holder],
+            gain=per_weight,
             fixed=load[reached] / capacity,
             capacity=capacity,
             group=np.unique(pressure.group[reached], return_inverse=True)[1].astype(np.int32),
             n_partitions=view.n_partitions,
+            coupling=float(np.bincount(partition, per_weight * on_holder[holder]).max()),
         )
 
     def utilisation(self, weights: F64) -> F64:
@@ -116,18 +123,14 @@ class _Term:
         mean = (load / np.bincount(self.group, self.capacity))[self.group]
         return np.asarray(np.where(mean > 0, mean, 1.0), np.float64)
 
-    def gradient(self, weights: F64) -> F64:
+    def slope(self, weights: F64) -> tuple[F64, float]:
+        """Gradient of the term, the mean taken as given, and an upper bound of its curvature."""
         utilisation = self.utilisation(weights)
         mean = self.mean(utilisation)
-        pull = 2 * self.importance / len(self.fixed) * (utilisation - mean) / mean**2
-        return np.asarray(np.bincount(self.partition, self.gain * pull[self.holder], self.n_partitions), np.float64)
-
-    def steepness(self, weights: F64) -> float:
-        """Upper bound of the curvature: largest row sum of the Hessian."""
-        mean = self.mean(self.utilisation(weights))
-        on_holder = np.bincount(self.holder, self.gain, len(self.fixed)) / mean**2
-        rows = np.bincount(self.partition, self.gain * on_holder[self.holder], self.n_partitions)
-        return 2 * self.importance / len(self.fixed) * float(rows.max())
+        scale = 2 * self.importance / len(self.fixed)
+        pull = scale * (utilisation - mean) / mean**2
+        gradient = np.bincount(self.partition, self.gain * pull[self.holder], self.n_partitions)
+        return np.asarray(gradient, np.float64), scale * self.coupling / float(mean.min()) ** 2
 
 
 def _gain_and_load(pressure: Pressure, view: RoutingView, horizon_bytes: float, start: F64) -> tuple[F64, F64]:

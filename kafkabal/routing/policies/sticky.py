@@ -27,6 +27,8 @@ class State(NamedTuple):
     """In bytes."""
     current: list[int]
     """Two items: the partition that is stuck to, and the room in bytes that its batch has left."""
+    mean_bytes: list[float]
+    """Of each broker's latest batches, 0 before the first."""
     opened_s: list[float]
     """One item: when that batch was opened."""
     batch_bytes: list[int]
@@ -41,6 +43,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
     else:
         full = state.current[1] < size_bytes
         if full or was_sent(state, now_s):
+            close(state)
             state.current[0] = another(state, uniforms[0])
             state.current[1] = state.batch_bytes[0]
             state.opened_s[0] = now_s
@@ -56,8 +59,19 @@ def was_sent(state: State, now_s: float) -> bool:
     if now_s - state.opened_s[0] <= state.linger_s[0]:
         return False
     own = state.batch_bytes[0] - state.current[1]
-    waiting = state.debts.pending[state.debts.leader[state.current[0]]] - own
-    return waiting < _IN_FLIGHT * state.batch_bytes[0]
+    broker = state.debts.leader[state.current[0]]
+    # so many batches of the usual size are under way
+    return state.debts.pending[broker] - own < _IN_FLIGHT * max(state.mean_bytes[broker], 1.0)
+
+
+@kernel
+def close(state: State) -> None:
+    """Learn from the batch that is left how large this broker's are."""
+    own = state.batch_bytes[0] - state.current[1]
+    if state.current[0] >= 0 and own > 0:
+        broker = state.debts.leader[state.current[0]]
+        before = state.mean_bytes[broker]
+        state.mean_bytes[broker] = 0.5 * before + 0.5 * own if before > 0.0 else 1.0 * own
 
 
 @kernel
@@ -112,7 +126,15 @@ class Sticky(DecisionPolicy):
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         before = getattr(self, "state", None)
         if before is None or len(before.debts.leader) != view.n_partitions:
-            before = State([], debts_of(view), [-1, 0], [0.0], [self._batch_bytes], [self._linger_s])
+            before = State(
+                available=[],
+                debts=debts_of(view),
+                current=[-1, 0],
+                mean_bytes=[0.0] * view.n_brokers,
+                opened_s=[0.0],
+                batch_bytes=[self._batch_bytes],
+                linger_s=[self._linger_s],
+            )
         available = view.available.tolist()
         if before.current[0] not in available:
             before.current[1] = 0

@@ -196,6 +196,7 @@ def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> D
         servers=Servers(
             free_s=[0.0] * view.n_brokers,
             bytes_per_s=[1.0] * view.n_brokers,
+            request_s=[transport.own_request_s.get(broker, transport.request_s) for broker in view.broker_id.tolist()],
             latency_s=[0.0] * view.n_brokers,
             batches=[0] * view.n_brokers,
         ),
@@ -207,7 +208,6 @@ def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> D
         agenda=Agenda(at_s=[0.0] * n_batches, batch=[0] * n_batches),
         limits=Limits(
             linger_s=[transport.linger_s],
-            request_s=[transport.request_s],
             half_round_trip_s=[transport.round_trip_s / 2],
             batch_bytes=[transport.batch_bytes],
             in_flight=[transport.in_flight],

@@ -73,6 +73,7 @@ class Servers(NamedTuple):
     free_s: list[float]
     """When the queue of each is empty."""
     bytes_per_s: list[float]
+    request_s: list[float]
     latency_s: list[float]
     """Sum over the batches since the last measurement, from sending to acknowledgement."""
     batches: list[int]
@@ -98,7 +99,6 @@ class Limits(NamedTuple):
     """Settings; one item each."""
 
     linger_s: list[float]
-    request_s: list[float]
     half_round_trip_s: list[float]
     batch_bytes: list[int]
     in_flight: list[int]
@@ -309,7 +309,7 @@ def serve(sim: Delivery, leader: int, partition: int, size_bytes: int) -> float:
     """When the leader, and with acks=all every follower, has written the bytes."""
     servers = sim.servers
     arrives_s = sim.now_s[0] + sim.limits.half_round_trip_s[0]
-    work_s = sim.limits.request_s[0] + size_bytes / servers.bytes_per_s[leader]
+    work_s = servers.request_s[leader] + size_bytes / servers.bytes_per_s[leader]
     servers.free_s[leader] = max(arrives_s, servers.free_s[leader]) + work_s
     done_s = servers.free_s[leader]
     for at in range(sim.topic.first[partition], sim.topic.first[partition + 1]):

@@ -162,6 +162,8 @@ class Transport:
     """Of single brokers, by id."""
     request_s: float = 0.0002
     """What a broker spends on a request besides its bytes."""
+    own_request_s: Mapping[int, float] = field(default_factory=dict)
+    """Of single brokers, by id."""
     round_trip_s: float = 0.0005
 
 

@@ -156,10 +156,15 @@ def _keys(node: Node) -> Keys | None:
 
 def _transport(node: Node) -> Transport:
     found = read_fields(node, _TRANSPORT, "transport")
-    rates = found.pop("rates", {})
-    if "default" in rates:
-        found["broker_bytes_per_s"] = rates["default"]
-    return Transport(**found, own_bytes_per_s={b: r for b, r in rates.items() if b != "default"})
+    for name, own, default in (
+        ("rates", "own_bytes_per_s", "broker_bytes_per_s"),
+        ("requests", "own_request_s", "request_s"),
+    ):
+        given = found.pop(name, {})
+        found[own] = {broker: value for broker, value in given.items() if broker != "default"}
+        if "default" in given:
+            found[default] = given["default"]
+    return Transport(**found)
 
 
 def _events(node: Node) -> tuple[Event, ...]:
@@ -204,7 +209,7 @@ _TRANSPORT: Schema = {
     "buffer_records": ("buffer_records", positive_whole),
     "acks": ("acks_all", word(lambda word: word == "all", "all", "1")),
     "broker_rate": ("rates", values.per_broker(positive_rate)),
-    "request_time": ("request_s", values.duration),
+    "request_time": ("requests", values.per_broker(values.duration)),
     "round_trip": ("round_trip_s", values.duration),
 }
 _EVENT: Schema = {

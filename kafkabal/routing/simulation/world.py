@@ -36,7 +36,9 @@ class World:
     def __init__(self, start: RoutingView, workload: Workload) -> None:
         self._start = start
         transport = workload.transport
-        self._check_ids([*transport.own_bytes_per_s, *(event.broker for event in workload.events)])
+        self._check_ids(
+            [*transport.own_bytes_per_s, *transport.own_request_s, *(event.broker for event in workload.events)]
+        )
         self.bytes_per_s = np.full(start.n_brokers, transport.broker_bytes_per_s)
         for broker, bytes_per_s in transport.own_bytes_per_s.items():
             self.bytes_per_s[self._row(broker)] = bytes_per_s

@@ -1,0 +1,150 @@
+"""What holds for every policy: one record at a time, a batch, and machine code give the same partitions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from kafkabal.errors import OperationError
+from kafkabal.routing.compiled import is_available
+from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.policy import Context
+from kafkabal.routing.registry import load_policy, policy_names
+
+if TYPE_CHECKING:
+    from kafkabal.routing.policy import Policy, RecordBatch
+    from kafkabal.routing.view import RoutingView
+
+VARIANTS = (
+    *policy_names(),
+    "round-robin:over=brokers",
+    "least-loaded:own=true",
+    "power-of-d:d=1",
+    "power-of-d:d=4",
+    "default:linger-ms=0",
+    "smooth-weighted:weight=free",
+    "astraea:cost=size,t-score=false",
+    "rack-local:rack=rack-1",
+    "adaptive:availability-timeout-ms=1",
+    "prequal:quantile=0",
+)
+
+
+class Clock:
+    """Shows the time of the record that is being routed."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def make(text: str, clock: Clock | None = None, *, compiled: bool = False) -> Policy:
+    """A policy with a fixed seed."""
+    return load_policy(text).create(Context(seed=3, clock=clock or Clock(), compiled=compiled))
+
+
+def one_by_one(policy: Policy, records: RecordBatch, clock: Clock) -> list[int]:
+    """Route records as a live producer does."""
+    assert records.at_s is not None
+    assert records.key is not None
+    assert records.keys is not None
+    picks = []
+    for size, row, at_s in zip(records.size_bytes.tolist(), records.key.tolist(), records.at_s.tolist(), strict=True):
+        clock.now_s = at_s
+        picks.append(policy.pick(None if row < 0 else records.keys[row], size))
+    return picks
+
+
+def in_batches(policy: Policy, records: RecordBatch, cuts: tuple[int, ...]) -> list[int]:
+    """Route records as the simulator does, cut in places."""
+    out = np.empty(len(records), np.int32)
+    bounds = (0, *cuts, len(records))
+    for start, end in pairwise(bounds):
+        policy.pick_batch(records[start:end], out[start:end])
+    return out.tolist()
+
+
+@pytest.mark.parametrize("text", VARIANTS)
+def test_batches_equal_single_picks(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
+    """The live producer and the simulator decide alike, wherever batches are cut, across a new view."""
+    clock = Clock()
+    single, batched = make(text, clock), make(text, clock)
+    half, later = 1700, replace(uneven_view, at_s=9.0, used_bytes=uneven_view.used_bytes[::-1].copy())
+    picks: list[list[int]] = [[], []]
+    for view, records in ((uneven_view, mixed_records[:half]), (later, mixed_records[half:])):
+        clock.now_s = view.at_s
+        single.refresh(view)
+        batched.refresh(view)
+        picks[0] += one_by_one(single, records, clock)
+        picks[1] += in_batches(batched, records, (1, 640))
+
+    assert picks[0] == picks[1]
+
+
+@pytest.mark.skipif(not is_available(), reason="numba is not installed")
+@pytest.mark.parametrize(
+    "text", [name for name in policy_names() if issubclass(load_policy(name).make, DecisionPolicy)]
+)
+def test_machine_code_equals_python(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
+    """Compiled kernels give the same partitions and leave the same state behind."""
+    plain, fast = make(text), make(text, compiled=True)
+    plain.refresh(uneven_view)
+    fast.refresh(uneven_view)
+
+    assert in_batches(plain, mixed_records, (2000,)) == in_batches(fast, mixed_records, (2000,))
+    assert plain.state == fast.state  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("text", VARIANTS)
+def test_records_without_keys_need_a_leader(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
+    """A partition without a leader gets none of the records that have no key."""
+    leader = uneven_view.leader.copy()
+    leader[[2, 5]] = -1
+    policy = make(text)
+    policy.refresh(replace(uneven_view, leader=leader))
+    keyless = replace(mixed_records, key=None, keys=None)
+
+    picks = in_batches(policy, keyless, ())
+
+    assert not {2, 5} & set(picks)
+    assert set(picks) <= set(range(8))
+
+
+@pytest.mark.parametrize("text", VARIANTS)
+def test_topic_without_any_leader_is_refused(text: str, uneven_view: RoutingView) -> None:
+    """Where no partition has a leader, the topic is named."""
+    with pytest.raises(OperationError, match="no partition of topic simulated has a leader"):
+        make(text).refresh(replace(uneven_view, leader=np.full(8, -1, np.int32)))
+
+
+@pytest.mark.parametrize("name", [name for name in policy_names() if load_policy(name).about.keeps_key_order])
+def test_order_keepers_give_a_key_one_partition(
+    name: str, uneven_view: RoutingView, mixed_records: RecordBatch
+) -> None:
+    """A policy that says it keeps the order of a key sends all of its records to one partition."""
+    policy = make(name)
+    policy.refresh(uneven_view)
+    picks = np.array(in_batches(policy, mixed_records, (123,)))
+
+    assert mixed_records.key is not None
+    for key in np.unique(mixed_records.key[mixed_records.key >= 0]):
+        assert len(set(picks[mixed_records.key == key])) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in policy_names() if not load_policy(name).about.keeps_key_order])
+def test_others_do_not(name: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
+    """A policy that does not say so splits some key, or it would have to say so."""
+    policy = make(name)
+    policy.refresh(uneven_view)
+    first = in_batches(policy, mixed_records[:2000], ())
+    policy.refresh(replace(uneven_view, at_s=9.0, used_bytes=uneven_view.used_bytes * np.arange(6, 0, -1)))
+    picks = np.array(first + in_batches(policy, mixed_records[2000:], ()))
+
+    assert mixed_records.key is not None
+    assert any(len(set(picks[mixed_records.key == key])) > 1 for key in range(200))

@@ -1,0 +1,188 @@
+"""Policies against what theory and their papers say of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from kafkabal.routing.keys import KeyTable
+from kafkabal.routing.policies.adaptive import Adaptive, draw
+from kafkabal.routing.policies.astraea import t_score, turn_weights
+from kafkabal.routing.policy import Context, RecordBatch
+from kafkabal.routing.registry import load_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkabal.routing.view import RoutingView
+
+
+def loads(text: str, view: RoutingView, key: Any = None, n_keys: int = 1, n: int | None = None) -> Any:
+    """Records of one byte in each partition after a batch."""
+    policy = load_policy(text).create(Context(seed=1))
+    policy.refresh(view)
+    count = len(key) if key is not None else n
+    assert count is not None
+    out = np.empty(count, np.int32)
+    keys = None if key is None else KeyTable.numbered(n_keys)
+    policy.pick_batch(RecordBatch(size_bytes=np.ones(count, np.int64), key=key, keys=keys), out)
+    return np.bincount(out, minlength=view.n_partitions)
+
+
+def zipf_keys(n: int, n_keys: int, exponent: float) -> Any:
+    """Rows of keys drawn by Zipf's law."""
+    weight = np.arange(1, n_keys + 1) ** -exponent
+    cumulative = np.cumsum(weight) / weight.sum()
+    return np.searchsorted(cumulative[:-1], np.random.default_rng(3).random(n)).astype(np.int32)
+
+
+def imbalance(counts: Any) -> float:
+    """The papers' measure: largest load above the mean, over all records."""
+    return float((counts.max() - counts.mean()) / counts.sum())
+
+
+def test_power_of_two_has_the_maximum_load_of_theory(view_over: Callable[..., RoutingView]) -> None:
+    """n balls in n bins: about ln n / ln ln n in the fullest with one choice, ln ln n / ln d + O(1) with d."""
+    n = 4000
+    view = view_over(brokers=n)
+    one, two, three = (int(loads(f"power-of-d:d={d}", view, n=n).max()) for d in (1, 2, 3))
+
+    assert one >= math.log(n) / math.log(math.log(n))
+    assert two <= math.log(math.log(n)) / math.log(2) + 2
+    assert three <= two < one
+
+
+def test_pkg_evens_what_hashing_cannot(view_over: Callable[..., RoutingView]) -> None:
+    """On five workers two choices bring the imbalance of a Zipf stream down by orders of magnitude."""
+    view, key = view_over(brokers=5), zipf_keys(100_000, 10_000, 1.0)
+    hashed, pkg = (imbalance(loads(name, view, key, 10_000)) for name in ("key-hash", "pkg"))
+
+    assert hashed > 0.02
+    assert pkg < hashed / 100
+
+
+def test_heavy_keys_need_more_than_two_choices(view_over: Callable[..., RoutingView]) -> None:
+    """On fifty workers a key with a third of the records breaks PKG; D-Choices and W-Choices still carry it."""
+    view, key = view_over(brokers=50), zipf_keys(100_000, 10_000, 1.4)
+    pkg, d_choices, w_choices = (
+        imbalance(loads(name, view, key, 10_000)) for name in ("pkg", "d-choices", "w-choices")
+    )
+    heaviest = float(np.mean(key == 0))
+
+    # two workers share the heaviest key, and each has half of it
+    assert pkg == pytest.approx(heaviest / 2 - 1 / 50, abs=0.01)
+    assert d_choices < 0.01
+    assert w_choices < 0.001
+
+
+def test_bounded_load_keeps_its_bound(view_over: Callable[..., RoutingView]) -> None:
+    """No partition gets more than c times the average, whatever the keys."""
+    view, key = view_over(brokers=8), zipf_keys(50_000, 100, 1.5)
+
+    counts = loads("bounded-load:c=1.1", view, key, 100)
+    assert counts.max() <= 1.1 * counts.mean() + 1
+    assert loads("key-hash", view, key, 100).max() > 2 * counts.mean()
+
+
+def test_adaptive_draws_by_the_weights_of_the_kip(view_over: Callable[..., RoutingView]) -> None:
+    """Queues of 0, 3 and 1 batches give the weights 4, 1 and 3 of KIP-794."""
+    policy = Adaptive(Context(), batch_size=100)
+    policy.refresh(view_over(brokers=3))
+    policy.state.pending_bytes[:] = [0, 300, 100]
+
+    drawn = [draw(policy.state, (i + 0.5) / 8, 0.0) for i in range(8)]
+
+    assert drawn == [0, 0, 0, 0, 1, 2, 2, 2]
+
+
+def test_adaptive_leaves_out_a_silent_broker(view_over: Callable[..., RoutingView]) -> None:
+    """A broker that owes acknowledgements for longer than the timeout gets nothing until it answers."""
+    now = [0.0]
+    policy = Adaptive(Context(clock=lambda: now[0]), batch_size=10, availability_timeout_ms=100)
+    policy.refresh(view_over(brokers=2))
+    first = policy.pick(None, 10)
+    now[0] = 0.2
+
+    picks = set()
+    for _ in range(50):
+        picked = policy.pick(None, 10)
+        picks.add(picked)
+        policy.acked(picked, 10, 0.001)
+    assert picks == {1 - first}
+
+    policy.acked(first, 10, 0.2)
+    assert {policy.pick(None, 10) for _ in range(50)} == {0, 1}
+
+
+def test_t_score_loses_how_far_costs_are_apart() -> None:
+    """Costs 100 : 1 and 100 : 90 give the same shares of 40 : 60; without the T-score they do not."""
+    for costs in (np.array([100.0, 1.0]), np.array([100.0, 90.0])):
+        weights = turn_weights(t_score(t_score(costs)))
+        assert weights / weights.sum() == pytest.approx([0.4, 0.6])
+    plain = turn_weights(np.array([100.0, 1.0]))
+    assert plain / plain.sum() == pytest.approx([0.0099, 0.9901], abs=1e-4)
+
+
+def test_join_idle_queue_takes_idle_brokers_first(view_over: Callable[..., RoutingView]) -> None:
+    """As many records as brokers reach every broker once; one that answers is taken next."""
+    policy = load_policy("join-idle-queue").create(Context(seed=2))
+    policy.refresh(view_over(brokers=5))
+
+    assert sorted(policy.pick(None, 1) for _ in range(5)) == [0, 1, 2, 3, 4]
+    policy.acked(3, 1, 0.01)
+    assert policy.pick(None, 1) == 3
+
+
+def test_c3_and_prequal_shun_the_slow_broker(view_over: Callable[..., RoutingView]) -> None:
+    """A broker that takes ten times as long gets a small part of the records."""
+    for name in ("c3", "prequal"):
+        policy = load_policy(name).create(Context(seed=2))
+        policy.refresh(view_over(brokers=4))
+        counts = [0] * 4
+        for _ in range(2000):
+            picked = policy.pick(None, 1)
+            counts[picked] += 1
+            policy.acked(picked, 1, 0.1 if picked == 2 else 0.01)
+        assert counts[2] < 0.1 * sum(counts) / 4, name
+
+
+def test_failed_deliveries_leave_no_debt(view_over: Callable[..., RoutingView]) -> None:
+    """A delivery that failed is no longer in flight, and says nothing of how quick the broker is."""
+    for name in ("c3", "prequal", "join-idle-queue", "adaptive", "sticky"):
+        policy = load_policy(name).create(Context(seed=2))
+        policy.refresh(view_over(brokers=3))
+        for _ in range(20):
+            policy.acked(policy.pick(None, 7), 7, math.nan)
+        assert policy.state.debts.pending == [0, 0, 0], name  # type: ignore[attr-defined]
+
+
+def test_debts_follow_a_leader_that_moves(uneven_view: RoutingView) -> None:
+    """What a partition owes moves with its leadership, so that nothing is owed for ever."""
+    from dataclasses import replace
+
+    policy = load_policy("join-idle-queue").create(Context(seed=2))
+    policy.refresh(uneven_view)
+    picks = [policy.pick(None, 1) for _ in range(12)]
+    policy.refresh(replace(uneven_view, leader=np.roll(uneven_view.leader, 1)))
+    for picked in picks:
+        policy.acked(picked, 1, 0.1)
+
+    assert policy.state.debts.pending == [0] * 6  # type: ignore[attr-defined]
+
+
+def test_rack_local_stays_in_the_rack_until_it_is_full(uneven_view: RoutingView) -> None:
+    """Records go to leaders in the reader's rack, and everywhere once its brokers are much fuller than others."""
+    from dataclasses import replace
+
+    near = np.flatnonzero(uneven_view.rack == 1)
+    policy = load_policy("rack-local:rack=rack-1").create(Context())
+    policy.refresh(uneven_view)
+    assert {uneven_view.leader[policy.pick(None, 1)] for _ in range(50)} == set(near.tolist())
+
+    used = uneven_view.used_bytes.copy()
+    used[near] *= 100
+    policy.refresh(replace(uneven_view, used_bytes=used))
+    assert len({policy.pick(None, 1) for _ in range(50)}) == 8

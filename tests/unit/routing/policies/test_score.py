@@ -1,0 +1,145 @@
+"""The score policy: what each broker lacks, and no more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from kafkabal.routing.policies.score import ScoreWeighted
+from kafkabal.routing.policy import Context, RecordBatch
+from kafkabal.routing.registry import load_policy
+from kafkabal.routing.simulation.run import SimulationOptions, simulate
+from kafkabal.routing.simulation.statistics import max_over_mean
+from kafkabal.routing.simulation.synthetic import TOPIC, Leaders, SyntheticCluster, build_synthetic
+from kafkabal.routing.simulation.workload import FixedSize, LogNormalSize, Process, Workload
+from kafkabal.routing.view import view_of
+from kafkabal.scoring.protocol import Need
+from kafkabal.scoring.registry import load_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkabal.routing.simulation.outcome import Outcome
+    from kafkabal.routing.view import RoutingView
+
+ONLY_BYTES = SimulationOptions(delivery=False)
+
+
+def run(name: str, view: RoutingView, workload: Workload) -> Outcome:
+    """Simulate without delivery."""
+    return simulate(view, load_policy(name), workload, ONLY_BYTES)
+
+
+@pytest.mark.parametrize("producers", [1, 8])
+def test_uneven_allocation_is_filled_evenly(view_over: Callable[..., RoutingView], producers: int) -> None:
+    """One leader a broker and two more: the default ends at 1.3 times the mean or above, score at most at 1.02."""
+    view = view_over(brokers=6, leaders=Leaders.BROKERS_PLUS_2)
+    workload = Workload(
+        records=100_000, sizes=LogNormalSize(20_000, 1.0), bytes_per_s=100e6, producers=producers, metrics_interval_s=2
+    )
+
+    assert run("default", view, workload).max_over_mean >= 1.3
+    assert run("score", view, workload).max_over_mean <= 1.02
+
+
+@pytest.mark.parametrize("full", [(1,), (1, 2, 3)])
+@pytest.mark.parametrize("copies", [1, 3])
+def test_imbalance_is_eased_while_data_doubles(
+    view_over: Callable[..., RoutingView], full: tuple[int, ...], copies: int
+) -> None:
+    """Brokers with twice the others' bytes are at most at 1.05 of the mean once as much again was written."""
+    own = dict.fromkeys(full, 2 * 10**9)
+    view = view_over(
+        brokers=6, partitions=24, replication_factor=copies, existing_bytes=10**9, own_existing_bytes=own
+    )
+    there = int(view.partition_bytes.sum())
+    workload = Workload(
+        records=None, total_bytes=there, sizes=FixedSize(50_000), bytes_per_s=200e6, metrics_interval_s=2
+    )
+
+    assert max_over_mean(view.used_ratio) > 1.13
+    assert run("score", view, workload).max_over_mean <= 1.05
+
+
+def test_stale_metrics_herd_least_loaded_and_not_score(view_over: Callable[..., RoutingView]) -> None:
+    """Eight producers with metrics five seconds old: all of least-loaded's records of an interval hit one broker."""
+    view = view_over(brokers=6, partitions=12)
+    workload = Workload(records=60_000, sizes=FixedSize(10_000), bytes_per_s=20e6, producers=8, process=Process.STEADY)
+    first_interval = replace(workload, records=9000)
+
+    assert run("least-loaded", view, first_interval).written_max_over_mean == pytest.approx(6)
+    assert run("least-loaded", view, workload).max_over_mean > 1.05
+    assert run("score", view, first_interval).written_max_over_mean < 1.02
+    assert run("score", view, workload).max_over_mean < 1.01
+
+
+def test_larger_brokers_get_more(view_over: Callable[..., RoutingView]) -> None:
+    """A broker of twice the capacity gets twice the bytes."""
+    view = view_over(brokers=3)
+    capacity = np.array([2e12, 1e12, 1e12])
+    pressure = replace(view.pressures[0], capacity=capacity)
+    view = replace(view, capacity_bytes=capacity, pressures=(pressure,))
+    outcome = run("score", view, Workload(records=40_000, sizes=FixedSize(10_000)))
+
+    assert outcome.added_bytes / outcome.added_bytes.sum() == pytest.approx([0.5, 0.25, 0.25], abs=0.005)
+
+
+def test_floor_keeps_every_broker_in_use(view_over: Callable[..., RoutingView]) -> None:
+    """A broker that is far too full still gets a little, so that it goes on being measured."""
+    view = view_over(brokers=4, existing_bytes=10**6, own_existing_bytes={1: 10**9})
+    policy = ScoreWeighted(Context(), floor=0.1)
+    policy.refresh(view)
+    out = np.empty(20_000, np.int32)
+    policy.pick_batch(RecordBatch(size_bytes=np.full(20_000, 1000)), out)
+
+    share = np.bincount(out, minlength=4) / len(out)
+    assert share[0] == pytest.approx(0.1 / 4, rel=0.2)
+    assert share[1:] == pytest.approx([0.325] * 3, rel=0.02)
+
+
+def test_one_bad_measurement_changes_weights_by_a_bounded_step(view_over: Callable[..., RoutingView]) -> None:
+    """When one view shows a broker far fuller, its part falls by no more than the bound; it comes back at once."""
+    view = view_over(brokers=4, existing_bytes=10**9)
+    policy = ScoreWeighted(Context(), max_change=0.5)
+    policy.refresh(view)
+    jolt = replace(view.pressures[0], load=view.pressures[0].load * np.array([10.0, 1, 1, 1]))
+
+    policy.refresh(replace(view, pressures=(jolt,)))
+    assert share_of_first(policy) == pytest.approx(0.25 / 1.5, rel=0.02)
+
+    policy.refresh(view)
+    assert share_of_first(policy) == pytest.approx(0.25, rel=0.02)
+
+
+def share_of_first(policy: ScoreWeighted) -> float:
+    """Part of a few thousand records that goes to partition 0."""
+    out = np.empty(4000, np.int32)
+    policy.pick_batch(RecordBatch(size_bytes=np.full(4000, 20_000)), out)
+    return float(np.mean(out == 0))
+
+
+def test_slow_broker_gets_less_by_the_latency_score() -> None:
+    """With the latency score a broker that answers late gets less than its share, and not nothing."""
+    cluster = build_synthetic(SyntheticCluster(brokers=4))
+    view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
+    latency_s = np.array([0.1, 0.01, 0.01, 0.01])
+    pressure = replace(
+        view.pressures[0], load=latency_s, counted=np.ones(4, np.bool_), follows_traffic=np.ones(4, np.bool_)
+    )
+    policy = ScoreWeighted(Context())
+    policy.refresh(replace(view, pressures=(pressure,)))
+
+    assert 0.02 < share_of_first(policy) < 0.1
+
+
+def test_scores_that_routing_cannot_change_leave_weights_even(view_over: Callable[..., RoutingView]) -> None:
+    """Counts of replicas and leaders stay what they are wherever records go."""
+    view = view_over("replicas", "leaders", brokers=4)
+    policy = ScoreWeighted(Context())
+    policy.refresh(view)
+
+    assert not any(pressure.is_moved_by_routing for pressure in view.pressures)
+    assert share_of_first(policy) == pytest.approx(0.25, rel=0.02)

@@ -1,0 +1,83 @@
+"""Policies found by name, with options."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.policy import Context
+from kafkabal.routing.registry import load_policy, options_of, policy_names
+
+
+@pytest.mark.parametrize("name", policy_names())
+def test_every_policy_is_what_it_says(name: str) -> None:
+    """Each built-in policy loads under its own name, has a meaning and a source, and starts with its defaults."""
+    choice = load_policy(name)
+
+    assert choice.about.name == name
+    assert choice.about.meaning
+    assert choice.about.source
+    choice.create(Context())
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("adaptiv", "there is no policy 'adaptiv'", "did you mean: adaptive"),
+        ("xyzzy", "there is no policy 'xyzzy'", "there are: adaptive, "),
+        ("power-of-d:e=3", "policy 'power-of-d' has no option 'e'", "there are: d"),
+        ("score:flor=0.2", "policy 'score' has no option 'flor'", "did you mean: floor"),
+        ("power-of-d:d=two", "'d=two': the value is a whole number", None),
+        ("least-loaded:own=maybe", "'own=maybe': the value is true or false", None),
+        ("no.such.module:Policy", "cannot be loaded", None),
+        ("kafkabal.units:parse_bytes", "is no policy: it has no 'about'", "see docs/routing.md"),
+    ],
+)
+def test_wrong_names_are_refused_in_one_line(text: str, message: str, hint: str | None) -> None:
+    """An unknown policy, option or value is named, with what is near."""
+    with pytest.raises(UsageError) as error:
+        load_policy(text)
+
+    assert message in error.value.message
+    assert "\n" not in error.value.message
+    assert hint is None or (error.value.hint or "").startswith(hint)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "power-of-d:d=0",
+        "adaptive:batch-size=0",
+        "sticky:linger-ms=-1",
+        "uniform-sticky:batch-size=0",
+        "default:linger-ms=-5",
+        "bounded-load:c=1",
+        "c3:clients=0",
+        "prequal:quantile=2",
+        "prequal:probes=0",
+        "score:floor=0",
+        "score:horizon=0",
+        "smooth-weighted:weight=size",
+        "smooth-weighted:ring=0",
+        "round-robin:over=racks",
+        "astraea:cost=cpu",
+        "astraea:lease-s=-1",
+        "rack-local:spill=0.5",
+    ],
+)
+def test_options_out_of_range_are_refused(text: str) -> None:
+    """Every range that an option documents is enforced."""
+    with pytest.raises(UsageError):
+        load_policy(text).create(Context())
+
+
+def test_options_are_the_keyword_parameters() -> None:
+    """Options carry dashes, and their defaults."""
+    assert options_of(load_policy("adaptive").make) == {"batch-size": 16384, "availability-timeout-ms": 0.0}
+
+
+def test_own_policy_is_loaded_by_module() -> None:
+    """A policy given as package.module:object needs no entry point."""
+    choice = load_policy("kafkabal.routing.policies.random:Random")
+
+    assert choice.about.name == "random"

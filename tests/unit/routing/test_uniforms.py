@@ -1,0 +1,23 @@
+"""Random numbers one by one and many at a time."""
+
+from __future__ import annotations
+
+from kafkabal.routing.uniforms import Uniforms
+
+
+def test_stream_does_not_care_how_it_is_drawn() -> None:
+    """Single draws and blocks of any length, mixed, give the same sequence as one block."""
+    mixed, whole = Uniforms(5), Uniforms(5)
+    drawn: list[float] = []
+    for n in (1, 3, 0, 1500, 1, 700, 2):
+        drawn += [mixed.next() for _ in range(n % 10)]
+        drawn += mixed.take(n).tolist()
+
+    assert drawn == whole.take(len(drawn)).tolist()
+
+
+def test_salt_and_seed_tell_streams_apart() -> None:
+    """Another seed or salt is another stream."""
+    streams = {tuple(Uniforms(seed, salt).take(3)) for seed in (0, 1) for salt in (0, 1)}
+
+    assert len(streams) == 4
