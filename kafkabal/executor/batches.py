@@ -90,19 +90,21 @@ def choose(waiting: Iterable[Task], slots: Slots, disks: Disks) -> Batch:
     starting: list[Task] = []
     without_room: list[Task] = []
     for task in waiting:
-        if slots.is_full:
-            break
-        if not _needs_copy(task):
+        if task.adding and task.leader in slots.full_senders:
+            continue
+        if not task.adding and not task.misplaced:
             starting.append(task)  # an order, or fewer replicas: done at once
-        elif (task.stage is Stage.MISPLACED or task.leader not in slots.full_senders) and slots.fits(task):
+        elif slots.fits(task):
             arriving = arrivals(task)
-            if all(disks.has_room(b, path, task.wanted.copy_bytes) for b, path in arriving):
-                for broker, path in arriving:
-                    disks.reserve(broker, path, task.wanted.copy_bytes)
-                slots.take(task)
-                starting.append(task)
-            else:
+            if not all(disks.has_room(b, path, task.wanted.copy_bytes) for b, path in arriving):
                 without_room.append(task)
+                continue
+            for broker, path in arriving:
+                disks.reserve(broker, path, task.wanted.copy_bytes)
+            slots.take(task)
+            starting.append(task)
+            if slots.is_full:
+                break
     return Batch(starting, without_room)
 
 
@@ -111,10 +113,6 @@ def arrivals(task: Task) -> list[tuple[int, str | None]]:
     if task.stage in (Stage.MISPLACED, Stage.COPYING):
         return list(task.misplaced.items())
     return [(b, task.wanted.log_dirs.get(b)) for b in task.adding]
-
-
-def _needs_copy(task: Task) -> bool:
-    return task.stage is Stage.MISPLACED or bool(task.adding)
 
 
 def _fits(used: float, share: float, limit: int) -> bool:

@@ -64,6 +64,8 @@ class Mover:
         """Tasks that are not closed."""
         self._running: list[Task] = []
         """Those of them that the cluster works on."""
+        self._unseen: list[Task] = []
+        """Those of them of which a broker has not told yet where they lie."""
         self._meter: ProgressMeter | None = None
         self._disks: Disks | None = None
         self._disks_read_s = 0.0
@@ -121,15 +123,13 @@ class Mover:
         for task, reason in refused.items():
             self._put_aside(task, f"its throttle could not be set: {reason}", pause_s=_PAUSE_S)
         self._start([t for t in starting if t not in refused])
-        self._regroup()
+        self._regroup([*self._running, *self._unseen, *starting])
         self._tell(seen)
         self._end_stall()
 
     def _look(self) -> Look:
         """Look at what is under way, or at everything where that is not known."""
-        watched = [t for t in self._open if t.is_running or t.stage is Stage.UNSEEN]
-        if self._is_unsure:
-            watched = self.tasks
+        watched = self.tasks if self._is_unsure else [*self._running, *self._unseen]
         was_over = {t for t in watched if t.is_over}
         seen = look(self._context.cluster, [t.wanted for t in watched])
         for task in watched:
@@ -140,15 +140,17 @@ class Mover:
         for task in watched:
             if task.is_over and task not in was_over:
                 self._end(task)
-        self._open = self.tasks if self._is_unsure else self._open
-        self._is_unsure = False
-        self._regroup()
+        if self._is_unsure:
+            self._open, self._is_unsure = self.tasks, False
+        self._regroup(watched)
         return seen
 
-    def _regroup(self) -> None:
-        """Drop what is closed, and see what runs."""
-        self._open = [t for t in self._open if not t.is_closed]
-        self._running = [t for t in self._open if t.is_running]
+    def _regroup(self, touched: Sequence[Task]) -> None:
+        """Drop what is closed, and see what runs, among the tasks that may have changed."""
+        if any(t.is_closed for t in touched):
+            self._open = [t for t in self._open if not t.is_closed]
+        self._running = [t for t in touched if t.is_running]
+        self._unseen = [t for t in touched if t.stage is Stage.UNSEEN and not t.is_given_up]
 
     def _end(self, task: Task) -> None:
         assert self._meter is not None
@@ -277,12 +279,12 @@ class Mover:
             self._context.listener.on_event(ThrottleChanged(bytes_per_s=judged[0], reason=reason))
 
     def _is_finished(self, *, finish_only: bool) -> bool:
-        still_open = [t for t in self._open if not t.is_over]
         if any(not t.is_given_up for t in self._running):
             self._idle_since_s = None
             return False
         if finish_only:
             return True
+        still_open = [t for t in self._open if not t.is_over]
         if not still_open:
             if self._is_verified:
                 return True
