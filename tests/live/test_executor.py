@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 
+import kafkabal
 from kafkabal.clusters.connect import connect
 from kafkabal.clusters.protocol import (
     ConfigChange,
@@ -99,7 +100,8 @@ class Stage:
         plan = self.folder / "plan.json"
         write_plan(self.plan, plan)
         command = [sys.executable, __file__, self.sandbox.bootstrap_servers, str(plan), str(self.folder / host)]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        path = str(Path(kafkabal.__file__).parents[1])  # the package under test, installed or not
+        return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
 
     def kill_at(self, records: int) -> Phase | None:
         """Carry the plan out and kill the process once its journal has so many records; where it was then."""
@@ -111,6 +113,7 @@ class Stage:
                 if any(path.read_bytes().count(b"\n") >= records for path in new):
                     process.send_signal(signal.SIGKILL)
                 time.sleep(0.002)
+            assert process.returncode in (0, -signal.SIGKILL)
         finally:
             process.kill()
             process.wait()
@@ -257,6 +260,7 @@ def _records_of_a_run(stage: Stage) -> tuple[int, int]:
 def test_killed_run(stage: Stage, then: str, moments: int, record_property: Callable[[str, object], None]) -> None:
     """A run killed at any record of its journal is resumed to the plan, or rolled back to the start, bit for bit."""
     first, last = _records_of_a_run(stage)
+    earlier = find_run(stage.workplace())
     phases: Counter[str] = Counter()
     for n in range(moments):
         phase = stage.kill_at(first + round((last - first) * n / (moments - 1)))
@@ -266,9 +270,11 @@ def test_killed_run(stage: Stage, then: str, moments: int, record_property: Call
             host = f"other-{n}"
             for path in (stage.folder / "one").glob("*/*.jsonl"):
                 path.unlink()
-        if find_run(stage.workplace(host)) is None:
+        found = find_run(stage.workplace(host))
+        if found is None or (earlier and found.record.run_id == earlier.record.run_id):
             stage.assert_as_at_start()
             continue
+        earlier = found
         if then == "roll back":
             when_free(lambda host=host: roll_back(stage.workplace(host)))  # type: ignore[misc]
             stage.assert_as_at_start()
@@ -276,11 +282,12 @@ def test_killed_run(stage: Stage, then: str, moments: int, record_property: Call
         result = when_free(lambda host=host: resume(stage.workplace(host)))  # type: ignore[misc]
         assert result.outcome is Outcome.COMPLETE
         stage.assert_as_planned()
-        found = find_run(stage.workplace(host))
-        assert found is not None
-        assert run_status(stage.cluster, found).is_settled
+        done = find_run(stage.workplace(host))
+        assert done is not None
+        assert run_status(stage.cluster, done).is_settled
         when_free(lambda host=host: roll_back(stage.workplace(host)))  # type: ignore[misc]
         stage.assert_as_at_start()
+    assert phases["moving"]
     record_property("phases", dict(phases))
 
 
