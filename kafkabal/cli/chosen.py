@@ -19,9 +19,6 @@ def chosen_scores(settings: Settings, cluster: ClusterState) -> Choice:
         If a score is unknown, or a named one cannot be fed.
     """
     from kafkabal.scoring.choice import choose_scores
-    from kafkabal.scoring.options import ScoreOptions
+    from kafkabal.scoring.options import score_options
 
-    options = ScoreOptions(
-        count_by_disk=settings.count_capacity == "disk", nic_rate_bytes_per_s=settings.nic_rate_bytes_per_s
-    )
-    return choose_scores(cluster, settings.scores, options)
+    return choose_scores(cluster, settings.scores, score_options(settings))

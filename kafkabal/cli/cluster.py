@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from kafkabal.cli.context import CommandContext
     from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
     from kafkabal.config.settings import Settings
+    from kafkabal.model.state import ClusterState
 
 
 def open_cluster(settings: Settings, context: CommandContext) -> Cluster:
@@ -39,8 +40,6 @@ def read_cluster(
 
     from kafkabal.cli.names import remember_names
     from kafkabal.clusters.protocol import Reading, ReadRequest
-    from kafkabal.model.capacity import with_capacity
-    from kafkabal.model.volumes import with_volumes
 
     request = request or ReadRequest()
     if settings.broker_timeout_s is not None:
@@ -49,5 +48,18 @@ def read_cluster(
     for problem in reading.problems:
         context.warn(f"broker {problem.broker}: {problem.message}")
     remember_names(reading.state, context.cache_dir)
-    state = with_capacity(with_volumes(reading.state, settings.volumes), settings.capacity)
-    return Reading(state, reading.problems)
+    return Reading(completed(reading.state, settings), reading.problems)
+
+
+def completed(state: ClusterState, settings: Settings) -> ClusterState:
+    """The state with the volumes and capacities that the profile states.
+
+    Raises
+    ------
+    ConfigError
+        If the profile names a log dir that does not exist.
+    """
+    from kafkabal.model.capacity import with_capacity
+    from kafkabal.model.volumes import with_volumes
+
+    return with_capacity(with_volumes(state, settings.volumes), settings.capacity)

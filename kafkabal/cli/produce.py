@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kafkabal.cli.cluster import completed
 from kafkabal.cli.context import CommandContext
 from kafkabal.cli.intake import open_http_intake, open_topic_intake
 from kafkabal.cli.options import Forms, OutputOptions, Uses
@@ -223,7 +224,7 @@ def produce(
         try:
             delivery = deliver(
                 order,
-                _WithCapacity(cluster, settings),
+                _Completed(cluster, settings),
                 latency=latency,
                 prometheus=prometheus,
                 listener=screen,
@@ -358,8 +359,8 @@ def _interrupted(screen: "_Screen", order: "Order", signal: KeyboardInterrupt) -
 
 
 @dataclass(frozen=True, slots=True)
-class _WithCapacity:
-    """The cluster, with the capacities that the profile states."""
+class _Completed:
+    """The cluster, with the volumes and capacities that the profile states."""
 
     cluster: "Cluster"
     settings: Settings
@@ -368,10 +369,8 @@ class _WithCapacity:
         """The whole state."""
         from dataclasses import replace
 
-        from kafkabal.model.capacity import with_capacity
-
         reading = self.cluster.read(request)
-        return replace(reading, state=with_capacity(reading.state, self.settings.capacity))
+        return replace(reading, state=completed(reading.state, self.settings))
 
 
 class _Screen(DeliveryListener):

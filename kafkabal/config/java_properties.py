@@ -72,4 +72,5 @@ def _unescaped(text: str, place: Place) -> str:
             raise place.error(r"a \u is followed by four hexadecimal digits")
         return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPES.get(code, code)
 
-    return _ESCAPED.sub(one, text)
+    # Java writes a sign beyond 16 bits as two escapes, which make one only together
+    return _ESCAPED.sub(one, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

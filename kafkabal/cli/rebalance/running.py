@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from kafkabal.cli.cluster import completed
 from kafkabal.errors import (
     ExitCode,
     FindingsError,
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from kafkabal.executor.options import RunOptions, Throttle
     from kafkabal.executor.result import RunResult
     from kafkabal.executor.workplace import Workplace
-    from kafkabal.model.state import ClusterState
 
 _NO_WAIT_S = 0.01
 
@@ -34,17 +35,12 @@ def make_workplace(
 ) -> Workplace:
     """The place in which runs on this cluster are worked on; those on a snapshot have one of their own."""
     from kafkabal.executor.workplace import Workplace
-    from kafkabal.model.capacity import with_capacity
-    from kafkabal.model.volumes import with_volumes
-
-    def completed(state: ClusterState) -> ClusterState:
-        return with_capacity(with_volumes(state, settings.volumes), settings.capacity)
 
     return Workplace(
         cluster=cluster,
         state_dir=runs_folder(settings, context),
         listener=_listener(output, context, command),
-        completed=completed,
+        completed=partial(completed, settings=settings),
     )
 
 
