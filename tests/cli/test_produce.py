@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from kafkabal.cli.context import CommandContext
+from kafkabal.cli.produce import _Screen
+from kafkabal.cli.settle import settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,3 +86,52 @@ def test_telemetry_is_refused_before_it_reaches_a_broker(
     outcome = run_cli("telemetry", *words, *cluster)
     assert (outcome.code, outcome.out) == (2, ""), outcome.err
     assert message in outcome.err
+
+
+def screen_of(profile: Path) -> tuple[_Screen, io.StringIO]:
+    """The screen of a run that took its scores from a profile."""
+    stream = io.StringIO()
+    context = CommandContext(stderr=stream, environ={}, folders={"config": profile.parent, "state": profile.parent})
+    return _Screen(context, settle({"profile": str(profile)}, context)), stream
+
+
+def rewrite(profile: Path, text: str) -> None:
+    """Change a profile, with another time of change even on a coarse clock."""
+    before = profile.stat().st_mtime_ns
+    profile.write_text(text)
+    os.utime(profile, ns=(before + 10**9, before + 10**9))
+
+
+def test_scores_of_a_changed_profile_are_taken(tmp_path: Path) -> None:
+    """Once after each change, the scores of the profile are handed to the run, and it is told."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("bootstrap_servers: a:1\nscores: [disk]\n")
+    screen, stream = screen_of(profile)
+    assert screen.new_scores() is None
+    rewrite(profile, "bootstrap_servers: a:1\nscores: [disk=2, leader-bytes-in]\n")
+    scores = screen.new_scores()
+    assert scores is not None
+    assert [(s.score.name, s.weight) for s in scores] == [("disk", 2.0), ("leader-bytes-in", 1.0)]
+    assert screen.new_scores() is None
+    assert "scores from the changed profile: disk, leader-bytes-in" in stream.getvalue()
+
+
+@pytest.mark.parametrize("text", ["scores: [nonsense]\n", "scores: [", "bootstrap_servers: a:1\nunknown: 1\n"])
+def test_a_profile_that_no_longer_makes_sense_is_not_taken(tmp_path: Path, text: str) -> None:
+    """A broken profile is warned of, and the run goes on by the scores that it has."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("bootstrap_servers: a:1\nscores: [disk]\n")
+    screen, stream = screen_of(profile)
+    rewrite(profile, text)
+    assert screen.new_scores() is None
+    assert "the changed profile is not used" in stream.getvalue()
+
+
+def test_a_cluster_that_cannot_be_read_is_warned_of_once(tmp_path: Path) -> None:
+    """The same failure every few seconds is one line."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("bootstrap_servers: a:1\n")
+    screen, stream = screen_of(profile)
+    for _ in range(3):
+        screen.refresh_failed(OSError("down"))
+    assert stream.getvalue().count("down") == 1
