@@ -1,0 +1,184 @@
+"""``kafkabal rebalance`` and its commands, on snapshots: what is told, what is written, and the exit codes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkabal.clusters.snapshot.reader import read_snapshot
+from kafkabal.clusters.snapshot.writer import write_snapshot
+from kafkabal.plan.file import read_plan, write_plan
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
+from kafkabal.testing.builders import brokers, cluster, topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    """Three brokers, the third of them empty."""
+    path = tmp_path / "cluster.jsonl"
+    write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [2, 1], [1, 2])]), path)
+    return path
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    """A plan that gives the third broker something."""
+    changes = tuple(
+        PartitionChange(
+            topic="t",
+            partition=number,
+            replicas=replicas,
+            log_dirs=("/d1", ANY_DIR),
+            previous=Placement(replicas=previous, leader=previous[0], log_dirs=("/d0", "/d0")),
+            bytes=10**9,
+        )
+        for number, replicas, previous in ((0, (3, 2), (1, 2)), (1, (3, 1), (2, 1)))
+    )
+    path = tmp_path / "plan.json"
+    write_plan(Plan(partitions=changes, cluster_id="simulated"), path)
+    return path
+
+
+def _replicas(path: Path) -> list[list[int]]:
+    state = read_snapshot(path)
+    ids = state.brokers.id[state.replicas.broker].tolist()
+    first = state.partitions.first.tolist()
+    return [ids[a:b] for a, b in itertools.pairwise(first)]
+
+
+def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """A plan is applied, seen as done, and rolled back; the snapshot follows."""
+    before = _replicas(snapshot)
+    done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    assert (done.code, done.out.count("2 of 2 partitions moved")) == (0, 1)
+    assert _replicas(snapshot) == [[3, 2], [3, 1], [1, 2]]
+
+    status = run_cli("rebalance", "status", "--snapshot", str(snapshot), "-o", "json")
+    assert status.code == 0
+    assert json.loads(status.out)["stages"] == {"placed": 2}
+
+    back = run_cli("rebalance", "rollback", "--snapshot", str(snapshot))
+    assert back.code == 0
+    assert _replicas(snapshot) == before
+
+
+def test_apply_again_has_nothing_to_do(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """A plan that is in place already is no error, and changes nothing."""
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    run_cli(*words)
+    again = run_cli(*words)
+    assert (again.code, again.out) == (0, "")
+    assert "nothing to do" in again.err
+
+
+def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """Every line is an object, the first is the envelope, the last tells the end."""
+    done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "-o", "jsonl", "-q")
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert lines[0] == {"kafkabal": {"command": "rebalance apply", "version": 1}}
+    assert [lines[1]["event"], lines[-1]["event"]] == ["phase", "finished"]
+    assert lines[-1]["outcome"] == "complete"
+    assert done.err.splitlines() in ([], [line for line in done.err.splitlines() if "warning" in line])
+
+
+def test_json(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """One document with what was done and where the journal is."""
+    done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "-o", "json", "-q")
+    document = json.loads(done.out)
+    assert (document["outcome"], document["done_partitions"], document["left_throttles"]) == ("complete", 2, [])
+
+
+def test_dry_run(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """The requests are shown in their order, nothing is changed, and the exit code tells on demand."""
+    before = snapshot.read_bytes()
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--dry-run")
+    shown = run_cli(*words)
+    assert shown.code == 0
+    assert "AlterPartitionReassignments t-0: 3,2" in shown.out
+    assert "AlterReplicaLogDirs t-0 on broker 3: /d1" in shown.out
+    assert snapshot.read_bytes() == before
+    assert run_cli(*words, "--exit-code").code == 3
+
+
+def test_drift(run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path) -> None:
+    """A plan for what is no longer so is refused with exit 4, naming the partition; the rest can be done."""
+    path = tmp_path / "changed.jsonl"
+    write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [1, 2], [1, 2])]), path)
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(path), "--yes")
+    refused = run_cli(*words)
+    assert refused.code == 4
+    assert "t-1 was on brokers 2, 1 and is on 1, 2" in refused.err
+    assert run_cli(*words, "--skip-drifted").code == 0
+    assert _replicas(path) == [[3, 2], [1, 2], [1, 2]]
+
+
+def test_other_cluster(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path) -> None:
+    """A plan for another cluster is refused with exit 4 and cannot be forced."""
+    plan = read_plan(plan_file)
+    other = tmp_path / "other.json"
+    write_plan(Plan(partitions=plan.partitions, cluster_id="elsewhere"), other)
+    words = ("rebalance", "apply", str(other), "--snapshot", str(snapshot), "--yes", "--force")
+    refused = run_cli(*words)
+    assert refused.code == 4
+    assert "made for cluster elsewhere, this is simulated" in refused.err
+
+
+def test_asks_first(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """Without --yes it asks; a no changes nothing, and without a terminal it names the flag."""
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot))
+    before = snapshot.read_bytes()
+    assert run_cli(*words, stdin="n\n").code == 0
+    nobody = run_cli(*words)
+    assert nobody.code == 2
+    assert "--yes" in nobody.err
+    assert snapshot.read_bytes() == before
+
+
+def test_plain_kafka_plan(run_cli: Callable[..., Any], snapshot: Path, tmp_path: Path) -> None:
+    """JSON of Kafka's own tool goes the same way."""
+    foreign = tmp_path / "reassign.json"
+    entries = [{"topic": "t", "partition": 2, "replicas": [3, 1]}]
+    foreign.write_text(json.dumps({"version": 1, "partitions": entries}))
+    assert run_cli("rebalance", "apply", str(foreign), "--snapshot", str(snapshot), "--yes").code == 0
+    assert _replicas(snapshot)[2] == [3, 1]
+
+
+@pytest.mark.parametrize("command", ["resume", "rollback", "cancel"])
+def test_no_run(run_cli: Callable[..., Any], snapshot: Path, command: str) -> None:
+    """What needs a run says that there is none."""
+    refused = run_cli("rebalance", command, "--snapshot", str(snapshot))
+    assert refused.code == 2
+    assert "no run is known" in refused.err
+
+
+def test_status_of_no_run(run_cli: Callable[..., Any], snapshot: Path) -> None:
+    """No run is no finding."""
+    status = run_cli("rebalance", "status", "--snapshot", str(snapshot))
+    assert status.code == 0
+    assert "no run is known" in status.out
+
+
+def test_bad_window(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """A window that is none is refused before anything is done."""
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "--window", "5-6")
+    refused = run_cli(*words)
+    assert refused.code == 2
+    assert "time window" in refused.err
+
+
+def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path) -> None:
+    """The textfile says at the end that the run is over and went well."""
+    path = tmp_path / "run.prom"
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "--textfile", str(path))
+    assert run_cli(*words).code == 0
+    samples = dict(line.split() for line in path.read_text().splitlines() if not line.startswith("#"))
+    assert samples["kafkabal_rebalance_running"] == "0"
+    assert samples["kafkabal_rebalance_success"] == "1"
+    assert samples["kafkabal_rebalance_done_partitions"] == "2"
