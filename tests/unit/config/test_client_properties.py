@@ -49,6 +49,7 @@ def write(tmp_path: Path) -> Any:
         (r"a\=b=c", "a=b", "c"),
         (r"a\ b=c", "a b", "c"),
         (r"a=\u00e9\t\\ \x", "a", "\u00e9\t\\ x"),
+        (r"a=\ud83d\ude00", "a", "\U0001f600"),
         ("a=b\\\n   c", "a", "bc"),
         ("a=b\\\\\nx=y", "a", "b\\"),
         ("a=b\\", "a", "b"),
