@@ -72,7 +72,8 @@ class _Bucket:
 
 async def _serve(port: int, target: int, bucket: _Bucket) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
+        # a cancelled handler is how the block ends, and no fault that asyncio should report
+        with contextlib.suppress(OSError, asyncio.CancelledError):
             up_reader, up_writer = await asyncio.open_connection(_HOST, target)
             await asyncio.gather(_pump(reader, up_writer, bucket), _pump(up_reader, writer, None))
 
