@@ -1,7 +1,7 @@
 """Keep the part of a plan that a budget pays for: what takes most out of the excess for each byte.
 
 What leaves a dead or drained broker, or one above its band, counts fully; what only makes room or mends a rack counts
-less. Among equals the largest come first, so that few moves carry the bytes.
+less. Among equals the largest come first, so that few moves carry the bytes, and what is small is decided last.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def push(state: State, *, moved: bool = False) -> None:
         return
     free = state.moved() if moved else state.at_home()
     shelf = _Shelf(state, free & givers[state.place])
-    idle = 0
+    idle: int = 0
     while idle < _MOST_IDLE_ROUNDS and len(shelf):
         tried, moved = _round(state, shelf, targets, zone, idle)
         idle += int(moved <= tried * _LEAST_YIELD)
