@@ -1,0 +1,63 @@
+"""Drift: what has changed since a plan was made, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkabal.model.rows import PartitionRow, TopicRow
+from kafkabal.plan.drift import find_drift
+from kafkabal.plan.plan import PartitionChange, Placement, Plan
+from kafkabal.testing.builders import brokers, cluster, partition, topic
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import ClusterState
+
+PREVIOUS = Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0"))
+
+
+def _plan(previous: Placement | None = PREVIOUS, replicas: tuple[int, ...] = (3, 2)) -> Plan:
+    change = PartitionChange(topic="t", partition=0, replicas=replicas, log_dirs=("any", "any"), previous=previous)
+    return Plan(partitions=(change,))
+
+
+def _state(*partitions: PartitionRow) -> ClusterState:
+    rows = [TopicRow(topic="t", partitions=list(partitions)), topic("s", [1, 2, 3])]
+    return cluster(brokers(3, dirs=2), rows)
+
+
+MOVING = PartitionRow(partition=0, leader=1, replicas=[3, 2, 1], adding=[3], removing=[1], isr=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (partition(0, [1, 2]), []),
+        (partition(0, [1, 2], leader=2), []),
+        (partition(0, [1, 2], 5), []),
+        (partition(0, [3, 2]), []),
+        (partition(0, [2, 1]), ["t-0 was on brokers 1, 2 and is on 2, 1"]),
+        (partition(0, [1, 3]), ["t-0 was on brokers 1, 2 and is on 1, 3"]),
+        (partition(0, [1, 2], log_dirs=[1, 0]), ["t-0 was in /d0 of broker 1 and is in /d1"]),
+        (partition(7, [1, 2]), ["t-0 does not exist any more"]),
+        (MOVING, ["t-0 is being reassigned by somebody else"]),
+    ],
+)
+def test_drift(found: PartitionRow, expected: list[str]) -> None:
+    """Each way to differ has its sentence; what changes all the time, and what is done already, is none."""
+    assert [str(d) for d in find_drift(_plan(), _state(found))] == expected
+
+
+def test_target_that_is_gone() -> None:
+    """A plan onto a broker that does not live any more has drifted."""
+    plan = _plan(replicas=(9, 2))
+    assert [str(d) for d in find_drift(plan, _state(partition(0, [1, 2])))] == [
+        "t-0 is to go to broker 9, which is not alive"
+    ]
+
+
+def test_plan_without_a_past() -> None:
+    """A plan of another tool cannot drift, as long as its partitions exist."""
+    assert find_drift(_plan(previous=None), _state(partition(0, [2, 1]))) == ()
+    assert len(find_drift(_plan(previous=None), _state(partition(5, [2, 1])))) == 1
