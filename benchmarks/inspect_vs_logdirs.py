@@ -54,7 +54,7 @@ def create_replicas(sandbox: Sandbox, replicas: int) -> None:
         faults = cluster.create_topics(
             [NewTopic(name=f"t{topic:04}", assignment=spread(topic)) for topic in range(topics)]
         )
-        assert not faults, faults
+        assert not faults, next(iter(faults.values()))
 
         def on_disk() -> bool:
             return bool((cluster.read(ReadRequest()).state.replicas.size_bytes >= 0).all())

@@ -211,9 +211,10 @@ def _throttle(topic: str) -> list[ConfigChange]:
     ]
 
 
-def test_more_partitions_than_a_controller_takes_at_once_are_divided(cluster: KafkaCluster) -> None:
-    """Two topics that are too many for one request pass in two; one that is too large alone is named."""
-    topics = [NewTopic(name=f"large-{n}", assignment=((1,),) * 5_050) for n in range(2)]
+def test_more_than_a_controller_takes_at_once_is_divided(cluster: KafkaCluster) -> None:
+    """Many small topics are too many for one request as few large ones are; one that is too large alone is named."""
+    large = [NewTopic(name=f"large-{n}", assignment=((1,),) * 5_050) for n in range(2)]
+    small = [NewTopic(name=f"small-{n}", assignment=((1,),), configs={"retention.ms": "1"}) for n in range(3_500)]
     too_large = NewTopic(name="too-large", assignment=((1,),) * 10_001)
-    faults = cluster.create_topics([*topics, too_large], validate_only=True)
+    faults = cluster.create_topics([*large, *small, too_large], validate_only=True)
     assert {name: fault.name for name, fault in faults.items()} == {"too-large": "POLICY_VIOLATION"}

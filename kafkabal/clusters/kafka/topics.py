@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from kafkabal.clusters.kafka.client import KafkaClient
     from kafkabal.clusters.protocol import Fault, NewTopic
 
-# a controller refuses requests with more: POLICY_VIOLATION
-_PARTITIONS_A_REQUEST = 10_000
+# a controller writes a record for each topic, partition and config, and refuses more in one go: POLICY_VIOLATION
+_RECORDS_A_REQUEST = 10_000
 
 
 def create_topics(client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool) -> dict[str, Fault]:
@@ -26,8 +26,7 @@ def create_topics(client: KafkaClient, topics: Sequence[NewTopic], *, validate_o
     A chunk that gets no answer fails with its topics; if it is the first one, the error is raised.
     """
     faults: dict[str, Fault] = {}
-    chunks = weighed(topics, lambda topic: len(topic.assignment), _PARTITIONS_A_REQUEST)
-    for at, chunk in enumerate(chunks):
+    for at, chunk in enumerate(weighed(topics, _records, _RECORDS_A_REQUEST)):
         try:
             faults |= _create(client, chunk, validate_only=validate_only)
         except UnreachableError as error:
@@ -35,6 +34,10 @@ def create_topics(client: KafkaClient, topics: Sequence[NewTopic], *, validate_o
                 raise
             faults |= dict.fromkeys((topic.name for topic in chunk), fault_of_error(error))
     return faults
+
+
+def _records(topic: NewTopic) -> int:
+    return 1 + len(topic.assignment) + len(topic.configs)
 
 
 def _create(client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool) -> dict[str, Fault]:

@@ -171,8 +171,8 @@ def test_an_election_that_is_not_needed_is_a_success(cluster: Any, kafka: KafkaC
     assert asked.election_type == 0
 
 
-def test_topics_are_created_in_requests_of_ten_thousand_partitions(cluster: Any, kafka: KafkaCluster) -> None:
-    """A controller refuses more; a topic is never divided, and one that failed is named."""
+def test_topics_are_created_in_requests_of_ten_thousand_records(cluster: Any, kafka: KafkaCluster) -> None:
+    """A controller refuses more topics, partitions and configs; no topic is divided, and one that failed is named."""
     topic = CreateTopicsResponse.CreatableTopicResult
     cluster.answer(
         "CreateTopics",
@@ -185,8 +185,14 @@ def test_topics_are_created_in_requests_of_ten_thousand_partitions(cluster: Any,
     )
     for broker in cluster.brokers.values():
         broker.versions = broker.versions | {19: (2, 4)}
-    sizes = {"a": 6000, "b": 4000, "c": 1, "d": 12_000, "e": 1}
-    faults = kafka.create_topics([NewTopic(name=n, assignment=((1,),) * size) for n, size in sizes.items()])
+    sizes = {"a": 6000, "b": 3995, "c": 1, "d": 12_000, "e": 1}
+    configs = {"retention.ms": "1", "segment.ms": "1", "max.message.bytes": "1"}
+    faults = kafka.create_topics(
+        [
+            NewTopic(name=name, assignment=((1,),) * size, configs=configs if name == "b" else {})
+            for name, size in sizes.items()
+        ]
+    )
     assert [fault.name for fault in faults.values()] == ["TOPIC_ALREADY_EXISTS"]
     asked = [[topic.name for topic in request.topics] for request in cluster.asked("CreateTopics")]
     assert asked == [["a", "b"], ["c"], ["d"], ["e"]]
