@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,11 +179,10 @@ def test_crash_among_faults(
 
     (faulty.before if before else faulty.after).append(die)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-        try:
+        with suppress(Crash, OperationError):
             apply(_workplace(case, faulty, one), case.plan, case.options)
-        except (Crash, OperationError):
-            case.memory.stop()
-            case.memory.kafka.clock.sleep(31.0)
+        case.memory.stop()
+        case.memory.kafka.clock.sleep(31.0)
         case.memory = case.memory.connect("two")
         workplace = _workplace(case, case.memory, two)
         if find_run(workplace) is None:
