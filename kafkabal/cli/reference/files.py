@@ -24,6 +24,7 @@ def generated_files() -> Mapping[str, str]:
         "completions/kafkabal.fish": fish.script(found),
         "docs/commands.md": markdown.commands(found),
         "docs/exit-codes.md": markdown.exit_codes(),
+        "docs/policies.md": markdown.policies(),
         "docs/scores.md": markdown.scores(),
         **{f"man/{man.file_name(page)}": man.man_page(page, found) for page in found},
     }

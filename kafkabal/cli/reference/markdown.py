@@ -1,10 +1,11 @@
-"""The reference pages in ``docs/``: commands, exit codes, scores."""
+"""The reference pages in ``docs/``: commands, exit codes, scores, policies."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from kafkabal.errors import EXIT_CODE_MEANINGS
+from kafkabal.routing.registry import load_policy, options_of, policy_names
 from kafkabal.scoring.registry import BUILT_IN, DEFAULT_SCORES, load_score
 
 if TYPE_CHECKING:
@@ -84,3 +85,28 @@ def _flags(option: Option) -> str:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def policies() -> str:
+    """``docs/policies.md``."""
+    found = [load_policy(name) for name in policy_names()]
+    rows = [
+        (
+            f"`{choice.about.name}`",
+            choice.about.meaning,
+            "yes" if choice.about.keeps_key_order else "no",
+            ", ".join(sorted(choice.about.inputs)) or "nothing",
+            choice.about.feedback.value,
+            ", ".join(f"`{key}={str(value).lower()}`" for key, value in options_of(choice.make).items()),
+            choice.about.source,
+        )
+        for choice in found
+    ]
+    header = ("policy", "sends a record to", "keeps key order", "needs", "learns from", "options", "source")
+    return (
+        f"{_GENERATED}# Routing policies\n\n"
+        "A policy decides the partition of each record. `kafkabal route-simulate` compares them before anything is "
+        "written, `kafkabal produce` routes by them. How they work and how they are simulated is told in "
+        "[routing.md](routing.md).\n\n"
+        f"{_table(header, rows)}"
+    )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkabal.routing.registry import BUILT_IN as POLICIES
 from kafkabal.scoring.registry import BUILT_IN
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _BY_METAVAR: Final[Mapping[str, Values]] = {
     "PATTERN": Values(Source.TOPICS),
     "ID": Values(Source.BROKERS),
     "NAME[=WEIGHT]": Values(Source.WORDS, tuple(BUILT_IN)),
+    "NAME[:OPTION=VALUE,...]": Values(Source.WORDS, tuple(POLICIES)),
 }
 
 

@@ -37,8 +37,7 @@ VARIANTS = (
 class Clock:
     """Shows the time of the record that is being routed."""
 
-    def __init__(self) -> None:
-        self.now_s = 0.0
+    now_s = 0.0
 
     def __call__(self) -> float:
         return self.now_s

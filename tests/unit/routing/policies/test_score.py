@@ -52,9 +52,7 @@ def test_imbalance_is_eased_while_data_doubles(
 ) -> None:
     """Brokers with twice the others' bytes are at most at 1.05 of the mean once as much again was written."""
     own = dict.fromkeys(full, 2 * 10**9)
-    view = view_over(
-        brokers=6, partitions=24, replication_factor=copies, existing_bytes=10**9, own_existing_bytes=own
-    )
+    view = view_over(brokers=6, partitions=24, replication_factor=copies, existing_bytes=10**9, own_existing_bytes=own)
     there = int(view.partition_bytes.sum())
     workload = Workload(
         records=None, total_bytes=there, sizes=FixedSize(50_000), bytes_per_s=200e6, metrics_interval_s=2
@@ -67,7 +65,7 @@ def test_imbalance_is_eased_while_data_doubles(
 def test_stale_metrics_herd_least_loaded_and_not_score(view_over: Callable[..., RoutingView]) -> None:
     """Eight producers with metrics five seconds old: all of least-loaded's records of an interval hit one broker."""
     view = view_over(brokers=6, partitions=12)
-    workload = Workload(records=60_000, sizes=FixedSize(10_000), bytes_per_s=20e6, producers=8, process=Process.STEADY)
+    workload = Workload(records=50_000, sizes=FixedSize(10_000), bytes_per_s=20e6, producers=8, process=Process.STEADY)
     first_interval = replace(workload, records=9000)
 
     assert run("least-loaded", view, first_interval).written_max_over_mean == pytest.approx(6)

@@ -1,0 +1,118 @@
+"""Speed of routing and of simulating it, in records a second of processor time.
+
+    python benchmarks/routing.py [--records 2000000] [--policy NAME]...
+
+``route`` is the policy alone over records made beforehand; ``pick`` is one record at a time, as the producer asks;
+``simulate`` is everything from drawing records with log-normal sizes and Zipf keys to the figures of the outcome,
+without delivery; ``deliver`` is the same with batches, queues and acknowledgements. ``--compiled`` runs kernels in
+machine code, after a short run that compiles them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from time import process_time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.routing.policy import Context, Feedback, RecordBatch
+from kafkabal.routing.registry import load_policy, policy_names
+from kafkabal.routing.simulation.run import SimulationOptions, simulate
+from kafkabal.routing.simulation.stream import record_stream
+from kafkabal.routing.simulation.synthetic import TOPIC, Leaders, SyntheticCluster, build_synthetic
+from kafkabal.routing.simulation.workload import LogNormalSize, Workload, ZipfKeys
+from kafkabal.routing.view import view_of
+from kafkabal.scoring.registry import load_scores
+
+if TYPE_CHECKING:
+    from kafkabal.routing.registry import PolicyChoice
+    from kafkabal.routing.view import RoutingView
+
+WORKLOAD = Workload(
+    sizes=LogNormalSize(1000, 1.0), keys=ZipfKeys(10_000, 1.0), bytes_per_s=100e6, metrics_interval_s=5.0
+)
+# without machine code these take long enough for fewer records
+SLOWER = 20
+
+
+def joined(workload: Workload) -> RecordBatch:
+    """All records of a workload in one batch."""
+    chunks = list(record_stream(workload, workload.key_table(), 1))
+    return RecordBatch(
+        size_bytes=np.concatenate([chunk.size_bytes for chunk in chunks]),
+        key=np.concatenate([chunk.key for chunk in chunks if chunk.key is not None]),
+        keys=chunks[0].keys,
+        at_s=np.concatenate([chunk.at_s for chunk in chunks if chunk.at_s is not None]),
+    )
+
+
+def routed_per_s(choice: PolicyChoice, view: RoutingView, records: RecordBatch, *, compiled: bool) -> float:
+    """Records a second of the policy alone."""
+    policy = choice.create(Context(seed=1, compiled=compiled))
+    policy.refresh(view)
+    out = np.empty(len(records), np.int32)
+    policy.pick_batch(records[:1000], out[:1000])
+    started = process_time()
+    policy.pick_batch(records, out)
+    return len(records) / (process_time() - started)
+
+
+def picked_per_s(choice: PolicyChoice, view: RoutingView, records: RecordBatch) -> float:
+    """Records a second, one at a time."""
+    policy = choice.create(Context(seed=1))
+    policy.refresh(view)
+    assert records.key is not None
+    assert records.keys is not None
+    asked = [
+        (records.keys[row], size) for row, size in zip(records.key.tolist(), records.size_bytes.tolist(), strict=True)
+    ]
+    started = process_time()
+    for key, size in asked:
+        policy.pick(key, size)
+    return len(asked) / (process_time() - started)
+
+
+def simulated_per_s(choice: PolicyChoice, view: RoutingView, workload: Workload, options: SimulationOptions) -> float:
+    """Records a second from end to end."""
+    if options.compiled:
+        simulate(view, choice, replace(workload, records=1000), options)
+    started = process_time()
+    outcome = simulate(view, choice, workload, options)
+    return outcome.records / (process_time() - started)
+
+
+def main() -> None:
+    """Measure and print, in millions of records a second."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=2_000_000)
+    parser.add_argument("--policy", action="append")
+    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--deliver", action="store_true", help="measure delivery too; compiling it takes a while")
+    arguments = parser.parse_args()
+    cluster = build_synthetic(SyntheticCluster(brokers=6, leaders=Leaders.BROKERS_PLUS_2))
+    view = view_of(cluster, TOPIC, load_scores(["disk"]))
+    print(f"{'policy':18}{'route':>9}{'pick':>9}{'simulate':>10}{'deliver':>9}   M records/s")
+    for name in arguments.policy or policy_names():
+        choice = load_policy(name)
+        free = arguments.compiled or choice.about.feedback is Feedback.NONE
+        workload = replace(WORKLOAD, records=arguments.records if free else arguments.records // SLOWER)
+        keyed = joined(workload)
+        keyless = keyed if choice.about.keeps_key_order and name == "key-hash" else replace(keyed, key=None)
+        plain = SimulationOptions(delivery=False, compiled=arguments.compiled)
+        figures = [
+            routed_per_s(choice, view, keyless, compiled=arguments.compiled),
+            picked_per_s(choice, view, keyed[:50_000]),
+            simulated_per_s(choice, view, workload, plain),
+        ]
+        if arguments.deliver:
+            records = arguments.records if arguments.compiled else arguments.records // SLOWER
+            options = replace(plain, delivery=True)
+            figures.append(simulated_per_s(choice, view, replace(workload, records=records), options))
+        cells = "".join(f"{figure / 1e6:>{width}.2f}" for figure, width in zip(figures, (9, 9, 10, 9), strict=False))
+        print(f"{name:18}{cells}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

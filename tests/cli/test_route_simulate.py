@@ -1,0 +1,128 @@
+"""``kafkabal route-simulate`` and ``kafkabal policies``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkabal.clusters.snapshot.writer import write_snapshot
+from kafkabal.errors import ExitCode
+from kafkabal.routing.registry import policy_names
+from kafkabal.routing.simulation.synthetic import Leaders, SyntheticCluster, build_synthetic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> str:
+    """A cluster of four brokers, two of which lead twice."""
+    path = tmp_path / "cluster.jsonl"
+    write_snapshot(build_synthetic(SyntheticCluster(brokers=4, leaders=Leaders.BROKERS_PLUS_2, seed=1)), path)
+    return str(path)
+
+
+def test_policies_are_compared_on_a_snapshot(run_cli: Callable[..., Any], snapshot: str) -> None:
+    """Programs get each policy's figures and every broker's bytes; the most even policy comes first."""
+    found = run_cli(
+        "route-simulate", "--snapshot", snapshot, "--policy", "random", "--policy", "score", "--records", "5000",
+        "--seeds", "2", "-o", "json",
+    )  # fmt: skip
+    document = json.loads(found.out)
+
+    assert found.code == ExitCode.DONE
+    assert document["records"] == 5000
+    assert [row["policy"] for row in document["policies"]] == ["score", "random"]
+    assert document["policies"][0]["max_over_mean"] < 1.05 < document["policies"][1]["max_over_mean"]
+    assert document["policies"][0]["latency_p99_s"] > 0
+    assert len(document["brokers"]) == 8
+    assert sum(row["written_bytes"] for row in document["brokers"][:4]) == document["written_bytes"]
+
+
+def test_same_command_same_answer(run_cli: Callable[..., Any]) -> None:
+    """Two runs with the same seeds print the same."""
+    words = ("route-simulate", "--workload", "uneven", "--records", "3000", "--policy", "adaptive", "-o", "json")
+
+    assert run_cli(*words).out == run_cli(*words).out
+
+
+def test_every_policy_is_simulated_by_default(run_cli: Callable[..., Any]) -> None:
+    """Without --policy, all are compared, on the cluster that the workload brings along."""
+    found = run_cli("route-simulate", "--workload", "uneven", "--records", "500", "-o", "json")
+
+    assert {row["policy"] for row in json.loads(found.out)["policies"]} == set(policy_names())
+
+
+def test_training_time_is_shown_for_a_storage(run_cli: Callable[..., Any], snapshot: str) -> None:
+    """With --storage, people see what training takes and what uneven shards cost."""
+    found = run_cli(
+        "route-simulate", "--snapshot", snapshot, "--policy", "round-robin", "--storage", "nfs", "--no-latency"
+    )
+
+    assert found.code == ExitCode.DONE
+    assert "speed lost" in found.out
+    assert "p99" not in found.out
+
+
+def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> None:
+    """A keyed workload names the policies that do not keep the order of a key."""
+    found = run_cli(
+        "route-simulate", "--snapshot", snapshot, "--workload", "events", "--records", "2000", "--policy", "score",
+        "--policy", "key-hash",
+    )  # fmt: skip
+
+    assert "order at risk" in found.out
+    assert "do not keep the records of a key in order: score" in " ".join(found.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--policy", "scor"), "there is no policy 'scor'"),
+        (("--workload", "event"), "there is no workload 'event'"),
+        (("--topic", "nope"), "there is no topic 'nope'"),
+        (("--records", "5", "--bytes", "1GB"), "--records and --bytes both say when to end"),
+        (("--storage", "floppy"), "there is no storage profile 'floppy'"),
+        (("--training", "t.yaml"), "--training needs to know the storage"),
+        (("--rack", "r9", "--policy", "rack-local"), "no broker is in rack 'r9'"),
+        (("--plot", "p.gif", "--policy", "random", "--records", "10"), "cannot draw p.gif"),
+        (("--score", "dis"), "there is no score 'dis'"),
+    ],
+)
+def test_mistakes_end_with_one_line_and_exit_2(
+    run_cli: Callable[..., Any], snapshot: str, words: tuple[str, ...], message: str
+) -> None:
+    """Nothing is simulated where the question is wrong."""
+    found = run_cli("route-simulate", "--snapshot", snapshot, *words)
+
+    assert found.code == ExitCode.USAGE
+    assert message in found.err
+    assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "html"])
+def test_plot_is_written(run_cli: Callable[..., Any], tmp_path: Path, ending: str) -> None:
+    """A picture of each form is there, and the same from one run to the next."""
+    pytest.importorskip("matplotlib")
+    plots = [tmp_path / f"{i}.{ending}" for i in range(2)]
+    for plot in plots:
+        run_cli("route-simulate", "--workload", "uneven", "--records", "300", "--policy", "score", "--plot", str(plot))
+
+    assert plots[0].read_bytes() == plots[1].read_bytes()
+    assert b"score" in plots[0].read_bytes() or ending == "png"
+
+
+def test_policies_are_listed_with_what_they_need(run_cli: Callable[..., Any]) -> None:
+    """Programs get each policy with needs, order, feedback, source and options."""
+    rows = {row["policy"]: row for row in json.loads(run_cli("policies", "-o", "json").out)["policies"]}
+
+    assert set(rows) == set(policy_names())
+    assert rows["adaptive"]["keeps_key_order"] is True
+    assert rows["score"]["keeps_key_order"] is False
+    assert rows["c3"]["needs"] == ["acks"]
+    assert rows["power-of-d"]["options"] == ["d=2"]
+    assert all(row["source"] for row in rows.values())

@@ -1,0 +1,95 @@
+"""What holds for any records, weights and cuts."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkabal.routing.byte_ring import ByteRing
+from kafkabal.routing.heavy_keys import HeavyKeys, count_key
+from kafkabal.routing.keys import KeyTable, murmur2
+from kafkabal.routing.rings import evenly_spaced, replay, whole_shares
+
+weights = st.lists(st.floats(0.01, 10), min_size=1, max_size=12).map(lambda w: np.array(w) / sum(w))
+sizes = st.lists(st.integers(1, 200_000), min_size=1, max_size=400).map(lambda s: np.array(s, np.int64))
+
+
+@given(weights, sizes, st.integers(1, 40_000), st.floats(0, 2**30), st.data())
+def test_byte_ring_does_not_care_how_it_is_asked(
+    w: np.ndarray, size_bytes: np.ndarray, slot: int, span: float, data: st.DataObject
+) -> None:
+    """One by one or in batches cut anywhere, records go to the same partitions, and their bytes are booked."""
+    single, batched = ByteRing(slot, 0.3, lambda: None), ByteRing(slot, 0.3, lambda: None)
+    for ring in (single, batched):
+        ring.set_weights(w, span)
+    cut = data.draw(st.integers(0, len(size_bytes)))
+    out = np.empty(len(size_bytes), np.int32)
+    batched.fill(size_bytes[:cut], out[:cut])
+    batched.fill(size_bytes[cut:], out[cut:])
+
+    assert [single.next(size) for size in size_bytes.tolist()] == out.tolist()
+    assert batched.sent_bytes.tolist() == np.bincount(out, size_bytes, len(w)).astype(int).tolist()
+
+
+@given(weights, st.integers(1, 50_000))
+def test_byte_ring_gives_every_partition_its_weight(w: np.ndarray, size: int) -> None:
+    """Over many records of one size, bytes follow the weights to a few slots a partition."""
+    ring = ByteRing(16384, 0.7, lambda: None)
+    ring.set_weights(w, 1e7)
+    n = 30_000
+    out = np.empty(n, np.int32)
+    ring.fill(np.full(n, size), out)
+
+    off_bytes = np.abs(np.bincount(out, minlength=len(w)) - w * n) * size
+    assert off_bytes.max() <= 4 * max(16384, size) + 0.01 * n * size
+
+
+@given(st.lists(st.binary(max_size=40), min_size=1, max_size=50), st.integers(0, 2**32 - 1))
+def test_hashes_in_bulk_are_hashes_one_by_one(keys: list[bytes], seed: int) -> None:
+    """Whatever the keys and the seed, a table hashes them as single calls do."""
+    assert KeyTable.of(keys).murmur2(seed).tolist() == [murmur2(key, seed) for key in keys]
+
+
+@given(weights, st.integers(1, 5000))
+def test_whole_shares_are_as_near_as_whole_numbers_get(w: np.ndarray, total: int) -> None:
+    """They add up, and none is a whole turn away from its exact part."""
+    counts = whole_shares(w, total)
+
+    assert counts.sum() == total
+    assert np.abs(counts - w * total).max() < 1 + 1e-6
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=12).filter(any))
+def test_evenly_spaced_ring_holds_every_turn(counts: list[int]) -> None:
+    """Each candidate has exactly its number of places."""
+    ring = evenly_spaced(np.array(counts))
+
+    assert np.bincount(ring, minlength=len(counts)).tolist() == counts
+
+
+@given(st.integers(1, 9), st.integers(0, 100), st.integers(0, 60))
+def test_replay_is_indexing_modulo_the_length(length: int, start: int, n: int) -> None:
+    """A replayed ring is the ring at every index modulo its length."""
+    ring, out = np.arange(length, dtype=np.int32), np.empty(n, np.int32)
+    replay(ring, start, out)
+
+    assert out.tolist() == [(start + i) % length for i in range(n)]
+
+
+@given(st.lists(st.integers(0, 25), max_size=400), st.integers(1, 30))
+def test_heavy_keys_are_never_undercounted(stream: list[int], counters: int) -> None:
+    """Space-Saving's guarantee: a count is at least the truth, and at most the records over the counters above it."""
+    heavy = HeavyKeys.empty(counters)
+    for key in stream:
+        count_key(heavy, key)
+
+    assert sum(heavy.counts) == len(stream)
+    assert heavy.counts == sorted(heavy.counts)
+    held = {key: count for key, count in zip(heavy.key, heavy.counts, strict=True) if key >= 0}
+    for key in set(stream):
+        truth = stream.count(key)
+        if truth * counters > len(stream):
+            assert key in held
+        if key in held:
+            assert truth <= held[key] <= truth + len(stream) / counters

@@ -1,0 +1,154 @@
+"""Workloads from YAML, and what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkabal.config.document import parse_yaml
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.routing.simulation.synthetic import Leaders, SyntheticCluster, build_synthetic
+from kafkabal.routing.simulation.workload import Change, Event, LogNormalSize, Process, UniformKeys, ZipfKeys
+from kafkabal.routing.simulation.workload_file import WorkloadFile, load_workload, read_workload, workload_names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WHOLE = """\
+bytes: 10GB
+size: {lognormal: {mean: 110kB, sigma: 0.8}}
+keys: {zipf: {keys: 100, exponent: 1.2}}
+rate: 50MB/s
+arrival: steady
+producers: 4
+metrics_interval: 500ms
+transport: {batch: 1MiB, linger: 10ms, acks: 1, broker_rate: {default: 100MB/s, 3: 10MB/s}, request_time: {2: 20ms}}
+events: [{at: 10s, broker: 3, becomes: slow, factor: 8}, {at: 1m, broker: 2, becomes: dead}]
+cluster: {brokers: 4, racks: 2, leaders: brokers+2, replication_factor: 2, existing: {default: 1GB, 1: 2GB}}
+"""
+
+
+def read(text: str) -> WorkloadFile:
+    """Read a document."""
+    return read_workload(parse_yaml(text, "w.yaml"), "w")
+
+
+def test_every_key_is_read() -> None:
+    """A document with all keys says what it means."""
+    found = read(WHOLE)
+    workload, cluster = found.workload, found.cluster
+
+    assert (workload.records, workload.total_bytes) == (None, 10**10)
+    assert workload.sizes == LogNormalSize(110_000, 0.8)
+    assert workload.keys == ZipfKeys(100, 1.2)
+    assert (workload.bytes_per_s, workload.process, workload.producers) == (50e6, Process.STEADY, 4)
+    assert workload.metrics_interval_s == 0.5
+    assert (workload.transport.batch_bytes, workload.transport.acks_all) == (2**20, False)
+    assert (workload.transport.broker_bytes_per_s, workload.transport.own_bytes_per_s) == (100e6, {3: 10e6})
+    assert workload.transport.own_request_s == {2: 0.02}
+    assert workload.events[0] == Event(at_s=10, broker=3, becomes=Change.SLOW, factor=8)
+    assert workload.events[1].at_s == 60
+    assert cluster == SyntheticCluster(
+        brokers=4,
+        racks=2,
+        leaders=Leaders.BROKERS_PLUS_2,
+        replication_factor=2,
+        existing_bytes=10**9,
+        own_existing_bytes={1: 2 * 10**9},
+    )
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_built_in_workloads_load(name: str) -> None:
+    """Every shipped workload is read under its name."""
+    assert load_workload(name).workload.name == name
+
+
+def test_unknown_workload_lists_near_ones() -> None:
+    """A name that is nearly one of ours is answered with it."""
+    with pytest.raises(UsageError) as error:
+        load_workload("evnts")
+
+    assert error.value.message == "there is no workload 'evnts'"
+    assert error.value.hint == "did you mean: events, uneven, or a .yaml file"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("record: 5", "w.yaml, line 1: a workload has no key 'record'"),
+        ("records: 0", "must be above 0"),
+        ("records: 5\nbytes: 1GB", "by records or by bytes"),
+        ("rate: fast", "is not a rate"),
+        ("size: {lognormal: {mean: 1kB}}", "has a mean and a sigma"),
+        ("size: {gamma: 1}", "size has no key 'gamma'"),
+        ("keys: {zipf: {exponent: 1}}", "zipf needs the number of its keys"),
+        ("keys: some", "'some' is none of none, uniform, zipf"),
+        ("events: [{at: 1s, broker: 2}]", "an event lacks 'becomes'"),
+        ("events: {at: 1s}", "a list of events is meant here"),
+        ("events: [{at: 1s, broker: 2, becomes: tired}]", "'tired' is none of slow, dead, added"),
+        ("records: 5\ntransport: {acks: 2}", "w.yaml, line 2: '2' is none of all, 1"),
+        ("cluster: {leaders: odd}", "'odd' is none of even, brokers+2"),
+    ],
+)
+def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:
+    """What is wrong is said in one line that names the place."""
+    with pytest.raises(UsageError) as error:
+        read(text)
+
+    assert message in error.value.message
+
+
+def test_sizes_come_from_the_files_of_a_folder(tmp_path: Path) -> None:
+    """Every file below a folder is a record, by the order of the paths; empty files are none."""
+    for name, size in (("b/2.jpg", 20), ("a/1.jpg", 10), ("empty", 0)):
+        file = tmp_path / "data" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(bytes(size))
+    (tmp_path / "w.yaml").write_text("size: {folder: data}\nkeys: {uniform: 7}")
+    workload = load_workload(str(tmp_path / "w.yaml")).workload
+
+    assert workload.sizes.size_bytes.tolist() == [10, 20]  # type: ignore[attr-defined]
+    assert workload.sizes.draw(None, 1, 3).tolist() == [20, 10, 20]  # type: ignore[arg-type]
+    assert workload.keys == UniformKeys(7)
+
+
+def test_sizes_come_from_a_manifest(tmp_path: Path) -> None:
+    """Numbers and JSON objects with size_bytes, at the top or in a part, are sizes; other lines are not."""
+    manifest = tmp_path / "m.jsonl"
+    manifest.write_text('{"kafkabal_manifest":1}\n{"part":{"name":"x","size_bytes":7}}\n{"size_bytes":8}\n9\n\n')
+    (tmp_path / "w.yaml").write_text("size: {manifest: m.jsonl}")
+
+    sizes = load_workload(str(tmp_path / "w.yaml")).workload.sizes
+    assert sizes.size_bytes.tolist() == [7, 8, 9]  # type: ignore[attr-defined]
+
+
+def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
+    """An empty folder, one that is not there, and a damaged manifest are named."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad.jsonl").write_text("7\nseven\n")
+    for text, message in (
+        ("size: {folder: empty}", "holds nothing to send"),
+        ("size: {folder: missing}", "cannot be read"),
+        ("size: {manifest: bad.jsonl}", "line 2: is neither a number nor JSON"),
+    ):
+        (tmp_path / "w.yaml").write_text(text)
+        with pytest.raises(InputFileError, match=message):
+            load_workload(str(tmp_path / "w.yaml"))
+
+
+def test_synthetic_cluster_is_laid_out_as_told() -> None:
+    """One leader a broker and two more, followers on the next brokers, existing bytes by leader."""
+    spec = SyntheticCluster(
+        brokers=4, racks=2, leaders=Leaders.BROKERS_PLUS_2, replication_factor=2, own_existing_bytes={1: 600}, seed=3
+    )
+    cluster = build_synthetic(spec)
+
+    assert cluster.partitions.leader.tolist()[:4] == [0, 1, 2, 3]
+    assert len(cluster.partitions) == 6
+    assert cluster.replicas.broker.tolist()[:4] == [0, 1, 1, 2]
+    led = cluster.partitions.leader[cluster.replicas.partition[::2]] == 0
+    assert cluster.replicas.size_bytes[::2][led].sum() == pytest.approx(600, abs=2)
+    with pytest.raises(UsageError, match="3 replicas need more than 2 brokers"):
+        build_synthetic(SyntheticCluster(brokers=2, replication_factor=3))
