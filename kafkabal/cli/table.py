@@ -30,6 +30,8 @@ COMMANDS: Final[Mapping[str, Row]] = {
         "Bring what lies unevenly into place, safely.",
         "kafkabal.cli.rebalance.rebalance:rebalance",
         commands={
+            "plan": Row("Make a plan and change nothing.", "kafkabal.cli.rebalance.plan:plan"),
+            "explain": Row("Tell in words why a partition is planned.", "kafkabal.cli.rebalance.explain:explain"),
             "apply": Row("Carry out a plan from a file.", "kafkabal.cli.rebalance.apply:apply"),
             "status": Row(
                 "Show what is true of the latest run on the cluster now.", "kafkabal.cli.rebalance.status:status"

@@ -12,7 +12,7 @@ from kafkabal.planner.options import Mode, PlanOptions
 from kafkabal.planner.outcome import make_outcome
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.reasons import Before, Reasons
-from kafkabal.planner.search.balance import balance
+from kafkabal.planner.search.balance import balance, is_outside
 from kafkabal.planner.search.budget import send_home
 from kafkabal.planner.search.dirs import choose_log_dirs
 from kafkabal.planner.search.leaders import choose_leaders
@@ -75,9 +75,9 @@ def _log_dirs(state: State) -> I32:
 
 
 def _bound(problem: Problem, state: State) -> int | None:
-    """The bound, where the plan was to reach the bands with as few bytes as possible."""
+    """The bound, where the plan was to reach the bands with as few bytes as possible, and does."""
     options = problem.options
-    if options.mode is not Mode.FULL or options.replication_factor is not None:
+    if options.mode is not Mode.FULL or options.replication_factor is not None or is_outside(state):
         return None
     return bound_bytes(State(problem), state.moved_bytes())
 

@@ -104,9 +104,7 @@ def _brokers(cluster: ClusterState, added: tuple[NewBroker, ...], racks: tuple[s
     return table
 
 
-def _log_dirs(
-    cluster: ClusterState, added: tuple[NewBroker, ...], order: I64, row_of: I32
-) -> tuple[LogDirs, I32]:
+def _log_dirs(cluster: ClusterState, added: tuple[NewBroker, ...], order: I64, row_of: I32) -> tuple[LogDirs, I32]:
     old = cluster.log_dirs
     totals = np.zeros(len(cluster.brokers), np.int64)
     np.add.at(totals, old.broker, old.total_bytes)

@@ -5,11 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkabal.cli.options import SCOPE_SECTION
+from kafkabal.cli.options import SAFETY_SECTION, SCOPE_SECTION
 from kafkabal.config.settings import Settings
 from kafkabal.errors import UsageError
+from kafkabal.planner.options import DEFAULT_TOLERANCE, BrokerLimit, Mode, PlanOptions
+from kafkabal.units import parse_bytes, parse_share
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kafkabal.model.state import ClusterState
     from kafkabal.plan.plan import Plan
 
@@ -56,17 +60,117 @@ class PlanFlags:
             rich_help_panel=SCOPE_SECTION,
         ),
     ] = None
+    repair_only: Annotated[
+        bool, typer.Option("--repair-only", help="Racks and dead brokers only.", rich_help_panel=SCOPE_SECTION)
+    ] = False
+    leaders_only: Annotated[
+        bool, typer.Option("--leaders-only", help="Leaders only; no byte moves.", rich_help_panel=SCOPE_SECTION)
+    ] = False
+    log_dirs_only: Annotated[
+        bool,
+        typer.Option("--log-dirs-only", help="Between log dirs of one broker only.", rich_help_panel=SCOPE_SECTION),
+    ] = False
+    only_to_new: Annotated[
+        bool, typer.Option("--only-to-new", help="Only onto brokers that are empty.", rich_help_panel=SCOPE_SECTION)
+    ] = False
+    below: Annotated[
+        float | None,
+        typer.Option(
+            "--below",
+            metavar="SHARE",
+            parser=parse_share,
+            help="Only relieve brokers whose disks are fuller.",
+            rich_help_panel=SCOPE_SECTION,
+        ),
+    ] = None
+    broker_limits: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--broker-limit",
+            metavar="ID:REPLICAS[:SIZE]",
+            help="Most that a broker may hold; may be repeated.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = None
+    replication_factor: Annotated[
+        int | None,
+        typer.Option(
+            "--replication-factor",
+            metavar="N",
+            min=1,
+            help="Change how many replicas the partitions have.",
+            rich_help_panel=SCOPE_SECTION,
+        ),
+    ] = None
+
+    def chosen_mode(self) -> Mode:
+        """The part of the work that a flag chooses.
+
+        Raises
+        ------
+        UsageError
+            If several flags choose.
+        """
+        flags = {
+            Mode.REPAIR_ONLY: self.repair_only,
+            Mode.LEADERS_ONLY: self.leaders_only,
+            Mode.LOG_DIRS_ONLY: self.log_dirs_only,
+            Mode.ONLY_TO_NEW: self.only_to_new,
+        }
+        chosen = [mode for mode, given in flags.items() if given]
+        if len(chosen) > 1:
+            raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
+        return chosen[0] if chosen else Mode.FULL
+
+
+def parse_broker_limits(texts: "Iterable[str]") -> dict[int, BrokerLimit]:
+    """Read limits such as ``3:4000`` (replicas), ``3:4000:2TiB`` and ``3::2TiB``.
+
+    Raises
+    ------
+    UsageError
+        If a text is no limit.
+    """
+    limits = {}
+    for text in texts:
+        broker, replicas, size, *rest = [*text.split(":"), "", ""]
+        if not broker.isdecimal() or not (replicas or size) or any(rest) or (replicas and not replicas.isdecimal()):
+            raise UsageError(f"{text!r} is no broker limit", hint="write it like 3:4000:2TiB or 3::2TiB")
+        limits[int(broker)] = BrokerLimit(
+            replicas=int(replicas) if replicas else None, bytes=parse_bytes(size) if size else None
+        )
+    return limits
 
 
 def make(settings: Settings, flags: PlanFlags, state: "ClusterState") -> "Plan":
     """Make the plan that settings and flags ask for."""
-    from kafkabal.planner.options import DEFAULT_TOLERANCE, PlanOptions
     from kafkabal.planner.plan import make_plan
-    from kafkabal.scoring.registry import load_scores
 
-    options = PlanOptions(
+    return make_plan(state, plan_options(settings, flags))
+
+
+def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
+    """The options of the planner that settings and flags ask for.
+
+    Raises
+    ------
+    UsageError
+        If one is wrong.
+    """
+    from kafkabal.scoring.options import ScoreOptions
+    from kafkabal.scoring.registry import DEFAULT_SCORES, load_scores
+
+    by_disk = ScoreOptions(
+        count_by_disk=settings.count_capacity == "disk", nic_rate_bytes_per_s=settings.nic_rate_bytes_per_s
+    )
+    names = settings.scores or (DEFAULT_SCORES if by_disk.count_by_disk else ())
+    return PlanOptions(
         tolerance=DEFAULT_TOLERANCE if settings.tolerance is None else settings.tolerance,
-        scores=load_scores(settings.scores) if settings.scores else (),
+        scores=load_scores(names, measured),
+        mode=flags.chosen_mode(),
+        below=flags.below,
+        broker_limits=parse_broker_limits(flags.broker_limits or ()),
+        replication_factor=flags.replication_factor,
         drain=flags.drain or frozenset(),
         exclude_brokers=frozenset(settings.exclude_brokers),
         topics=settings.topics,
@@ -78,4 +182,3 @@ def make(settings: Settings, flags: PlanFlags, state: "ClusterState") -> "Plan":
         max_duration_s=settings.max_duration_s,
         throttle_bytes_per_s=settings.throttle if isinstance(settings.throttle, int) else None,
     )
-    return make_plan(state, options)

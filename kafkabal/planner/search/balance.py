@@ -42,7 +42,7 @@ def balance(state: State, listener: PlanListener) -> I64:
     homeless = _repair(state, listener)
     if mode is not Mode.REPAIR_ONLY:
         _relieve_topics(state)
-        if _is_outside(state):
+        if is_outside(state):
             _even(state, listener)
     if has_budget(state):
         listener.step("budget")
@@ -87,7 +87,7 @@ def _even(state: State, listener: PlanListener) -> None:
         listener.step("improve")
         improve(state)
         state.refresh_bands()
-        if not narrowed or not _is_outside(state):
+        if not narrowed or not is_outside(state):
             return
 
 
@@ -97,7 +97,8 @@ def _sizes_agree(state: State) -> bool:
     return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.home < 0)).all())
 
 
-def _is_outside(state: State) -> bool:
+def is_outside(state: State) -> bool:
+    """Whether a broker lies outside its band of bytes or of replicas."""
     problem, bands = state.problem, state.bands
     bytes_ = excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed)
     count = excess(state.count, bands.low_count, bands.high_count, problem.counted)

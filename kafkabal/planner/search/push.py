@@ -95,10 +95,10 @@ def push(state: State, *, moved: bool = False) -> None:
         return
     free = state.moved() if moved else state.at_home()
     shelf = _Shelf(state, free & givers[state.place])
-    idle: int = 0
+    idle = 0
     while idle < _MOST_IDLE_ROUNDS and len(shelf):
-        tried, moved = _round(state, shelf, targets, zone, idle)
-        idle += int(moved <= tried * _LEAST_YIELD)
+        tried, done = _round(state, shelf, targets, zone, idle)
+        idle += int(done <= tried * _LEAST_YIELD)
 
 
 def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) -> tuple[int, int]:
