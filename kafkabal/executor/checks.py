@@ -70,7 +70,7 @@ def preflight(
         _health("offline partitions", _names(state, state.partitions.leader < 0), plan),
         _health("under-replicated partitions", _names(state, _under_replicated(state)), plan),
         _disks(plan, state, options),
-        _rates(plan, state, options),
+        _rates(plan, state, options, cluster.capabilities),
         _scope(cluster.capabilities),
     )
 
@@ -170,9 +170,11 @@ def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> Check:
     return Check("disks", Verdict.OK, "every disk has room for both copies of all that comes to it")
 
 
-def _rates(plan: Plan, state: ClusterState, options: RunOptions) -> Check:
+def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[Capability]) -> Check:
     """A throttle below what comes in lets no copy ever catch up."""
     rate = options.throttle.bytes_per_s
+    if rate is None and Capability.CONFIGS not in has:
+        return Check("throttle", Verdict.OK, "this cluster has no throttles")
     if rate is None:
         return Check("throttle", Verdict.WARNING, "copies run without a throttle")
     if rate < _TRUSTED_RATE_BYTES_PER_S:

@@ -28,7 +28,7 @@ def predicted_s(partitions: Iterable[PlannedPartition], throttle: Throttle) -> f
         adding = [b for b in p.replicas if b not in p.start.replicas]
         sent[p.start.leader] += p.copy_bytes * len(adding)
         received.update(dict.fromkeys(adding, p.copy_bytes))
-        copied.update(dict.fromkeys(_changes_dir(p), p.copy_bytes))
+        copied.update(dict.fromkeys(dir_changes(p), p.copy_bytes))
     between_s = _busiest_s((sent, received), throttle.bytes_per_s)
     within_s = _busiest_s((copied,), throttle.log_dir_bytes_per_s)
     if between_s is None or within_s is None:
@@ -43,6 +43,7 @@ def _busiest_s(loads: tuple[Counter[int], ...], bytes_per_s: int | None) -> floa
     return busiest / bytes_per_s if bytes_per_s else None
 
 
-def _changes_dir(p: PlannedPartition) -> list[int]:
+def dir_changes(p: PlannedPartition) -> list[int]:
+    """Brokers that keep their copy and are to have it in another log dir."""
     before = p.start_dirs
     return [b for b, path in p.wanted_dirs.items() if b in before and before[b] != path]

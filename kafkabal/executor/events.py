@@ -21,6 +21,8 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=
     partitions: int
     copy_bytes: int
     """Bytes that are to come to brokers which hold no copy yet."""
+    log_dir_bytes: int
+    """Bytes that are to be copied between log dirs of one broker."""
     predicted_s: float | None
     """Time that the copies take at the throttle; None without a throttle."""
     lock_scope: str

@@ -18,7 +18,7 @@ from kafkabal.executor.context import RunContext
 from kafkabal.executor.control import RateRequests
 from kafkabal.executor.effects import Effects
 from kafkabal.executor.endurance import Endurance
-from kafkabal.executor.estimate import predicted_s
+from kafkabal.executor.estimate import dir_changes, predicted_s
 from kafkabal.executor.events import Started, Warned
 from kafkabal.executor.finding import FoundRun, find_run, remembered_run
 from kafkabal.executor.journal import Entered, Journal, Rate
@@ -369,6 +369,7 @@ def _tell_start(context: RunContext, goal: Goal | None = None) -> None:
             goal=goal or context.state.goal,
             partitions=len(partitions),
             copy_bytes=sum(copies),
+            log_dir_bytes=sum(p.copy_bytes * len(dir_changes(p)) for p in partitions),
             predicted_s=predicted_s(partitions, throttle),
             lock_scope=context.fence.scope,
             throttle_bytes_per_s=throttle.bytes_per_s,

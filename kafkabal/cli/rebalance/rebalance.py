@@ -42,7 +42,7 @@ def rebalance(
 
     with open_cluster(settings, context) as cluster:
         plan = make(settings, planning, read_cluster(cluster, settings, context).state)
-        if output.output is RunFormat.TABLE and (plan.partitions or not context.quiet):
+        if output.output is RunFormat.TABLE and plan.partitions:
             show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)
         for warning in plan.warnings:
             context.warn(warning)

@@ -85,9 +85,10 @@ class ToldRun:
         predicted = "" if event.predicted_s is None else f", about {format_duration(event.predicted_s)}"
         throttle = event.throttle_bytes_per_s
         limit = "without a throttle" if throttle is None else f"at {format_rate(throttle)} a broker"
+        within = f" and {format_bytes(event.log_dir_bytes)} between log dirs" if event.log_dir_bytes else ""
         self._say(
-            f"run {event.run_id}: {event.partitions} partitions, {format_bytes(event.copy_bytes)} {limit}{predicted}; "
-            f"lock: {event.lock_scope}"
+            f"run {event.run_id}: {event.partitions} partitions, {format_bytes(event.copy_bytes)} between brokers"
+            f"{within}, {limit}{predicted}; lock: {event.lock_scope}"
         )
 
     def _enter(self, phase: Phase) -> None:
