@@ -141,7 +141,6 @@ class RoutingProducer:
         self._send = self._client.produce
         self._accepted = 0
         self._delivered = 0
-        self._until_poll = _RECORDS_A_POLL
         self._failed: Counter[str] = Counter()
         self._refresher = Refresher(self._refresh, refresh_s, failed=refresh_failed)
 
@@ -177,9 +176,8 @@ class RoutingProducer:
         if headers:
             size += sum(len(name) + len(data or b"") for name, data in headers)
         partition = self._pick(key, size or 1)
-        if on_delivery is None and self._learn is None:
-            report: DeliveryCallback = self._report
-        else:
+        report = self._plain_report if on_delivery is None else None
+        if report is None:
             report = self._reporting(partition, size or 1, on_delivery)
         while True:
             try:
@@ -189,10 +187,8 @@ class RoutingProducer:
                 self._client.poll(_FULL_QUEUE_POLL_S)
             except KafkaException as error:
                 raise error_of(error.args[0], self.topic) from error
-        self._accepted += 1
-        self._until_poll -= 1
-        if not self._until_poll:
-            self._until_poll = _RECORDS_A_POLL
+        self._accepted = accepted = self._accepted + 1
+        if not accepted % _RECORDS_A_POLL:
             self._client.poll(0)
         return partition
 
@@ -262,6 +258,8 @@ class RoutingProducer:
         policy.refresh(self._view)
         self._policy = policy
         self._learn = policy.acked if policy.about.feedback is Feedback.ACKS else None
+        # bound once: this is looked up for every record
+        self._plain_report: DeliveryCallback | None = self._report if self._learn is None else None
         self._pick = policy.pick
 
     def _refresh(self) -> None:
