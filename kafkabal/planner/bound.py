@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kafkabal.planner.grains import grain_bound
 from kafkabal.planner.search.targets import zones
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ _MOST_STEPS = 60
 _MOST_PATIENCE = 9
 _FEWEST_STEPS = 3
 _ROUNDING = 1e-12
+_ROUNDING_BYTES = 1e-6
 _CLOSE = 5e-4
 
 
@@ -40,8 +40,7 @@ def bound_bytes(start: State, moved_bytes: int) -> int:
     dual = _Dual(start)
     best = max((dual.evaluate(potential).value for potential in dual.corners()), default=0.0)
     best = max(best, _ascend(dual, best, moved_bytes))
-    lagrangian = max(0, math.ceil(best * (1 - _ROUNDING) - 1e-6))
-    return max(lagrangian, grain_bound(start))
+    return max(0, math.ceil(best * (1 - _ROUNDING) - _ROUNDING_BYTES))
 
 
 class _Point(NamedTuple):
@@ -120,10 +119,9 @@ class _Dual:
         drift = float((up * self.high - down * self.low).sum())
         lowest, where = self._lowest(potential)
         price = self.cost * (1 + lowest - drift) - self.held * (potential[self.broker] - drift)
-        entering = price + self.held * 0
         edge = np.where(potential >= 0, self.high, self.low)
         value = float((potential * self.used).sum()) - drift * self.total
-        chosen = self._cheapest(entering)
+        chosen = self._cheapest(price)
         value += float(price[chosen].sum())
         # a forced replica comes from outside the total, so it adds its whole size
         gradient = self.used - edge * self.total

@@ -160,10 +160,10 @@ def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
     from kafkabal.scoring.options import ScoreOptions
     from kafkabal.scoring.registry import DEFAULT_SCORES, load_scores
 
-    by_disk = ScoreOptions(
+    measured = ScoreOptions(
         count_by_disk=settings.count_capacity == "disk", nic_rate_bytes_per_s=settings.nic_rate_bytes_per_s
     )
-    names = settings.scores or (DEFAULT_SCORES if by_disk.count_by_disk else ())
+    names = settings.scores or (DEFAULT_SCORES if measured.count_by_disk else ())
     return PlanOptions(
         tolerance=DEFAULT_TOLERANCE if settings.tolerance is None else settings.tolerance,
         scores=load_scores(names, measured),
