@@ -40,6 +40,7 @@ class Clock:
     now_s = 0.0
 
     def __call__(self) -> float:
+        """The time."""
         return self.now_s
 
 
