@@ -7,25 +7,22 @@ from typing import TYPE_CHECKING
 
 from kafkabal.clusters.protocol import Capability
 from kafkabal.errors import (
-    BusyError,
     DriftError,
     MissingCapabilityError,
     NotAuthorizedError,
     UnsafeError,
     UsageError,
 )
-from kafkabal.executor.context import RunContext
-from kafkabal.executor.control import RateRequests
-from kafkabal.executor.effects import Effects
 from kafkabal.executor.endurance import Endurance
 from kafkabal.executor.estimate import dir_changes, predicted_s
 from kafkabal.executor.events import Started, Warned
 from kafkabal.executor.finding import FoundRun, find_run, remembered_run
 from kafkabal.executor.journal import Entered, Journal, Rate
-from kafkabal.executor.lock import Fence, release_lock, take_lock
+from kafkabal.executor.lock import release_lock
+from kafkabal.executor.opening import OpenRun, lock_cluster, make_context
 from kafkabal.executor.record import PlannedPartition, RunRecord
 from kafkabal.executor.states import Goal, Phase, RunState
-from kafkabal.executor.throttling import Throttling, read_originals
+from kafkabal.executor.throttling import read_originals
 from kafkabal.model.sizes import move_bytes
 from kafkabal.plan.drift import find_drift, partition_rows, placements
 from kafkabal.plan.file import write_plan
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from kafkabal.clusters.protocol import ClusterLock
+    from kafkabal.executor.context import RunContext
     from kafkabal.executor.options import RunOptions
     from kafkabal.executor.record import Original
     from kafkabal.executor.remembered import RememberedRun
@@ -77,7 +74,7 @@ def begin_run(
         If an earlier run has not been ended.
     """
     with ExitStack() as undo:
-        lock = _lock(workplace, options)
+        lock = lock_cluster(workplace, options)
         undo.callback(release_lock, lock)
         _refuse_unfinished(find_run(workplace))
         state = workplace.read_state()
@@ -89,7 +86,7 @@ def begin_run(
         journal = undo.enter_context(closing(Journal.create(path, record)))
         write_plan(_way_back(record), rollback_file or path.with_suffix(".rollback.json"))
         remembered = _remember(workplace, record, options)
-        context = _context(workplace, record, RunState(), options, journal, lock, remembered)
+        context = make_context(workplace, OpenRun(record, RunState(), options, journal, lock, remembered))
         context.enter(Goal.APPLY, Phase.RECORDED)
         undo.pop_all()
     _tell_start(context)
@@ -126,31 +123,20 @@ def reopen_run(
             hint="give its journal with --journal; 'kafkabal rebalance repair' lists throttles that are left over",
         )
     with ExitStack() as undo:
-        lock = _lock(workplace, options or found.record.options)
+        wanted = options or found.record.options
+        lock = lock_cluster(workplace, wanted)
         undo.callback(release_lock, lock)
         found = find_run(workplace, journal) or found  # whoever held the lock before may have gone on with it
         opened = undo.enter_context(closing(_open_journal(workplace, found)))
         remembered = remembered_run(workplace.cluster)
         if remembered is not None:
             _remember_again(remembered, found)
-        context = _context(
-            workplace,
-            found.record,
-            found.state,
-            options or found.record.options,
-            opened,
-            lock,
-            remembered,
-            last_effect=found.journal.effects if found.journal else 0,
-        )
+        effects = found.journal.effects if found.journal else 0
+        run = OpenRun(found.record, found.state, wanted, opened, lock, remembered, last_effect=effects)
+        context = make_context(workplace, run)
         undo.pop_all()
     _tell_start(context, goal)
     return context
-
-
-def _lock(workplace: Workplace, options: RunOptions) -> ClusterLock:
-    path = workplace.folder(workplace.cluster.cluster_id()) / "lock"
-    return take_lock(workplace.cluster, workplace.owner, options.session_s, path)
 
 
 def _refuse_unfinished(found: FoundRun | None) -> None:
@@ -289,75 +275,6 @@ def _open_journal(workplace: Workplace, found: FoundRun) -> Journal:
         *found.state.later_originals,
         *(Rate(at=now, value=value) for value in sorted(found.state.rates)),
     )
-
-
-def _context(
-    workplace: Workplace,
-    record: RunRecord,
-    state: RunState,
-    options: RunOptions,
-    journal: Journal,
-    lock: ClusterLock,
-    remembered: RememberedRun | None,
-    *,
-    last_effect: int = 0,
-) -> RunContext:
-    clock, listener, cluster = workplace.clock, workplace.listener, workplace.cluster
-
-    def retake() -> ClusterLock:
-        regained = _lock(workplace, options)
-        if _was_worked_on(remembered, record, state):
-            release_lock(regained)
-            raise BusyError(f"somebody else has gone on with run {record.run_id}")
-        return regained
-
-    fence = Fence(lock, retake, clock, session_s=options.session_s, patience_s=options.patience.unreachable_s)
-    effects = Effects(
-        cluster,
-        journal,
-        fence,
-        clock,
-        listener,
-        last_number=last_effect,
-        items_per_request=options.limits.partitions_per_request,
-    )
-    context: RunContext
-
-    throttling = Throttling(
-        cluster,
-        effects,
-        journal,
-        record,
-        state,
-        options.throttle,
-        remember=lambda: context.remember(),
-        now=lambda: context.now(),
-    )
-    context = RunContext(
-        cluster=cluster,
-        record=record,
-        state=state,
-        options=options,
-        journal=journal,
-        remembered=remembered,
-        fence=fence,
-        effects=effects,
-        throttling=throttling,
-        endurance=Endurance(clock, options.patience, listener),
-        clock=clock,
-        stop=workplace.stop,
-        listener=listener,
-        began_s=clock.monotonic(),
-        read_state=workplace.read_state,
-        requested_rate=RateRequests(journal.path, clock).take,
-    )
-    return context
-
-
-def _was_worked_on(remembered: RememberedRun | None, record: RunRecord, state: RunState) -> bool:
-    """Whether another process had the lock and used it; where the cluster remembers nothing, that must be feared."""
-    known = remembered.load() if remembered is not None else None
-    return known is None or known[0].run_id != record.run_id or known[1].at != state.at
 
 
 def _tell_start(context: RunContext, goal: Goal | None = None) -> None:

@@ -332,7 +332,8 @@ def test_broker_killed_on_the_way(stage: Stage) -> None:
 def _carry_out(bootstrap_servers: str, plan: str, folder: str) -> None:
     """What the process that is killed does."""
     with connect(ConnectionSettings(bootstrap_servers=tuple(bootstrap_servers.split(",")))) as cluster:
-        apply(Workplace(cluster=cluster, state_dir=Path(folder)), read_plan(plan), OPTIONS)
+        workplace = Workplace(cluster=cluster, state_dir=Path(folder))
+        when_free(lambda: apply(workplace, read_plan(plan), OPTIONS))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,111 @@
+"""The tools of an open run, put together: fence, effects, throttles, and what they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import BusyError
+from kafkabal.executor.context import RunContext
+from kafkabal.executor.control import RateRequests
+from kafkabal.executor.effects import Effects
+from kafkabal.executor.endurance import Endurance
+from kafkabal.executor.lock import Fence, release_lock, take_lock
+from kafkabal.executor.throttling import Throttling
+
+if TYPE_CHECKING:
+    from kafkabal.clusters.protocol import ClusterLock
+    from kafkabal.executor.journal import Journal
+    from kafkabal.executor.options import RunOptions
+    from kafkabal.executor.record import RunRecord
+    from kafkabal.executor.remembered import RememberedRun
+    from kafkabal.executor.states import RunState
+    from kafkabal.executor.workplace import Workplace
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run whose lock is held and whose journal is open."""
+
+    record: RunRecord
+    state: RunState
+    options: RunOptions
+    journal: Journal
+    lock: ClusterLock
+    remembered: RememberedRun | None
+    last_effect: int = 0
+    """Number of the last request in the journal."""
+
+
+def lock_cluster(workplace: Workplace, options: RunOptions) -> ClusterLock:
+    """Take the lock of the cluster, or one of this host where it has none.
+
+    Raises
+    ------
+    BusyError
+        If another holds it.
+    """
+    path = workplace.folder(workplace.cluster.cluster_id()) / "lock"
+    return take_lock(workplace.cluster, workplace.owner, options.session_s, path)
+
+
+def make_context(workplace: Workplace, run: OpenRun) -> RunContext:
+    """Everything that the steps of the run share."""
+    context: RunContext
+    fence = _fence(workplace, run)
+    effects = Effects(
+        workplace.cluster,
+        run.journal,
+        fence,
+        workplace.clock,
+        workplace.listener,
+        last_number=run.last_effect,
+        items_per_request=run.options.limits.partitions_per_request,
+    )
+    throttling = Throttling(
+        workplace.cluster,
+        effects,
+        run.journal,
+        run.record,
+        run.state,
+        run.options.throttle,
+        remember=lambda: context.remember(),
+        now=lambda: context.now(),
+    )
+    context = RunContext(
+        cluster=workplace.cluster,
+        record=run.record,
+        state=run.state,
+        options=run.options,
+        journal=run.journal,
+        remembered=run.remembered,
+        fence=fence,
+        effects=effects,
+        throttling=throttling,
+        endurance=Endurance(workplace.clock, run.options.patience, workplace.listener),
+        clock=workplace.clock,
+        stop=workplace.stop,
+        listener=workplace.listener,
+        began_s=workplace.clock.monotonic(),
+        read_state=workplace.read_state,
+        requested_rate=RateRequests(run.journal.path, workplace.clock).take,
+    )
+    return context
+
+
+def _fence(workplace: Workplace, run: OpenRun) -> Fence:
+    def retake() -> ClusterLock:
+        regained = lock_cluster(workplace, run.options)
+        if _was_worked_on(run):
+            release_lock(regained)
+            raise BusyError(f"somebody else has gone on with run {run.record.run_id}")
+        return regained
+
+    patience_s = run.options.patience.unreachable_s
+    return Fence(run.lock, retake, workplace.clock, session_s=run.options.session_s, patience_s=patience_s)
+
+
+def _was_worked_on(run: OpenRun) -> bool:
+    """Whether another process had the lock and used it; where the cluster remembers nothing, that must be feared."""
+    known = run.remembered.load() if run.remembered is not None else None
+    return known is None or known[0].run_id != run.record.run_id or known[1].at != run.state.at

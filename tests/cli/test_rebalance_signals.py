@@ -1,0 +1,39 @@
+"""Signals during a run: the first stops it in good order, the second ends it at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from kafkabal.cli.rebalance.signals import stopping_on_signals
+from kafkabal.executor.stop import HardStop, StopReason, StopSwitch
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"), [(signal.SIGINT, StopReason.INTERRUPT), (signal.SIGTERM, StopReason.TERMINATE)]
+)
+def test_first_asks_second_ends(number: signal.Signals, reason: StopReason) -> None:
+    """The first signal turns the switch and says so; the second raises; handlers are those of before afterwards."""
+    switch, said = StopSwitch(), []
+    before = signal.getsignal(number)
+    with stopping_on_signals(switch, said.append):
+        os.kill(os.getpid(), number)
+        assert switch.reason is reason
+        assert len(said) == 1
+        with pytest.raises(HardStop):
+            os.kill(os.getpid(), number)
+    assert signal.getsignal(number) is before
+
+
+def test_ignored_signal_stays_ignored() -> None:
+    """A SIGHUP that was ignored (nohup) does not stop a run."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        switch = StopSwitch()
+        with stopping_on_signals(switch, lambda _: None):
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert switch.reason is None
+    finally:
+        signal.signal(signal.SIGHUP, before)
