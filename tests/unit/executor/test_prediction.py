@@ -1,0 +1,46 @@
+"""The time that is predicted, against the time that the in-memory cluster takes under the throttle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafkabal.executor.events import Started
+from kafkabal.executor.options import RunOptions, Throttle
+from kafkabal.executor.runs import apply
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
+from kafkabal.testing.builders import brokers, cluster, topic
+from kafkabal.testing.memory import InMemoryCluster
+
+SIZE = 50_000_000
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        pytest.param([(1, 2, 3)] * 24, id="all leaders on one broker"),
+        pytest.param([(1, 2, 3), (2, 3, 1), (3, 1, 2)] * 8, id="leaders spread"),
+        pytest.param([(1, 2, 3)] * 16 + [(2, 3, 1), (3, 1, 2)] * 4, id="most leaders on one broker"),
+    ],
+)
+def test_prediction_holds_within_a_quarter(scene: Any, sources: list[tuple[int, ...]]) -> None:
+    """Where the throttle is the limit, the run takes what was said before it began, within 25 %."""
+    memory = InMemoryCluster.of(cluster(brokers(6), [topic("t", *sources, size_bytes=SIZE)]))
+    changes = tuple(
+        PartitionChange(
+            topic="t",
+            partition=number,
+            replicas=(4, 5, 6),
+            log_dirs=(ANY_DIR,) * 3,
+            previous=Placement(replicas=held, leader=held[0], log_dirs=("/d0",) * 3),
+        )
+        for number, held in enumerate(sources)
+    )
+    workplace = replace(scene.workplace(memory), clock=memory.kafka.clock)
+    options = RunOptions(throttle=Throttle(bytes_per_s=20_000_000))
+    result = apply(workplace, Plan(partitions=changes, cluster_id="simulated"), options)
+    assert result is not None
+    (started,) = scene.recorder.of(Started)
+    assert started.predicted_s == pytest.approx(result.elapsed_s, rel=0.25)
