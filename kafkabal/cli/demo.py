@@ -125,8 +125,9 @@ def _fill(story: _Story, folder: Path) -> float:
     skew = story.disk_skew()
     if skew < _LEAST_SKEW:
         raise OperationError(f"the cluster came out even: skew {skew:.2f}, the story needs {_LEAST_SKEW} or more")
-    story.tell("Would another routing policy have helped? The same topic, a data set like it")
-    story.run("route-simulate", "--topic", _TOPIC, "--policy", "key-hash", "--policy", "default", "--policy", "score")
+    story.tell("How would another routing policy have spread this data set over the very same topic?")
+    policies = ("--policy", "key-hash", "--policy", "default", "--policy", "score")
+    story.run("route-simulate", "--topic", _TOPIC, "--data", str(data_set), *policies)
     return skew
 
 
