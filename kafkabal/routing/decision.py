@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _SLICE = 65536
 NO_KEY = -1
+_REMEMBERED_KEYS = 65536
 
 
 class DecisionPolicy(PolicyBase):
@@ -40,10 +42,11 @@ class DecisionPolicy(PolicyBase):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._uniforms = Uniforms(context.seed)
+        self._hashes_of_key = lru_cache(_REMEMBERED_KEYS)(self._hash)
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
-        hashes = [NO_KEY if key is None else murmur2(key, seed) & 0x7FFFFFFF for seed in self.hash_seeds]
+        hashes = self._hashes_of_key(key)
         uniforms = [self._uniforms.next() for _ in range(self.draws)]
         partition: int = type(self).choose(self.state, size_bytes, hashes, uniforms, self._now_s())
         return partition
@@ -82,6 +85,9 @@ class DecisionPolicy(PolicyBase):
                 hashes[keyed, column] = of_key[records.key[keyed]]
         uniforms = self._uniforms.take(n * self.draws).reshape(n, self.draws)
         return hashes, uniforms, np.zeros(n) if records.at_s is None else records.at_s
+
+    def _hash(self, key: bytes | None) -> list[int]:
+        return [NO_KEY if key is None else murmur2(key, seed) & 0x7FFFFFFF for seed in self.hash_seeds]
 
     def _now_s(self) -> float:
         return self.context.clock() if self.about.feedback is Feedback.ACKS else 0.0
