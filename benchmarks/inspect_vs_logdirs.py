@@ -59,7 +59,7 @@ def create_replicas(sandbox: Sandbox, replicas: int) -> None:
         def on_disk() -> bool:
             return bool((cluster.read(ReadRequest()).state.replicas.size_bytes >= 0).all())
 
-        assert Patience().until(on_disk)
+        assert Patience(deadline_s=600.0, interval_s=2.0).until(on_disk)
 
 
 def spread(topic: int) -> tuple[tuple[int, ...], ...]:

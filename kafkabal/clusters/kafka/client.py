@@ -163,16 +163,19 @@ class KafkaClient:
             If the answer does not come; the request may have taken effect.
         """
         deadline = deadline or self.deadline()
+        is_needed = False  # the controller itself: brokers of a KRaft cluster hand requests on to it
         for pause_s in pauses():
             try:
-                answer = self._controller_link().call(request, deadline)
+                answer = self._controller_link(is_needed=is_needed).call(request, deadline)
                 if NOT_CONTROLLER not in codes(answer) or deadline.remaining_s < pause_s:
                     return answer
+                is_needed = True
             except NoAnswerError:
                 raise
             except UnreachableError:
                 if deadline.remaining_s < pause_s:
                     raise
+                is_needed = False
             self.clock.sleep(pause_s)
             self.metadata((), deadline)
         raise AssertionError  # the pauses never end
@@ -218,10 +221,13 @@ class KafkaClient:
         worst = next((error for error in found if not isinstance(error, UnreachableError)), None)
         raise worst or UnreachableError("; ".join(error.message for error in found), hint=found[0].hint)
 
-    def _controller_link(self) -> BrokerLink:
+    def _controller_link(self, *, is_needed: bool) -> BrokerLink:
         nodes = self.nodes()
         node = nodes.by_id.get(nodes.controller)
-        return self._link(node.address) if node is not None else self._first_answering()
+        link = None if node is None else self._link(node.address)
+        if link is None or (link.failures and not is_needed):
+            return self._first_answering()
+        return link
 
     def _link(self, address: Address) -> BrokerLink:
         with self._guard:

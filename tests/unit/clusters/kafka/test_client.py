@@ -209,6 +209,24 @@ def test_a_controller_that_cannot_be_connected_to_is_replaced(
     assert _elect(client) == 0
 
 
+def test_a_controller_that_failed_lately_is_not_asked_first(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """Another broker hands the request on (KRaft), or says that it is not the controller, and then it is asked."""
+    cluster = fake_cluster(2)
+    cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=0, replica_election_results=[]))
+    client = make_client(cluster.settings(2))
+    client.nodes()
+    client._link(client.nodes().by_id[1].address).failures = 1
+    assert _elect(client) == 0
+    assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [0, 1]
+    cluster.brokers[2].answers["ElectLeaders"] = lambda request: ElectLeadersResponse(
+        error_code=41, replica_election_results=[]
+    )
+    assert _elect(client) == 0
+    assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [1, 2]
+
+
 def test_versions_decide_what_is_supported(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:

@@ -270,19 +270,27 @@ def test_committed_offsets_come_from_the_coordinators(cluster: Any, kafka: Kafka
 
 def _offset_fetch(request: Any) -> Any:
     """Offset 7 of t-1 for every group, none of t-0, and some of a topic that is gone."""
-    batched = request.header.request_api_version >= 8
-    topic = (OffsetFetchResponse.OffsetFetchResponseGroup if batched else OffsetFetchResponse).__dict__[
-        "OffsetFetchResponseTopics" if batched else "OffsetFetchResponseTopic"
-    ]
-    partition = topic.__dict__["OffsetFetchResponsePartitions" if batched else "OffsetFetchResponsePartition"]
-    topics = [
-        topic(
-            name=name,
-            partitions=[partition(partition_index=n, committed_offset=offset, metadata="", error_code=0)],
-        )
+    if request.header.request_api_version < 8:
+        topic = OffsetFetchResponse.OffsetFetchResponseTopic
+        return OffsetFetchResponse(topics=_committed(topic, topic.OffsetFetchResponsePartition), error_code=0)
+    group = OffsetFetchResponse.OffsetFetchResponseGroup
+    topic = group.OffsetFetchResponseTopics
+    topics = _committed(topic, topic.OffsetFetchResponsePartitions)
+    return OffsetFetchResponse(groups=[group(group_id=g.group_id, topics=topics, error_code=0) for g in request.groups])
+
+
+def _committed(topic: Any, partition: Any) -> list[Any]:
+    return [
+        topic(name=name, partitions=[partition(partition_index=n, committed_offset=offset, metadata="", error_code=0)])
         for name, n, offset in (("t", 0, -1), ("t", 1, 7), ("gone", 0, 3))
     ]
-    if not batched:
-        return OffsetFetchResponse(topics=topics, error_code=0)
-    group = OffsetFetchResponse.OffsetFetchResponseGroup
-    return OffsetFetchResponse(groups=[group(group_id=g.group_id, topics=topics, error_code=0) for g in request.groups])
+
+
+def test_groups_that_are_hidden_are_an_error(cluster: Any, kafka: KafkaCluster) -> None:
+    """A group that may be listed but not read is not taken for one that has committed nothing."""
+    listed = ListGroupsResponse.ListedGroup(group_id="g", protocol_type="consumer")
+    cluster.answer("ListGroups", lambda request: ListGroupsResponse(error_code=0, groups=[listed]))
+    group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", topics=[], error_code=30)
+    cluster.answer("OffsetFetch", lambda request: OffsetFetchResponse(groups=[group]))
+    with pytest.raises(NotAuthorizedError, match="what group g has committed"):
+        kafka.read(ReadRequest(group_offsets=True, deadline_s=0.5))
