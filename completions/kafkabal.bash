@@ -15,6 +15,8 @@ _kafkabal() {
             "kafkabal create" | \
             "kafkabal produce" | \
             "kafkabal rebalance" | \
+            "kafkabal rebalance plan" | \
+            "kafkabal rebalance explain" | \
             "kafkabal rebalance apply" | \
             "kafkabal rebalance status" | \
             "kafkabal rebalance resume" | \
@@ -91,10 +93,14 @@ _kafkabal() {
         "kafkabal produce --key") return ;;
         "kafkabal produce --value") return ;;
         "kafkabal produce --chunk") return ;;
-        "kafkabal produce --policy") return ;;
+        "kafkabal produce --policy") COMPREPLY=($(compgen -W "random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load" -- "$current")); return ;;
         "kafkabal produce --refresh") return ;;
         "kafkabal produce --producer-config") return ;;
         "kafkabal produce --manifest") return ;;
+        "kafkabal produce --telemetry") return ;;
+        "kafkabal produce --prometheus") return ;;
+        "kafkabal produce --prometheus-query") return ;;
+        "kafkabal produce --prometheus-label") return ;;
         "kafkabal rebalance -b" | "kafkabal rebalance --bootstrap-server") return ;;
         "kafkabal rebalance --command-config") return ;;
         "kafkabal rebalance --profile") return ;;
@@ -114,12 +120,41 @@ _kafkabal() {
         "kafkabal rebalance --log-dir-throttle") return ;;
         "kafkabal rebalance --window") return ;;
         "kafkabal rebalance --drain") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
+        "kafkabal rebalance --below") return ;;
+        "kafkabal rebalance --broker-limit") return ;;
+        "kafkabal rebalance --replication-factor") return ;;
         "kafkabal rebalance --rollback-file") return ;;
         "kafkabal rebalance --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;
         "kafkabal rebalance --max-runtime") return ;;
         "kafkabal rebalance --moves-per-broker") return ;;
         "kafkabal rebalance -o" | "kafkabal rebalance --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance --textfile") return ;;
+        "kafkabal rebalance plan -o" | "kafkabal rebalance plan --plan-file") return ;;
+        "kafkabal rebalance plan --format") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
+        "kafkabal rebalance plan --what-if") return ;;
+        "kafkabal rebalance plan -b" | "kafkabal rebalance plan --bootstrap-server") return ;;
+        "kafkabal rebalance plan --command-config") return ;;
+        "kafkabal rebalance plan --profile") return ;;
+        "kafkabal rebalance plan --snapshot") return ;;
+        "kafkabal rebalance plan --zookeeper") return ;;
+        "kafkabal rebalance plan --broker-timeout") return ;;
+        "kafkabal rebalance plan --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
+        "kafkabal rebalance plan --tolerance") return ;;
+        "kafkabal rebalance plan --max-bytes") return ;;
+        "kafkabal rebalance plan --max-moves") return ;;
+        "kafkabal rebalance plan --max-leader-changes") return ;;
+        "kafkabal rebalance plan --max-duration") return ;;
+        "kafkabal rebalance plan --topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
+        "kafkabal rebalance plan --exclude-topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
+        "kafkabal rebalance plan --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
+        "kafkabal rebalance plan --count-capacity") return ;;
+        "kafkabal rebalance plan --throttle") return ;;
+        "kafkabal rebalance plan --drain") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
+        "kafkabal rebalance plan --below") return ;;
+        "kafkabal rebalance plan --broker-limit") return ;;
+        "kafkabal rebalance plan --replication-factor") return ;;
+        "kafkabal rebalance explain -o" | "kafkabal rebalance explain --output") COMPREPLY=($(compgen -W "table json yaml" -- "$current")); return ;;
+        "kafkabal rebalance explain --output-file") return ;;
         "kafkabal rebalance apply -b" | "kafkabal rebalance apply --bootstrap-server") return ;;
         "kafkabal rebalance apply --command-config") return ;;
         "kafkabal rebalance apply --profile") return ;;
@@ -218,7 +253,7 @@ _kafkabal() {
         "kafkabal sandbox start --name") return ;;
         "kafkabal sandbox stop --name") return ;;
         "kafkabal sandbox down --name") return ;;
-        "kafkabal route-simulate --policy") return ;;
+        "kafkabal route-simulate --policy") COMPREPLY=($(compgen -W "random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load" -- "$current")); return ;;
         "kafkabal route-simulate --topic") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
         "kafkabal route-simulate --seeds") return ;;
         "kafkabal route-simulate --plot") return ;;
@@ -280,8 +315,10 @@ _kafkabal() {
         "kafkabal") words="inspect create produce rebalance sandbox demo route-simulate policies scores telemetry completion --version -h --help" ;;
         "kafkabal inspect") words="--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal create") words="--placement --if-not-exists --dry-run -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
-        "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --policy --refresh --producer-config --any-key-order --manifest --no-manifest -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
-        "kafkabal rebalance") words="apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --throttle --log-dir-throttle --window --drain --yes --dry-run --exit-code --force --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --policy --refresh --producer-config --any-key-order --manifest --no-manifest --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
+        "kafkabal rebalance") words="plan explain apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --replication-factor --yes --dry-run --exit-code --force --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance plan") words="-o --plan-file --format --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --replication-factor -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance explain") words="-o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance apply") words="--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --throttle --log-dir-throttle --window --yes --dry-run --exit-code --force --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance status") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance resume") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
