@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as ConfluentPartition
 
 import kafkabal
 from kafkabal.clusters.connect import connect
@@ -95,13 +97,13 @@ class Stage:
         """The journal of the latest run of a host."""
         return max((self.folder / host).glob("*/*.jsonl"))
 
-    def begin(self, host: str = "one") -> subprocess.Popen[bytes]:
-        """Let another process carry the plan out."""
-        plan = self.folder / "plan.json"
-        write_plan(self.plan, plan)
-        command = [sys.executable, __file__, self.sandbox.bootstrap_servers, str(plan), str(self.folder / host)]
-        path = str(Path(kafkabal.__file__).parents[1])  # the package under test, installed or not
-        return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
+    def begin(self, host: str = "one", plan: Plan | None = None) -> subprocess.Popen[bytes]:
+        """Let another process carry a plan out."""
+        path = self.folder / "plan.json"
+        write_plan(plan or self.plan, path)
+        command = [sys.executable, __file__, self.sandbox.bootstrap_servers, str(path), str(self.folder / host)]
+        package = str(Path(kafkabal.__file__).parents[1])  # the package under test, installed or not
+        return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": package})
 
     def kill_at(self, records: int) -> Phase | None:
         """Carry the plan out and kill the process once its journal has so many records; where it was then."""
@@ -265,6 +267,7 @@ def test_killed_run(stage: Stage, then: str, moments: int, record_property: Call
     for n in range(moments):
         phase = stage.kill_at(first + round((last - first) * n / (moments - 1)))
         phases[phase.value if phase else "not begun"] += 1
+        print(f"{then}: kill {n + 1} of {moments}, phase {phase}", flush=True)
         host = "one"
         if then == "resume from the topic":
             host = f"other-{n}"
@@ -327,6 +330,79 @@ def test_broker_killed_on_the_way(stage: Stage) -> None:
     stage.assert_as_planned()
     when_free(lambda: roll_back(stage.workplace()))
     stage.assert_clean()
+
+
+def test_no_record_is_lost(stage: Stage) -> None:
+    """What was acknowledged while a run moved its topic, died and was resumed is read exactly where it should be."""
+    topic, servers = "written", stage.sandbox.bootstrap_servers
+    configs = {"min.insync.replicas": "2"}
+    assert not stage.cluster.create_topics([NewTopic(name=topic, assignment=((1, 2, 3), (2, 3, 1)), configs=configs)])
+    acknowledged: dict[tuple[int, int], bytes] = {}
+    is_over = threading.Event()
+    writer = threading.Thread(target=_write, args=(servers, topic, acknowledged, is_over))
+    writer.start()
+    try:
+        _until(lambda: len(acknowledged) > 300)
+        process = stage.begin(plan=_plan_of_written(stage, topic))
+        _until(lambda: TopicPartition(topic, 0) in stage.cluster.reassignments())
+        process.kill()
+        process.wait()
+        assert when_free(lambda: resume(stage.workplace())).outcome is Outcome.COMPLETE
+    finally:
+        is_over.set()
+        writer.join()
+    status = stage.cluster.partition_status([topic])
+    assert [status[TopicPartition(topic, n)].replicas for n in (0, 1)] == [(4, 2, 3), (4, 3, 1)]
+    assert acknowledged
+    assert _read(servers, topic).items() >= acknowledged.items()
+
+
+def _write(servers: str, topic: str, acknowledged: dict[tuple[int, int], bytes], is_over: threading.Event) -> None:
+    """Write numbered records until told to stop, and note where each that was acknowledged went."""
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", "enable.idempotence": True, "linger.ms": 5})
+
+    def note(error: object, message: Any) -> None:
+        if error is None:
+            acknowledged[message.partition(), message.offset()] = message.key()
+
+    number = 0
+    while not is_over.is_set():
+        producer.produce(topic, bytes(20_000), key=str(number).encode(), partition=number % 2, on_delivery=note)
+        number += 1
+        producer.poll(0.005)
+    assert producer.flush(60) == 0
+
+
+def _read(servers: str, topic: str) -> dict[tuple[int, int], bytes]:
+    """Everything in the topic: key by partition and offset."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "reader", "enable.partition.eof": True})
+    consumer.assign([ConfluentPartition(topic, n, 0) for n in (0, 1)])
+    found: dict[tuple[int, int], bytes] = {}
+    ended: set[int] = set()
+    while len(ended) < 2:
+        message = consumer.poll(20.0)
+        assert message is not None
+        if message.error():
+            ended.add(message.partition())
+        else:
+            found[message.partition(), message.offset()] = message.key()
+    consumer.close()
+    return found
+
+
+def _plan_of_written(stage: Stage, topic: str) -> Plan:
+    targets = {(1, 2, 3): (4, 2, 3), (2, 3, 1): (4, 3, 1)}
+    changes = tuple(
+        PartitionChange(
+            topic=topic,
+            partition=number,
+            replicas=target,
+            log_dirs=(ANY_DIR,) * 3,
+            previous=Placement(replicas=before, leader=before[0], log_dirs=(ANY_DIR,) * 3),
+        )
+        for number, (before, target) in enumerate(targets.items())
+    )
+    return Plan(partitions=changes, cluster_id=stage.cluster.cluster_id())
 
 
 def _carry_out(bootstrap_servers: str, plan: str, folder: str) -> None:
