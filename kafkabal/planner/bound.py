@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kafkabal.planner.grains import grain_bound
 from kafkabal.planner.search.targets import zones
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def bound_bytes(start: State, moved_bytes: int) -> int:
     dual = _Dual(start)
     best = max((dual.evaluate(potential).value for potential in dual.corners()), default=0.0)
     best = max(best, _ascend(dual, best, moved_bytes))
-    return max(0, math.ceil(best * (1 - _ROUNDING) - _ROUNDING_BYTES))
+    divided = max(0, math.ceil(best * (1 - _ROUNDING) - _ROUNDING_BYTES))
+    return max(divided, grain_bound(start)) if start.sizes_agree() else divided
 
 
 class _Point(NamedTuple):

@@ -28,7 +28,10 @@ def make_outcome(state: State, leader: I32, log_dir: I32) -> ClusterState:
     problem, before = state.problem, state.problem.cluster
     source = _source_rows(state)
     new_leader = leader != problem.leader
-    changed = new_leader | ((source < 0) & (state.place >= 0)).any(1) | _lost(state)
+    arrives = (source < 0) & (state.place >= 0)
+    shelved = (source >= 0) & (log_dir != before.replicas.log_dir[np.maximum(source, 0)])
+    # of every partition that is listed, for whatever reason, the first replica is to lead
+    changed = new_leader | (arrives | shelved).any(1) | _lost(state)
     order = _leader_first(state.place, np.where(changed, leader, NONE))
     row = np.arange(len(order))[:, None]
     place, log_dir, source = state.place[row, order], log_dir[row, order], source[row, order]

@@ -77,7 +77,8 @@ def _log_dirs(state: State) -> I32:
 def _bound(problem: Problem, state: State) -> int | None:
     """The bound, where the plan was to reach the bands with as few bytes as possible, and does."""
     options = problem.options
-    if options.mode is not Mode.FULL or options.replication_factor is not None or is_outside(state):
+    asks_more = options.below is not None or options.replication_factor is not None
+    if options.mode is not Mode.FULL or asks_more or is_outside(state):
         return None
     return bound_bytes(State(problem), state.moved_bytes())
 

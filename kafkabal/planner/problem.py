@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import InfeasibleError, UsageError
 from kafkabal.model.capacity import is_silent
 from kafkabal.model.sizes import move_bytes, replica_bytes
 from kafkabal.model.state import LogDirState
@@ -108,11 +108,15 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         If the options name a broker that does not exist.
     ConfigError
         If the capacity of only some brokers is known.
+    InfeasibleError
+        If no live broker is left.
     """
     brokers = cluster.brokers
     _rows_of(cluster, options.broker_limits, "broker limit")
     drained = _rows_of(cluster, options.drain, "drain")
     counted = brokers.is_live & ~drained
+    if not counted.any():
+        raise InfeasibleError("no live broker is left to hold anything", hint="drain fewer brokers")
     home, held = _matrix(cluster)
     slots = cluster.replication_factor
     movable = _movable(cluster, options)

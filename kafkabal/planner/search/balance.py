@@ -76,7 +76,7 @@ def _relieve_topics(state: State) -> None:
 
 def _even(state: State, listener: PlanListener) -> None:
     listener.step("balance")
-    narrowed = 0.0 if _sizes_agree(state) else _NARROWED
+    narrowed = 0.0 if state.sizes_agree() else _NARROWED
     state.refresh_bands(narrowed)
     push(state)
     push(state, moved=True)
@@ -89,12 +89,6 @@ def _even(state: State, listener: PlanListener) -> None:
         state.refresh_bands()
         if not narrowed or not is_outside(state):
             return
-
-
-def _sizes_agree(state: State) -> bool:
-    """Whether every copy of a partition is as large as a new one would be."""
-    problem = state.problem
-    return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.home < 0)).all())
 
 
 def is_outside(state: State) -> bool:

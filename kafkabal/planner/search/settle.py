@@ -18,6 +18,10 @@ _EXCHANGES = 48
 _PRICE = 0.05
 """What a byte moved weighs against a byte outside its band."""
 _LEAST_GAIN = 1e-13
+_STEPS_A_BROKER = 200
+_LEAST_PROGRESS = 1e-4
+_LEAST_PROGRESS_BY_EXCHANGE = 1e-2
+"""Share of a broker's violation that a step must take away: less would go on for ever where bands are out of reach."""
 
 
 class _Look(NamedTuple):
@@ -46,6 +50,8 @@ class Violation:
     def __init__(self, state: State) -> None:
         problem = state.problem
         self.state = state
+        self.least_gain = _LEAST_GAIN
+        """What a step has to take away from the violation."""
         rows = problem.weighed
         mean = state.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
         self.fair_bytes: F64 = np.maximum(mean * problem.capacity, 1.0)
@@ -133,17 +139,19 @@ def settle(state: State) -> None:
     index = Index(state)
     stuck = np.zeros(state.problem.n_brokers, np.bool_)
     steps = 0
-    while True:
+    while steps < _STEPS_A_BROKER * len(stuck):
         now = violation.now()
         now[stuck] = 0.0
         worst = int(now.argmax())
         if now[worst] <= 0:
             return
-        step = (
-            _best_single(state, violation, index, worst, _NARROW)
-            or _best_single(state, violation, index, worst, _WIDE)
-            or _best_exchange(state, violation, index, worst)
+        violation.least_gain = max(_LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))
+        step = _best_single(state, violation, index, worst, _NARROW) or _best_single(
+            state, violation, index, worst, _WIDE
         )
+        if step is None:
+            violation.least_gain = max(_LEAST_GAIN, _LEAST_PROGRESS_BY_EXCHANGE * float(now[worst]))
+            step = _best_exchange(state, violation, index, worst)
         if step is None:
             stuck[worst] = True
             continue
@@ -175,11 +183,11 @@ def _give(state: State, violation: Violation, index: Index, broker: int, look: _
         return None
     allowed = state.may_go_anywhere(p, k)
     leaving = state.load(p, k, np.full(len(p), broker))
-    arriving = state.problem.arriving_bytes[p]
     everyone = np.arange(state.problem.n_brokers)
+    arriving = state.load(p[:, None], k[:, None], everyone)
     gain = violation.change(np.full(len(p), broker), -leaving, np.full(len(p), -1))[:, None]
-    gain = gain + violation.change(everyone, arriving[:, None], np.ones((len(p), 1), np.int64))
-    allowed &= (state.used + arriving[:, None] <= state.problem.limit_bytes) & (gain < -_LEAST_GAIN)
+    gain = gain + violation.change(everyone, arriving, 1)
+    allowed &= (state.used + arriving <= state.problem.limit_bytes) & (gain < -violation.least_gain)
     gain += _price(state, violation, p, k, broker)[:, None]
     # of equals, the one that is left with most room
     gain += 1e-6 * (state.used / violation.fair_bytes + state.count / violation.fair_count)
@@ -198,6 +206,8 @@ def _take(state: State, violation: Violation, index: Index, broker: int, look: _
         return None
     size = max(lack, 0.0) / max(short, 1)
     donors = _donors(state, violation, broker, everyone=look.all_sizes)
+    if not donors.size:
+        return None
     found = [index.pick(int(donor), size, look.replicas // len(donors), look) for donor in donors]
     p, k = np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
     if not p.size:
@@ -205,8 +215,9 @@ def _take(state: State, violation: Violation, index: Index, broker: int, look: _
     donor = state.place[p, k].astype(np.int64)
     allowed = state.may_go(p, k, np.full(len(p), broker))
     gain = violation.change(donor, -state.load(p, k, donor), np.full(len(p), -1))
-    gain += violation.change(np.full(len(p), broker), state.problem.arriving_bytes[p], np.ones(len(p), np.int64))
-    allowed &= (gain < -_LEAST_GAIN) & (state.used[broker] + state.problem.arriving_bytes[p] <= _limit(state, broker))
+    arriving = state.load(p, k, np.full(len(p), broker))
+    gain += violation.change(np.full(len(p), broker), arriving, 1)
+    allowed &= (gain < -violation.least_gain) & (state.used[broker] + arriving <= _limit(state, broker))
     gain += _price(state, violation, p, k, donor)
     gain[~allowed] = np.inf
     best = int(gain.argmin())
@@ -228,7 +239,11 @@ def _donors(state: State, violation: Violation, broker: int, *, everyone: bool) 
     slack[~state.problem.counted] = -np.inf
     slack[broker] = -np.inf
     donors = np.argsort(-slack, kind="stable")[: 2 * _PARTNERS]
-    return donors if everyone else donors[slack[donors] >= slack[donors[0]] / 2]
+    donors = donors[slack[donors] > -np.inf]
+    if everyone or not donors.size:
+        return donors
+    best = float(slack[donors[0]])
+    return donors[slack[donors] >= min(best, best / 2)]
 
 
 def _price(state: State, violation: Violation, p: I64, k: I64, broker: I64 | int) -> F64:
@@ -274,11 +289,11 @@ def _exchange(
     p2, k2 = _sample(index, partner, max(0, need))
     if not p1.size or not p2.size:
         return None
-    out1, in1 = state.load(p1, k1, np.full(len(p1), broker)), state.problem.arriving_bytes[p1]
-    out2, in2 = state.load(p2, k2, np.full(len(p2), partner)), state.problem.arriving_bytes[p2]
+    out1, in1 = _loads(state, p1, k1, broker, partner)
+    out2, in2 = _loads(state, p2, k2, partner, broker)
     gain = violation.change(broker, in2[None, :] - out1[:, None], 0)
     gain = gain + violation.change(partner, in1[:, None] - out2[None, :], 0)
-    useless = gain >= -_LEAST_GAIN
+    useless = gain >= -violation.least_gain
     gain += _price(state, violation, p1, k1, broker)[:, None] + _price(state, violation, p2, k2, partner)[None, :]
     gain[useless] = np.inf
     order = np.argsort(gain, axis=None, kind="stable")[:_EXCHANGES]
@@ -293,6 +308,11 @@ def _exchange(
     a, b = i[fits][0], j[fits][0]
     step = Step(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner, broker]))
     return float(gain[a, b]), step
+
+
+def _loads(state: State, p: I64, k: I64, source: int, target: int) -> tuple[I64, I64]:
+    """Bytes of slots where they are, and where they would go."""
+    return state.load(p, k, np.full(len(p), source)), state.load(p, k, np.full(len(p), target))
 
 
 def _sample(index: Index, broker: int, size: float) -> tuple[I64, I64]:

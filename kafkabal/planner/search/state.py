@@ -81,6 +81,11 @@ class State:
         """bool, shape (n_partitions, width): the slot lies on a broker that held no copy before."""
         return np.asarray((self.place >= 0) & (self.place != self.problem.home))
 
+    def sizes_agree(self) -> bool:
+        """Whether every copy of a partition is as large as a new one would be."""
+        problem = self.problem
+        return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.home < 0)).all())
+
     def moved_bytes(self) -> int:
         """Bytes that the plan so far moves."""
         return int((self.moved().sum(1) * self.problem.arriving_bytes).sum())

@@ -1,0 +1,127 @@
+"""Properties of plans on many small uneven worlds, judged by a checker that knows nothing of the planner."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkabal.errors import InfeasibleError
+from kafkabal.model.state import ClusterState
+from kafkabal.plan.apply import apply_plan
+from kafkabal.plan.plan import Plan
+from kafkabal.planner.options import PlanOptions
+from kafkabal.planner.plan import make_plan
+from kafkabal.testing.plan_checker import check_plan
+from kafkabal.testing.synthetic import World, make_world
+
+tolerances = st.sampled_from([0.02, 0.09, 0.2])
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """Worlds of up to ten brokers, tidy or not."""
+    brokers = draw(st.integers(3, 10))
+    return World(
+        seed=draw(st.integers(0, 10**6)),
+        brokers=brokers,
+        racks=draw(st.integers(0, 4)),
+        topics=draw(st.integers(1, 30)),
+        most_partitions=draw(st.sampled_from([1, 4, 12])),
+        replication_factor=draw(st.integers(1, min(3, brokers))),
+        log_dirs=draw(st.sampled_from([1, 1, 3])),
+        skew=draw(st.sampled_from([0.0, 1.0, 2.0])),
+        follower_jitter=draw(st.sampled_from([0.0, 0.0, 0.2])),
+        unknown=draw(st.sampled_from([0.0, 0.0, 0.1])),
+        leader_skew=draw(st.sampled_from([0.0, 0.5])),
+        cordoned=draw(st.sampled_from([0, 0, 1])),
+        rack_blind=draw(st.booleans()),
+        half_sized=draw(st.booleans()),
+    )
+
+
+def _outside(plan: Plan, cluster: ClusterState, tolerance: float, drain: frozenset[int] = frozenset()) -> list[str]:
+    verdict = check_plan(cluster, plan, tolerance=tolerance, drain=drain)
+    return [f"{score}: {names}" for score, names in verdict.outside.items() if names]
+
+
+@given(worlds(), tolerances)
+def test_no_rule_is_broken(world: World, tolerance: float) -> None:
+    """A plan keeps every hard rule and tells its bytes truly, and repairs racks."""
+    cluster = make_world(world)
+    plan = make_plan(cluster, PlanOptions(tolerance=tolerance))
+
+    assert [] == check_plan(cluster, plan, tolerance=tolerance).faults
+
+
+@given(worlds(), tolerances)
+def test_what_is_not_reached_is_said(world: World, tolerance: float) -> None:
+    """A plan without warnings leaves nothing outside its band."""
+    cluster = make_world(world)
+    plan = make_plan(cluster, PlanOptions(tolerance=tolerance))
+
+    assert plan.warnings or [] == _outside(plan, cluster, tolerance)
+
+
+@given(worlds(), tolerances)
+def test_a_second_plan_is_empty(world: World, tolerance: float) -> None:
+    """Where every band was reached, planning again on the result finds nothing to do."""
+    cluster = make_world(world)
+    plan = make_plan(cluster, PlanOptions(tolerance=tolerance))
+    again = make_plan(apply_plan(cluster, plan), PlanOptions(tolerance=tolerance))
+
+    assert plan.warnings or () == again.partitions
+
+
+@given(worlds(), tolerances)
+def test_the_bound_is_never_above_the_plan(world: World, tolerance: float) -> None:
+    """No plan moves fewer bytes than its own certificate."""
+    plan = make_plan(make_world(world), PlanOptions(tolerance=tolerance))
+
+    assert plan.bound_bytes is None or plan.bound_bytes <= plan.moved_bytes
+
+
+@given(worlds(), st.data())
+def test_a_drain_empties_the_broker_or_is_refused(world: World, data: st.DataObject) -> None:
+    """After a drain nothing lies on the drained broker; where that cannot be, no plan is made."""
+    cluster = make_world(world)
+    drain = frozenset({data.draw(st.integers(1, world.brokers))})
+    try:
+        plan = make_plan(cluster, PlanOptions(drain=drain))
+    except InfeasibleError as refusal:
+        assert "cannot be drained" in refusal.message
+        return
+    after = apply_plan(cluster, plan)
+
+    assert not drain & set(after.brokers.id[after.replicas.broker].tolist())
+
+
+@given(worlds(), st.integers(0, 40), st.integers(0, 10**10))
+def test_budgets_are_kept(world: World, moves: int, bytes_: int) -> None:
+    """A plan under a budget moves no more replicas and bytes than it allows."""
+    plan = make_plan(make_world(world), PlanOptions(max_moves=moves, max_bytes=bytes_))
+
+    assert plan.moved_bytes <= bytes_
+    assert sum(len(change.adding) for change in plan.partitions) <= moves
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_dead_brokers_are_left(seed: int) -> None:
+    """Every replica that has a live copy leaves a dead broker."""
+    cluster = make_world(World(seed=seed, brokers=9, racks=3, dead=1, replication_factor=2))
+    plan = make_plan(cluster)
+
+    assert [] == check_plan(cluster, plan, tolerance=0.09).faults
+
+
+def test_the_order_of_the_input_does_not_matter() -> None:
+    """A cluster that is read with its rows shuffled gives the same plan."""
+    from kafkabal.model.as_rows import broker_rows, header_row, topic_rows
+    from kafkabal.model.builder import build_cluster
+
+    cluster = make_world(World(seed=3, topics=30))
+    shuffled = build_cluster(
+        header_row(cluster), list(broker_rows(cluster))[::-1], list(topic_rows(cluster))[::-1]
+    )
+
+    assert make_plan(cluster).plan_id == make_plan(replace(shuffled, taken_at="later")).plan_id
