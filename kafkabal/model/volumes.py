@@ -3,7 +3,8 @@
 DescribeLogDirs (KIP-827) gives the bytes of the volume with every dir on it, so two dirs on one volume repeat the
 same figures. Two dirs of one broker are taken for one volume when their figures are equal and what is used covers
 the logs of both (of all, where there are more) and is above 1 GiB; a ``volume`` named in the row, or in the
-configuration, decides otherwise.
+configuration, decides otherwise. A broker looks at one dir after the other while others write: usable bytes may
+differ by a thousandth of the volume.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kafkabal.model.stated import Default
 
 _LEAST_USED_BYTES = 2**30
+_WRITTEN_BETWEEN_TWO_LOOKS = 1000  # one part in so many
 
 
 def number_volumes(brokers: Brokers, dirs: LogDirs, replicas: Replicas, rows: Sequence[BrokerRow]) -> LogDirs:
@@ -104,12 +106,17 @@ def _join_named(volume: I32, rows: Sequence[int], names: Sequence[str | None]) -
 
 def _join_alike(volume: I32, rows: Sequence[int], dirs: LogDirs, logs: I64) -> None:
     """Rows with equal figures get the number of the first of them, as long as what is used covers all their logs."""
-    joined: dict[tuple[int, int], tuple[int, int]] = {}
+    joined: list[tuple[int, int, int, int]] = []
+    # total and usable bytes of the last row, the first row, and the logs of all of them
     for row in rows:
         total, usable = int(dirs.total_bytes[row]), int(dirs.usable_bytes[row])
-        first, logs_before = joined.get((total, usable), (row, 0))
+        written = total // _WRITTEN_BETWEEN_TWO_LOOKS
+        alike = next((j for j in joined if j[0] == total and abs(j[1] - usable) <= written), None)
+        _, _, first, logs_before = alike or (total, usable, row, 0)
         logs_now = logs_before + int(logs[row])
         if min(total, usable) < 0 or total - usable <= _LEAST_USED_BYTES or total - usable < logs_now:
             continue
         volume[row] = first
-        joined[total, usable] = (first, logs_now)
+        if alike is not None:
+            joined.remove(alike)
+        joined.append((total, usable, first, logs_now))

@@ -30,6 +30,7 @@ def dir_row(
     ("dirs", "logs", "volumes"),
     [
         ([dir_row(0), dir_row(1)], (), [0, 0]),
+        ([dir_row(0), dir_row(1, usable=50 * GIB - 2**20)], (), [0, 0]),
         ([dir_row(0), dir_row(1, usable=49 * GIB)], (), [0, 1]),
         ([dir_row(0), dir_row(1, total=99 * GIB, usable=49 * GIB)], (), [0, 1]),
         ([dir_row(0, usable=99 * GIB), dir_row(1, usable=99 * GIB)], (), [0, 1]),
@@ -46,6 +47,7 @@ def dir_row(
     ],
     ids=[
         "equal figures",
+        "written to between two looks",
         "other usable bytes",
         "other total bytes",
         "no more than 1 GiB used",
