@@ -367,7 +367,7 @@ def _write(servers: str, topic: str, acknowledged: dict[tuple[int, int], bytes],
 
     number = 0
     while not is_over.is_set():
-        producer.produce(topic, bytes(20_000), key=str(number).encode(), partition=number % 2, on_delivery=note)
+        producer.produce(topic, bytes(1_000), key=str(number).encode(), partition=number % 2, on_delivery=note)
         number += 1
         producer.poll(0.005)
     assert producer.flush(60) == 0
