@@ -267,7 +267,6 @@ def test_killed_run(stage: Stage, then: str, moments: int, record_property: Call
     for n in range(moments):
         phase = stage.kill_at(first + round((last - first) * n / (moments - 1)))
         phases[phase.value if phase else "not begun"] += 1
-        print(f"{then}: kill {n + 1} of {moments}, phase {phase}", flush=True)
         host = "one"
         if then == "resume from the topic":
             host = f"other-{n}"
