@@ -45,6 +45,9 @@ class Deadline:
         self.seconds = seconds
         """How far away it was when it was set."""
 
+    def __str__(self) -> str:
+        return f"{self.seconds:.3g} s"
+
     @property
     def remaining_s(self) -> float:
         """Seconds that are left, never negative."""
@@ -57,4 +60,6 @@ class Deadline:
 
     def at_most(self, seconds: float) -> Deadline:
         """The earlier of this deadline and one that many seconds from now."""
-        return Deadline(min(seconds, self.remaining_s), self._clock)
+        limited = Deadline(min(seconds, self.seconds), self._clock)
+        limited._at_s = min(self._at_s, self._clock.monotonic() + seconds)
+        return limited

@@ -18,7 +18,7 @@ from kafkabal.clusters.kafka.tls import tls_context
 from kafkabal.errors import MissingCapabilityError, NoAnswerError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from kafkabal.clusters.clock import Clock
     from kafkabal.config.connection import ConnectionSettings
@@ -216,10 +216,7 @@ class KafkaClient:
         found = run_first([partial(_connected, link, limit) for link in links], limit, _HEAD_START_S)
         if isinstance(found, BrokerLink):
             return found
-        if len(found) == 1:
-            raise found[0]
-        worst = next((error for error in found if not isinstance(error, UnreachableError)), None)
-        raise worst or UnreachableError("; ".join(error.message for error in found), hint=found[0].hint)
+        raise _of_all(self._seeds, found)
 
     def _controller_link(self, *, is_needed: bool) -> BrokerLink:
         nodes = self.nodes()
@@ -239,6 +236,18 @@ class KafkaClient:
 def _connected(link: BrokerLink, deadline: Deadline) -> BrokerLink:
     link.versions(deadline)
     return link
+
+
+def _of_all(seeds: Sequence[Address], errors: Sequence[KafkabalError]) -> KafkabalError:
+    """One error for bootstrap servers that all failed: the one that is no matter of reach, else every reason once."""
+    refused = next((error for error in errors if not isinstance(error, UnreachableError)), None)
+    if refused is not None or len(errors) == 1:
+        return refused or errors[0]
+    reasons = {error.message.replace(str(seed), "*"): error.message for seed, error in zip(seeds, errors, strict=False)}
+    if len(reasons) > 1:
+        return UnreachableError("; ".join(reasons.values()), hint=errors[0].hint)
+    others = ", ".join(map(str, seeds[1:]))
+    return UnreachableError(f"{errors[0].message} (the same with {others})", hint=errors[0].hint)
 
 
 def pauses() -> Iterator[float]:

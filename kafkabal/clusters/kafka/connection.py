@@ -229,7 +229,7 @@ def _connect(address: Address, deadline: Deadline) -> socket.socket:
     except ConnectionRefusedError as error:
         raise UnreachableError(f"cannot reach {address}: connection refused", hint=_PORT_HINT) from error
     except TimeoutError as error:
-        message = f"cannot reach {address}: no connection within {deadline.seconds:g} s"
+        message = f"cannot reach {address}: no connection within {deadline}"
         raise UnreachableError(message, hint="is the address right, and does a firewall let it through?") from error
     except OSError as error:
         raise UnreachableError(f"cannot reach {address}: {error.strerror or error}") from error
@@ -244,7 +244,7 @@ def _encrypt(sock: socket.socket, address: Address, tls: ssl.SSLContext, deadlin
         message = f"the certificate of {address} is not accepted: {error.verify_message}"
         raise UnreachableError(message, hint=_TRUST_HINT) from error
     except TimeoutError as error:
-        raise UnreachableError(f"{address} does not answer: no TLS within {deadline.seconds:g} s") from error
+        raise UnreachableError(f"{address} does not answer: no TLS within {deadline}") from error
     except ssl.SSLError as error:
         if error.reason and "ALERT" in error.reason:
             raise UnreachableError(f"{address} broke off TLS: {_words(error.reason)}", hint=_TRUST_HINT) from error
@@ -259,7 +259,7 @@ def _words(reason: str) -> str:
 
 def _raise_no_answer(address: Address, error: OSError, deadline: Deadline) -> NoReturn:
     if isinstance(error, TimeoutError):
-        raise NoAnswerError(f"{address} does not answer within {deadline.seconds:g} s") from error
+        raise NoAnswerError(f"{address} does not answer within {deadline}") from error
     reason = "closed the connection" if isinstance(error, ConnectionError) else f"is lost: {error.strerror or error}"
     raise NoAnswerError(f"{address} {reason}") from error
 

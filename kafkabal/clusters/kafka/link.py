@@ -65,7 +65,7 @@ class BrokerLink:
     @contextmanager
     def _ready(self, deadline: Deadline) -> Iterator[BrokerConnection]:
         if not self._turn.acquire(timeout=deadline.remaining_s):
-            raise UnreachableError(f"{self.address} is still busy with another request after {deadline.seconds:g} s")
+            raise UnreachableError(f"{self.address} is still busy with another request after {deadline}")
         try:
             yield self._usable(deadline)
         except UnreachableError:

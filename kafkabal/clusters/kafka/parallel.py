@@ -34,12 +34,12 @@ def run_all(tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline) -> dict[_K
         except queue.Empty:
             break
         outcomes[key] = outcome
-    missing = NoAnswerError(f"no answer within {deadline.seconds:g} s")
+    missing = NoAnswerError(f"no answer within {deadline}")
     return {key: outcomes.get(key, missing) for key in tasks}
 
 
 def run_first(tasks: Sequence[Callable[[], _V]], deadline: Deadline, head_start_s: float) -> _V | list[KafkabalError]:
-    """Return what the first task that succeeds gives, or the errors of all of them.
+    """Return what the first task that succeeds gives, or the errors of all of them in their order.
 
     Parameters
     ----------
@@ -47,19 +47,19 @@ def run_first(tasks: Sequence[Callable[[], _V]], deadline: Deadline, head_start_
         A task is started when those before it have failed, or have hesitated for so long.
     """
     threads: _Threads[int, _V] = _Threads()
-    failures: list[KafkabalError] = []
+    failures: dict[int, KafkabalError] = {}
     for started, task in enumerate(tasks, 1):
         threads.start(started, task)
         while len(failures) < started:
             is_last = started == len(tasks)
             try:
-                _, outcome = threads.next_done(deadline.remaining_s + _GRACE_S if is_last else head_start_s)
+                task_number, outcome = threads.next_done(deadline.remaining_s + _GRACE_S if is_last else head_start_s)
             except queue.Empty:
                 break
             if not isinstance(outcome, KafkabalError):
                 return outcome
-            failures.append(outcome)
-    return failures or [NoAnswerError(f"no answer within {deadline.seconds:g} s")]
+            failures[task_number] = outcome
+    return [failures[number] for number in sorted(failures)] or [NoAnswerError(f"no answer within {deadline}")]
 
 
 class _Threads(Generic[_K, _V]):

@@ -22,3 +22,5 @@ def test_the_earlier_deadline_counts() -> None:
     deadline = Deadline(3.0, clock)
     assert deadline.at_most(1.0).remaining_s == 1.0
     assert deadline.at_most(10.0).remaining_s == 3.0
+    clock.sleep(0.5)
+    assert (deadline.at_most(10.0).remaining_s, str(deadline.at_most(10.0))) == (2.5, "3 s")

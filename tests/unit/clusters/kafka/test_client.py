@@ -83,6 +83,16 @@ def test_no_bootstrap_server_is_told_with_every_reason(
         make_client(settings).nodes()
 
 
+def test_a_reason_that_all_bootstrap_servers_share_is_told_once(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
+) -> None:
+    """The others are named behind it."""
+    settings = fake_cluster().settings(bootstrap_servers=(nobody, "127.0.0.1:1"))
+    with pytest.raises(UnreachableError) as caught:
+        make_client(settings).nodes()
+    assert caught.value.message == f"cannot reach {nobody}: connection refused (the same with 127.0.0.1:1)"
+
+
 def test_a_bootstrap_server_that_is_no_address_is_told_before_anything_is_sent(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
