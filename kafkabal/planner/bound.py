@@ -145,7 +145,9 @@ class _Dual:
         of_zone = np.zeros(int(self.zone.max()) + 1, np.int64)
         for z in np.unique(self.zone[takes]):
             of_zone[z] = int(np.where(self.zone == z, inside, np.inf).argmin())
-        where = of_zone[np.maximum(self.zone[self.broker], 0)]
+        # what leaves a dead broker may come to any rack
+        zone = self.zone[self.broker]
+        where = np.where(zone >= 0, of_zone[np.maximum(zone, 0)], int(inside.argmin()))
         return inside[where], where
 
     def _group(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from kafkabal.plan.difference import make_changes
 from kafkabal.plan.plan import Plan, ScoreChange
@@ -13,17 +15,21 @@ from kafkabal.planner.outcome import make_outcome
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.reasons import Before, Reasons
 from kafkabal.planner.search.balance import balance, is_outside
-from kafkabal.planner.search.budget import send_home
+from kafkabal.planner.search.budget import has_budget, send_home
 from kafkabal.planner.search.dirs import choose_log_dirs
 from kafkabal.planner.search.leaders import choose_leaders
 from kafkabal.planner.search.state import State
-from kafkabal.planner.shortfall import refuse_if_infeasible, warnings_of
+from kafkabal.planner.shortfall import refuse_if_infeasible, shortfall, warnings_of
+from kafkabal.planner.why import Why
 from kafkabal.scoring.evaluation import Evaluation, evaluate
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import I32, ClusterState
+    from kafkabal.model.state import I32, I64, ClusterState
     from kafkabal.planner.listener import PlanListener
     from kafkabal.planner.problem import Problem
+
+_MOST_REPEATS = 8
+_LEAST_HELP = 0.01
 
 
 def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listener: PlanListener = SILENT) -> Plan:
@@ -40,18 +46,15 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     """
     options = options or PlanOptions()
     problem = build_problem(cluster, options)
-    state = State(problem)
-    before = Before.of(state)
-    homeless = balance(state, listener)
-    refuse_if_infeasible(state, homeless)
-    listener.step("log dirs")
-    log_dir = _log_dirs(state)
-    listener.step("leaders")
-    leader = choose_leaders(state)
+    before = Before.of(State(problem))
+    draft = _search(problem, listener)
+    after = make_outcome(draft.state, draft.leader, draft.log_dir)
+    if _falls_short(draft):
+        draft, after = _persist(problem, draft, after, listener)
+    state, leader = draft.state, _leaders_of(draft, after)
     listener.step("bound")
     bound = _bound(problem, state)
     listener.step("changes")
-    after = make_outcome(state, leader, log_dir)
     return Plan(
         partitions=make_changes(cluster, after, Reasons(state, before, leader)),
         cluster_id=cluster.cluster_id,
@@ -60,8 +63,69 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
         seed=options.seed,
         bound_bytes=bound,
         scores=_scores(problem, after),
-        warnings=warnings_of(state, leader, homeless),
+        warnings=warnings_of(state, leader, draft.homeless),
     )
+
+
+class _Draft(NamedTuple):
+    state: State
+    leader: I32
+    log_dir: I32
+    homeless: I64
+
+
+def _search(problem: Problem, listener: PlanListener) -> _Draft:
+    state = State(problem)
+    homeless = balance(state, listener)
+    refuse_if_infeasible(state, homeless)
+    listener.step("log dirs")
+    log_dir = _log_dirs(state)
+    listener.step("leaders")
+    return _Draft(state, choose_leaders(state), log_dir, homeless)
+
+
+def _falls_short(draft: _Draft) -> bool:
+    """Whether the search went as far as it could and still left something outside its band."""
+    options = draft.state.problem.options
+    if options.mode is not Mode.FULL or has_budget(draft.state) or options.replication_factor is not None:
+        return False
+    return bool(warnings_of(draft.state, draft.leader, draft.homeless))
+
+
+def _persist(
+    problem: Problem, draft: _Draft, after: ClusterState, listener: PlanListener
+) -> tuple[_Draft, ClusterState]:
+    """Where bands are out of reach, go on from the result as long as it helps, so that a later run finds nothing.
+
+    What mends no rule and helps less than :data:`_LEAST_HELP` is not worth a single byte.
+    """
+    start = State(problem)
+    left = shortfall(start, problem.leader)
+    if not _mends(draft) and not _helps(draft, left):
+        return _Draft(start, problem.leader, draft.log_dir, draft.homeless), problem.cluster
+    for _ in range(_MOST_REPEATS):
+        left = shortfall(draft.state, _leaders_of(draft, after))
+        again = _search(build_problem(after, problem.options), listener)
+        if not _helps(again, left):
+            break
+        after = make_outcome(again.state, again.leader, again.log_dir)
+        draft.state.adopt(after)
+    return draft, after
+
+
+def _mends(draft: _Draft) -> bool:
+    """Whether something moves for the sake of a rule."""
+    return bool((draft.state.moved() & (draft.state.why >= Why.RACK)).any())
+
+
+def _helps(draft: _Draft, before: float) -> bool:
+    return shortfall(draft.state, draft.leader) < before * (1 - _LEAST_HELP)
+
+
+def _leaders_of(draft: _Draft, after: ClusterState) -> I32:
+    """Who is to lead, where the plan lists the partition; who leads else."""
+    led = after.partitions.leader
+    return np.where(led >= 0, led, draft.leader).astype(np.int32)
 
 
 def _log_dirs(state: State) -> I32:

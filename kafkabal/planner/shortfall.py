@@ -10,6 +10,7 @@ from kafkabal.errors import InfeasibleError
 from kafkabal.planner.bands import excess
 from kafkabal.planner.options import Mode
 from kafkabal.planner.search.budget import has_budget
+from kafkabal.planner.search.settle import Violation
 from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
@@ -59,6 +60,16 @@ def warnings_of(state: State, leader: I32, homeless: I64) -> tuple[str, ...]:
     if mode in {Mode.FULL, Mode.LEADERS_ONLY} and state.problem.options.max_leader_changes is None:
         lines += _leaders_outside(state, leader)
     return tuple(lines)
+
+
+def shortfall(state: State, leader: I32) -> float:
+    """How much lies outside the bands, in fair shares of a broker, summed up over brokers and scores."""
+    problem, bands = state.problem, state.bands
+    led = np.bincount(leader[leader >= 0], minlength=problem.n_brokers).astype(np.int64)
+    above, below = excess(led, bands.low_leaders, bands.high_leaders, problem.counted)
+    leaders = float((above + below).sum()) / max(1.0, len(leader) / max(1, int(problem.counted.sum())))
+    surplus = _crowded(state)[1]
+    return float(Violation(state).now().sum()) + leaders + float(surplus.sum()) / max(1, int(state.count.sum()))
 
 
 def _unrepaired(state: State, homeless: I64) -> Iterator[str]:
@@ -127,10 +138,7 @@ def _topics_outside(state: State) -> Iterator[str]:
     if state.topic_count is None:
         return
     problem = state.problem
-    p, k = np.nonzero(state.place >= 0)
-    topic, broker = problem.topic[p], state.place[p, k]
-    crowded = (state.topic_count[topic, broker] > state.bands.topic_most(topic, broker)) & problem.counted[broker]
-    pairs = np.unique(topic[crowded].astype(np.int64) * problem.n_brokers + broker[crowded])
+    pairs, _ = _crowded(state)
     for pair in pairs[:_NAMED].tolist():
         t, b = divmod(pair, problem.n_brokers)
         name, most = problem.cluster.topics.name[t], state.bands.topic_most(t, b)
@@ -138,6 +146,19 @@ def _topics_outside(state: State) -> Iterator[str]:
         yield f"{held}, at most {most:.0f} are in its band"
     if len(pairs) > _NAMED:
         yield f"{len(pairs) - _NAMED} more brokers keep too many replicas of a topic"
+
+
+def _crowded(state: State) -> tuple[I64, F64]:
+    """Pairs (``topic x n_brokers + broker``) that hold too many replicas, and by how many."""
+    if state.topic_count is None:
+        return np.empty(0, np.int64), np.empty(0)
+    problem = state.problem
+    p, k = np.nonzero(state.place >= 0)
+    pairs = np.unique(problem.topic[p].astype(np.int64) * problem.n_brokers + state.place[p, k])
+    topic, broker = pairs // problem.n_brokers, pairs % problem.n_brokers
+    surplus = state.topic_count[topic, broker] - state.bands.topic_most(topic, broker)
+    crowded = (surplus > 0) & problem.counted[broker]
+    return pairs[crowded], surplus[crowded]
 
 
 def _shares(state: State) -> F64:

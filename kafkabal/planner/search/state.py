@@ -16,7 +16,7 @@ from kafkabal.planner.why import Why
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkabal.model.state import I8, I32, I64, Bools
+    from kafkabal.model.state import I8, I32, I64, Bools, ClusterState
     from kafkabal.planner.bands import Bands
     from kafkabal.planner.problem import Problem
 
@@ -61,6 +61,27 @@ class State:
         movable = problem.movable[:, None] & self.is_slot
         coming = movable & ((self.place < 0) | problem.leaves[self.place])
         return here + int(problem.arriving_bytes[np.nonzero(coming)[0]].sum())
+
+    def adopt(self, after: ClusterState) -> None:
+        """Take over a placement of the same cluster; replicas that stay keep their slots."""
+        r = after.replicas
+        there = np.full(self.place.shape, NONE, np.int32)
+        there[r.partition, np.arange(len(r)) - after.partitions.first[r.partition]] = r.broker
+        differs = np.flatnonzero((np.sort(there, axis=1) != np.sort(self.place, axis=1)).any(1))
+        for p in differs.tolist():
+            self._adopt_partition(p, [b for b in there[p].tolist() if b >= 0])
+
+    def _adopt_partition(self, p: int, brokers: list[int]) -> None:
+        slots = np.flatnonzero(self.is_slot[p]).tolist()
+        home = {int(self.problem.home[p, k]): k for k in slots}
+        target = {home[b]: b for b in brokers if b in home}
+        arrivals = [b for b in brokers if b not in home]
+        free = [k for k in slots if k not in target]
+        target.update(zip(free, sorted(arrivals), strict=False))
+        placed = [k for k in slots if self.place[p, k] >= 0]
+        self.lift(np.full(len(placed), p), np.array(placed, np.int64), Why.BALANCE)
+        rows = np.array(sorted(target), np.int64)
+        self.put(np.full(len(rows), p), rows, np.array([target[k] for k in rows.tolist()], np.int64))
 
     def refresh_bands(self, narrowed: float = 0.0) -> None:
         """Follow the total, which changes where the copies of a partition differ in size; see :func:`make_bands`."""
