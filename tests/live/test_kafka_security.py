@@ -220,6 +220,7 @@ def _moves(cluster: KafkaCluster) -> Any:
 
 
 _RATE, _LISTED = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
+_SUBSCRIPTION = ConfigResource(ResourceKind.CLIENT_METRICS, "permissions")
 _BROKER, _RESOURCE = ConfigResource(ResourceKind.BROKER, "1"), ConfigResource(ResourceKind.TOPIC, _TOPIC)
 
 _STEPS: dict[str, Callable[[KafkaCluster], Any]] = {
@@ -236,6 +237,8 @@ _STEPS: dict[str, Callable[[KafkaCluster], Any]] = {
     "set throttles": lambda c: c.alter_configs(
         [ConfigChange(_BROKER, _RATE, None), ConfigChange(_RESOURCE, _LISTED, None)]
     ),
+    "read subscriptions": lambda c: c.client_metrics_names(),
+    "change subscriptions": lambda c: c.alter_configs([ConfigChange(_SUBSCRIPTION, "interval.ms", "1000")]),
     "take the lock": lambda c: c.lock("me", 10.0).release(),
     "remember a run": lambda c: c.records().put("k", b"v"),
     "recall a run": lambda c: c.records().get_all(),

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from kafka.protocol.admin import ListConfigResourcesRequest
 
-from kafkabal.clusters.kafka.errors import NO_ERROR, fault_of
-from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, RefusedByClusterError
+from kafkabal.clusters.kafka.errors import check
+from kafkabal.errors import MissingCapabilityError
 
 if TYPE_CHECKING:
     from kafkabal.clusters.kafka.client import KafkaClient
 
 _CLIENT_METRICS = 16
-_FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
 
 
 def client_metrics_names(client: KafkaClient) -> tuple[str, ...]:
@@ -31,9 +30,5 @@ def client_metrics_names(client: KafkaClient) -> tuple[str, ...]:
             "these brokers know no subscriptions to client metrics", hint="they came with Kafka 3.7, for KRaft"
         )
     answer = client.call_any(ListConfigResourcesRequest(resource_types=[_CLIENT_METRICS]))
-    if answer.error_code != NO_ERROR:
-        fault = fault_of(answer.error_code, None)
-        if fault.name == _FORBIDDEN:
-            raise NotAuthorizedError(f"subscriptions cannot be listed: {fault}", hint="DESCRIBE_CONFIGS on Cluster")
-        raise RefusedByClusterError(f"subscriptions cannot be listed: {fault}")
+    check(answer.error_code, "list the subscriptions to client metrics")
     return tuple(sorted(resource.resource_name for resource in answer.config_resources))

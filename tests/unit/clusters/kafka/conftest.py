@@ -45,7 +45,7 @@ class FakeBroker:
         self.answers: dict[str, Callable[[Any], Any]] = {"ApiVersions": self._api_versions}
         self.requests: list[Any] = []
         self.connections = 0
-        self.versions = VERSIONS if versions is None else versions
+        self.versions = dict(VERSIONS if versions is None else versions)
         self._tls = tls
         self._open: list[socket.socket] = []
         self._server = socket.create_server(("127.0.0.1", 0))

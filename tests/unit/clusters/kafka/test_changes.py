@@ -11,6 +11,7 @@ from kafka.protocol.admin import (
     DescribeConfigsResponse,
     ElectLeadersResponse,
     IncrementalAlterConfigsResponse,
+    ListConfigResourcesResponse,
     ListPartitionReassignmentsResponse,
 )
 from kafka.protocol.metadata import MetadataResponse
@@ -26,7 +27,7 @@ from kafkabal.clusters.protocol import (
     ResourceKind,
     TopicPartition,
 )
-from kafkabal.errors import NoAnswerError, NotAuthorizedError
+from kafkabal.errors import MissingCapabilityError, NoAnswerError, NotAuthorizedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -299,6 +300,30 @@ def test_the_configs_of_a_dead_broker_are_out_of_reach_otherwise(kafka: KafkaClu
     faults = kafka.alter_configs([ConfigChange(dead, _RATE, None)])
     assert faults[dead].name == "unreachable"
     assert faults[dead].retriable
+
+
+def test_subscriptions_are_named(cluster: Any, kafka: KafkaCluster) -> None:
+    """Sorted; without permission, or with brokers that know none, it is an error."""
+    kind = ListConfigResourcesResponse.ConfigResource
+    named = [kind(resource_name=name, resource_type=16) for name in ("b", "a")]
+    cluster.answer(
+        "ListConfigResources", lambda request: ListConfigResourcesResponse(error_code=0, config_resources=named)
+    )
+    assert kafka.client_metrics_names() == ("a", "b")
+    cluster.answer(
+        "ListConfigResources", lambda request: ListConfigResourcesResponse(error_code=31, config_resources=[])
+    )
+    with pytest.raises(NotAuthorizedError, match="subscriptions to client metrics"):
+        kafka.client_metrics_names()
+
+
+def test_old_brokers_know_no_subscriptions(cluster: Any) -> None:
+    """That is told before anything is sent."""
+    for broker in cluster.brokers.values():
+        del broker.versions[74]
+    with KafkaCluster(cluster.settings()) as kafka, pytest.raises(MissingCapabilityError) as caught:
+        kafka.client_metrics_names()
+    assert "3.7" in str(caught.value.hint)
 
 
 def _topic(name: str, *replicas: list[int]) -> Any:
