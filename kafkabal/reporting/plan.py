@@ -90,9 +90,9 @@ def _brokers(plan: Plan) -> Table:
 def _scores(plan: Plan) -> Table:
     names = list(plan.scores)
 
-    def column(key: str, title: str, when: str, figure: str) -> Column:
+    def column(key: str, title: str, when: str, figure: str, kind: Kind = Kind.SHARE) -> Column:
         values = [getattr(plan.scores[name], when).get(figure) for name in names]
-        return Column(key=key, title=title, kind=Kind.SHARE, values=values)
+        return Column(key=key, title=title, kind=kind, values=values)
 
     return Table(
         key="scores",
@@ -101,5 +101,7 @@ def _scores(plan: Plan) -> Table:
             Column(key="score", title="score", values=names, label=True),
             column("skew_before", "skew before", "before", "skew"),
             column("skew_after", "after", "after", "skew"),
+            column("outside_before", "outside band before", "before", "outside", Kind.NUMBER),
+            column("outside_after", "after", "after", "outside", Kind.NUMBER),
         ),
     )
