@@ -18,6 +18,7 @@ from kafkabal.planner.search.balance import balance, is_outside
 from kafkabal.planner.search.budget import has_budget, send_home
 from kafkabal.planner.search.dirs import choose_log_dirs
 from kafkabal.planner.search.leaders import choose_leaders
+from kafkabal.planner.search.push import USUAL_PACE
 from kafkabal.planner.search.state import State
 from kafkabal.planner.shortfall import refuse_if_infeasible, shortfall, warnings_of
 from kafkabal.planner.why import Why
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 _MOST_REPEATS = 8
 _LEAST_HELP = 0.01
+_SMALL = 20_000
+"""Slots up to which a search takes a fraction of a second, so that several are tried."""
+_OTHER_PACES = (1 / 12,)
+_CLOSE = 0.004
 
 
 def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listener: PlanListener = SILENT) -> Plan:
@@ -75,13 +80,32 @@ class _Draft(NamedTuple):
 
 
 def _search(problem: Problem, listener: PlanListener) -> _Draft:
+    """The best of some searches; of one where the cluster is large or the first is close to the bound."""
+    best = _attempt(problem, listener, USUAL_PACE)
+    if problem.home.size > _SMALL or problem.options.mode is not Mode.FULL or has_budget(best.state):
+        return best
+    bound = bound_bytes(State(problem), best.state.moved_bytes())
+    for pace in _OTHER_PACES:
+        if best.state.moved_bytes() <= bound * (1 + _CLOSE) and not is_outside(best.state):
+            break
+        best = min(best, _attempt(problem, listener, pace), key=_merit)
+    return best
+
+
+def _attempt(problem: Problem, listener: PlanListener, pace: float) -> _Draft:
     state = State(problem)
-    homeless = balance(state, listener)
-    refuse_if_infeasible(state, homeless)
+    homeless = balance(state, listener, pace)
     listener.step("log dirs")
-    log_dir = _log_dirs(state)
+    log_dir, left = _log_dirs(state)
+    homeless = np.concatenate((homeless, left))
+    refuse_if_infeasible(state, homeless)
     listener.step("leaders")
     return _Draft(state, choose_leaders(state), log_dir, homeless)
+
+
+def _merit(draft: _Draft) -> tuple[float, int, int]:
+    """What lies outside, then bytes, then moves: the less the better."""
+    return shortfall(draft.state, draft.leader), draft.state.moved_bytes(), int(draft.state.moved().sum())
 
 
 def _falls_short(draft: _Draft) -> bool:
@@ -128,14 +152,16 @@ def _leaders_of(draft: _Draft, after: ClusterState) -> I32:
     return np.where(led >= 0, led, draft.leader).astype(np.int32)
 
 
-def _log_dirs(state: State) -> I32:
-    """Log dirs of all slots; an arrival for which no dir of its broker has room goes home again."""
+def _log_dirs(state: State) -> tuple[I32, I64]:
+    """Log dirs of all slots, and cells that should have left home but for which no dir has room."""
+    homeless = [np.empty(0, np.int64)]
     log_dir, left = choose_log_dirs(state)
     while left.size:
         p, k = left // state.width, left % state.width
+        homeless.append(left[state.why[p, k] >= Why.RACK])
         send_home(state, p, k)
         log_dir, left = choose_log_dirs(state)
-    return log_dir
+    return log_dir, np.concatenate(homeless)
 
 
 def _bound(problem: Problem, state: State) -> int | None:

@@ -120,8 +120,6 @@ def test_the_order_of_the_input_does_not_matter() -> None:
     from kafkabal.model.builder import build_cluster
 
     cluster = make_world(World(seed=3, topics=30))
-    shuffled = build_cluster(
-        header_row(cluster), list(broker_rows(cluster))[::-1], list(topic_rows(cluster))[::-1]
-    )
+    shuffled = build_cluster(header_row(cluster), list(broker_rows(cluster))[::-1], list(topic_rows(cluster))[::-1])
 
     assert make_plan(cluster).plan_id == make_plan(replace(shuffled, taken_at="later")).plan_id

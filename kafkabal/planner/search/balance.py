@@ -12,7 +12,7 @@ from kafkabal.planner.search.budget import has_budget, trim_to_budget
 from kafkabal.planner.search.choose import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
 from kafkabal.planner.search.deal import deal
 from kafkabal.planner.search.improve import improve
-from kafkabal.planner.search.push import push
+from kafkabal.planner.search.push import USUAL_PACE, push
 from kafkabal.planner.search.settle import settle
 from kafkabal.planner.why import Why
 
@@ -27,7 +27,7 @@ _NARROWED = 2e-4
 """How far the bands of bytes are drawn in while the total may still change a little."""
 
 
-def balance(state: State, listener: PlanListener) -> I64:
+def balance(state: State, listener: PlanListener, pace: float = USUAL_PACE) -> I64:
     """Repair what breaks a rule, then bring the brokers inside their bands, as far as the mode and the budget go.
 
     Returns
@@ -43,7 +43,7 @@ def balance(state: State, listener: PlanListener) -> I64:
     if mode is not Mode.REPAIR_ONLY:
         _relieve_topics(state)
         if is_outside(state):
-            _even(state, listener)
+            _even(state, listener, pace)
     if has_budget(state):
         listener.step("budget")
         trim_to_budget(state, high_bytes, used)
@@ -74,13 +74,13 @@ def _relieve_topics(state: State) -> None:
         _return_home(state, deal(state))
 
 
-def _even(state: State, listener: PlanListener) -> None:
+def _even(state: State, listener: PlanListener, pace: float) -> None:
     listener.step("balance")
     narrowed = 0.0 if state.sizes_agree() else _NARROWED
     state.refresh_bands(narrowed)
-    push(state)
-    push(state, moved=True)
-    push(state)
+    push(state, pace)
+    push(state, pace, moved=True)
+    push(state, pace)
     for _ in range(_MOST_REFINEMENTS):
         state.refresh_bands(narrowed)
         settle(state)

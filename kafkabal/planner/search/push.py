@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from kafkabal.planner.search.state import State
 from kafkabal.planner.search.targets import Targets
 
-_SHARE_A_ROUND = 1 / 6
+USUAL_PACE = 1 / 6
+"""Share of what is to be moved that moves in one round."""
 _TRIES = (0, 1, -1, 2, -2, 3, -3, 4)
 _SIZE_BITS = 43
 _SIZE_MASK = (1 << _SIZE_BITS) - 1
@@ -80,11 +81,13 @@ class _Shelf:
         self._index()
 
 
-def push(state: State, *, moved: bool = False) -> None:
+def push(state: State, pace: float = USUAL_PACE, *, moved: bool = False) -> None:
     """Bring brokers near their targets; what is left is a matter of single replicas.
 
     Parameters
     ----------
+    pace
+        Share of what is to be moved that moves in one round.
     moved
         Move replicas on that have left their home already, which costs nothing more, instead of those still there.
     """
@@ -97,12 +100,12 @@ def push(state: State, *, moved: bool = False) -> None:
     shelf = _Shelf(state, free & givers[state.place])
     idle = 0
     while idle < _MOST_IDLE_ROUNDS and len(shelf):
-        tried, done = _round(state, shelf, targets, zone, idle)
+        tried, done = _round(state, shelf, targets, zone, idle, pace)
         idle += int(done <= tried * _LEAST_YIELD)
 
 
-def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) -> tuple[int, int]:
-    lanes = _lanes(state, shelf, targets, zone, turn)
+def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int, pace: float) -> tuple[int, int]:
+    lanes = _lanes(state, shelf, targets, zone, turn, pace)
     if lanes is None:
         return 0, 0
     giver, taker, size = lanes
@@ -129,7 +132,9 @@ def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) 
     return tried, moved
 
 
-def _lanes(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) -> tuple[I32, I32, F64] | None:
+def _lanes(
+    state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int, pace: float
+) -> tuple[I32, I32, F64] | None:
     """Pairs of a giver and a taker, with the size of the replica that should go between them."""
     surplus, spare = state.used - targets.bytes, state.count - targets.count
     fewest = np.where(surplus > 0, shelf.fewest_for(surplus), 0)
@@ -138,7 +143,7 @@ def _lanes(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) 
     room = np.maximum(state.bands.high_count - state.count, 0)
     take = np.minimum(np.maximum(-spare, np.ceil(-surplus / typical).astype(np.int64)), room)
     take = np.where((give > 0) & (spare >= 0) | ~state.problem.takes, 0, take)
-    scale_give, scale_take = _scales(give, take, zone)
+    scale_give, scale_take = _scales(give, take, zone, pace)
     giver_size = np.maximum(surplus, 0) / np.maximum(give, 1)
     taker_size = np.maximum(-surplus, 0) / np.maximum(take, 1)
     giver, taker = _pair(
@@ -151,14 +156,14 @@ def _lanes(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int) 
     return giver[order].astype(np.int32), taker[order].astype(np.int32), size[order]
 
 
-def _scales(give: I64, take: I64, zone: I32) -> tuple[F64, F64]:
+def _scales(give: I64, take: I64, zone: I32, pace: float) -> tuple[F64, F64]:
     """Share of what each broker gives or takes in this round, so that both sides of a zone deal equally often."""
     inside = zone >= 0
     giving = np.bincount(zone[inside], np.maximum(give, 0)[inside])
     taking = np.bincount(zone[inside], np.maximum(take, 0)[inside])
     scale_give = np.minimum(1.0, taking / np.maximum(giving, 1))[zone]
     scale_take = np.minimum(1.0, giving / np.maximum(taking, 1))[zone]
-    return scale_give * _SHARE_A_ROUND, scale_take * _SHARE_A_ROUND
+    return scale_give * pace, scale_take * pace
 
 
 def _sizes(giver: I64, giver_size: F64, wish: F64) -> F64:
