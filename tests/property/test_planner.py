@@ -51,7 +51,7 @@ def test_no_rule_is_broken(world: World, tolerance: float) -> None:
     cluster = make_world(world)
     plan = make_plan(cluster, PlanOptions(tolerance=tolerance))
 
-    assert [] == check_plan(cluster, plan, tolerance=tolerance).faults
+    assert check_plan(cluster, plan, tolerance=tolerance).faults == []
 
 
 @given(worlds(), tolerances)
@@ -60,7 +60,7 @@ def test_what_is_not_reached_is_said(world: World, tolerance: float) -> None:
     cluster = make_world(world)
     plan = make_plan(cluster, PlanOptions(tolerance=tolerance))
 
-    assert plan.warnings or [] == _outside(plan, cluster, tolerance)
+    assert plan.warnings or _outside(plan, cluster, tolerance) == []
 
 
 @given(worlds(), tolerances)
@@ -70,7 +70,7 @@ def test_a_second_plan_is_empty(world: World, tolerance: float) -> None:
     plan = make_plan(cluster, PlanOptions(tolerance=tolerance))
     again = make_plan(apply_plan(cluster, plan), PlanOptions(tolerance=tolerance))
 
-    assert plan.warnings or () == again.partitions
+    assert plan.warnings or again.partitions == ()
 
 
 @given(worlds(), tolerances)
@@ -111,7 +111,7 @@ def test_dead_brokers_are_left(seed: int) -> None:
     cluster = make_world(World(seed=seed, brokers=9, racks=3, dead=1, replication_factor=2))
     plan = make_plan(cluster)
 
-    assert [] == check_plan(cluster, plan, tolerance=0.09).faults
+    assert check_plan(cluster, plan, tolerance=0.09).faults == []
 
 
 def test_the_order_of_the_input_does_not_matter() -> None:

@@ -10,6 +10,7 @@ from kafkabal.clusters.kafka.chunks import by_topic, chunked
 from kafkabal.clusters.kafka.errors import (
     INVALID_REPLICATION_FACTOR,
     NO_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
     check,
     fault_of,
     fault_of_error,
@@ -107,14 +108,20 @@ def _factor_changes(client: KafkaClient, targets: Targets) -> dict[TopicPartitio
     """What brokers without the guard would let through: targets of another length than what is, or is coming."""
     running = list_reassignments(client)
     now = partition_status(client, {partition.topic for partition in targets})
+    current = {name: status.replicas for name, status in now.items()}
+    current |= {name: reassignment.target for name, reassignment in running.items()}
+    return factor_changes(targets, current)
+
+
+def factor_changes(targets: Targets, current: Mapping[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, Fault]:
+    """The partitions whose number of replicas would change, and those that cannot be compared."""
     faults: dict[TopicPartition, Fault] = {}
-    for partition, target in targets.items():
-        if target is None or partition not in now:
-            continue
-        replicas = running[partition].target if partition in running else now[partition].replicas
-        if len(replicas) != len(target):
-            message = f"{len(replicas)} replicas would become {len(target)}"
-            faults[partition] = fault_of(INVALID_REPLICATION_FACTOR, message)
+    for name, target in targets.items():
+        if target is not None and name not in current:
+            faults[name] = fault_of(UNKNOWN_TOPIC_OR_PARTITION)
+        elif target is not None and len(target) != len(current[name]):
+            message = f"{len(current[name])} replicas would become {len(target)}"
+            faults[name] = fault_of(INVALID_REPLICATION_FACTOR, message)
     return faults
 
 

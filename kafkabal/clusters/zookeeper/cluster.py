@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkabal.clusters.clock import SystemClock
 from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.kafka.reassignments import factor_changes
 from kafkabal.clusters.protocol import Capability, Fault, Reassignment
 from kafkabal.clusters.zookeeper.lock import ZookeeperLock
 from kafkabal.clusters.zookeeper.znodes import Znodes
@@ -70,9 +71,9 @@ class ZookeeperCluster(KafkaCluster):
         faults = {name: _NO_CANCEL for name, target in targets.items() if target is None}
         wanted = {name: target for name, target in targets.items() if target is not None}
         if not allow_replication_factor_change:
-            changed = self._factor_changes(wanted)
-            faults |= changed
-            wanted = {name: target for name, target in wanted.items() if name not in changed}
+            now = self.partition_status({name.topic for name in wanted})
+            faults |= factor_changes(wanted, {name: status.replicas for name, status in now.items()})
+            wanted = {name: target for name, target in wanted.items() if name not in faults}
         if wanted:
             self._znodes.reassign(wanted)
         return faults
@@ -115,11 +116,3 @@ class ZookeeperCluster(KafkaCluster):
         """Drop all connections."""
         super().close()
         self._znodes.close()
-
-    def _factor_changes(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, Fault]:
-        now = self.partition_status({name.topic for name in targets})
-        return {
-            name: Fault("INVALID_REPLICATION_FACTOR", f"{len(now[name].replicas)} replicas would become {len(target)}")
-            for name, target in targets.items()
-            if name in now and len(now[name].replicas) != len(target)
-        }

@@ -100,8 +100,12 @@ def test_older_brokers_are_guarded_by_looking_again(cluster: Any, kafka: KafkaCl
     cluster.strangers = [_topic("t", [1, 2], [1, 2], [1, 2, 3])]
     cluster.answer("ListPartitionReassignments", _running("t", 2, [1, 2, 3], [3], [1]))
     cluster.answer("AlterPartitionReassignments", _altered({}))
-    faults = kafka.alter_reassignments({_A: (2, 1), _B: (1, 2, 3), _C: (2, 3)})
-    assert {name: fault.name for name, fault in faults.items()} == {_B: "INVALID_REPLICATION_FACTOR"}
+    ghost = TopicPartition("ghost", 0)
+    faults = kafka.alter_reassignments({_A: (2, 1), _B: (1, 2, 3), _C: (2, 3), ghost: (1,)})
+    assert {name: fault.name for name, fault in faults.items()} == {
+        _B: "INVALID_REPLICATION_FACTOR",
+        ghost: "UNKNOWN_TOPIC_OR_PARTITION",
+    }
     (asked,) = cluster.asked("AlterPartitionReassignments")
     assert [p.partition_index for p in asked.topics[0].partitions] == [0, 2]
 
