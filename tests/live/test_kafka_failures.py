@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -108,7 +107,7 @@ def test_a_disk_that_fails_is_shown_with_what_was_on_it(cluster: KafkaCluster, s
     replicas = before.replicas
     there = [row for row in range(len(replicas)) if before.log_dirs.path[replicas.log_dir[row]] == str(lost)]
     assert there
-    shutil.rmtree(lost)
+    lost.rename(lost.with_name("gone"))  # at once: a folder that is still written to cannot be emptied
     lost.write_text("a file where a folder was")
 
     def is_offline() -> bool:
