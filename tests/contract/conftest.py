@@ -59,7 +59,7 @@ class Subject:
     params=[
         "memory",
         "snapshot",
-        pytest.param("kafka", marks=[pytest.mark.live, pytest.mark.xdist_group("live")]),
+        pytest.param("kafka", marks=pytest.mark.live),
     ]
 )
 def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]:

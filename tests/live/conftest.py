@@ -4,8 +4,7 @@
 settings and throttles as you found them. What kills, pauses or fills brokers takes a cluster of its own from
 ``make_sandbox``, which goes down with the test.
 
-With pytest-xdist give ``--dist loadgroup``: all live tests then run on one worker and share these clusters. Without
-it every worker starts its own.
+With several workers all live tests run on one of them (``tests/conftest.py``), and share these clusters.
 """
 
 from __future__ import annotations
@@ -36,11 +35,10 @@ class MakeSandbox(Protocol):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test below this folder as live, and keep them on one worker."""
+    """Mark every test below this folder as live."""
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.live)
-            item.add_marker(pytest.mark.xdist_group("live"))
 
 
 @pytest.fixture(scope="session")
