@@ -54,11 +54,13 @@ def make_bands(problem: Problem, total_bytes: int, narrowed: float = 0.0) -> Ban
     low_count, high_count = _count_edges(problem, "replicas", _staying_slots(problem))
     low_leaders, high_leaders = _count_edges(problem, "leaders", len(problem.leader))
     replicas, share = _topic_edges(problem)
+    high_bytes = np.minimum(high_bytes, problem.asked_bytes)
+    high_count = np.minimum(high_count, problem.limit_replicas)
     return Bands(
-        low_bytes=low_bytes,
+        low_bytes=np.minimum(low_bytes, high_bytes),
         high_bytes=high_bytes,
-        low_count=low_count,
-        high_count=np.minimum(high_count, problem.limit_replicas),
+        low_count=np.minimum(low_count, high_count),
+        high_count=high_count,
         low_leaders=low_leaders,
         high_leaders=high_leaders,
         topic_replicas=replicas,

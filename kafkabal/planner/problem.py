@@ -23,7 +23,7 @@ from kafkabal.scoring.scores.disk import SCORE as DISK
 from kafkabal.scoring.supply import require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kafkabal.model.state import F64, I32, I64, Bools, ClusterState
     from kafkabal.planner.options import PlanOptions
@@ -73,6 +73,8 @@ class Problem:
     capacity: F64
     limit_bytes: I64
     """shape (n_brokers,): most bytes of replicas that a broker may be filled to."""
+    asked_bytes: I64
+    """shape (n_brokers,): most bytes that the user wants on a broker."""
     limit_replicas: I64
 
     @property
@@ -144,7 +146,8 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         n_racks=len(np.unique(_racks(cluster)[counted])),
         capacity=DISK.capacity(cluster),
         limit_bytes=_limit_bytes(cluster, options),
-        limit_replicas=_limit_replicas(cluster, options),
+        asked_bytes=_asked(cluster, {b: limit.bytes for b, limit in options.broker_limits.items()}),
+        limit_replicas=_asked(cluster, {b: limit.replicas for b, limit in options.broker_limits.items()}),
     )
 
 
@@ -254,11 +257,7 @@ def _limit_bytes(cluster: ClusterState, options: PlanOptions) -> I64:
     np.add.at(used, dirs.broker, log_bytes(dirs, cluster.replicas))
     limit += used
     limit[dirs.broker[dirs.total_bytes < 0]] = UNLIMITED
-    for broker_id, given in options.broker_limits.items():
-        if given.bytes is not None:
-            row = cluster.brokers.index_of(broker_id)
-            limit[row] = min(int(limit[row]), given.bytes)
-    return limit
+    return np.minimum(limit, _asked(cluster, {b: given.bytes for b, given in options.broker_limits.items()}))
 
 
 def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
@@ -274,10 +273,10 @@ def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
     return np.asarray(room)
 
 
-def _limit_replicas(cluster: ClusterState, options: PlanOptions) -> I64:
-    limit = np.full(len(cluster.brokers), UNLIMITED, np.int64)
-    for broker_id, given in options.broker_limits.items():
-        row = cluster.brokers.index_of(broker_id)
-        if given.replicas is not None:
-            limit[row] = given.replicas
-    return limit
+def _asked(cluster: ClusterState, limits: Mapping[int, int | None]) -> I64:
+    """Limits by broker id as a column, without end where none is set."""
+    column = np.full(len(cluster.brokers), UNLIMITED, np.int64)
+    for broker_id, limit in limits.items():
+        if limit is not None:
+            column[cluster.brokers.index_of(broker_id)] = limit
+    return column

@@ -1,0 +1,140 @@
+"""Modes, limits and refusals of the planner on small clusters."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkabal.errors import InfeasibleError, UsageError
+from kafkabal.model.rows import TopicRow
+from kafkabal.plan.apply import apply_plan
+from kafkabal.plan.plan import Action, Plan
+from kafkabal.planner.frontier import frontier
+from kafkabal.planner.options import BrokerLimit, Mode, PlanOptions
+from kafkabal.planner.plan import make_plan
+from kafkabal.planner.whatif import NewBroker, parse_what_if, with_brokers
+from kafkabal.testing.builders import brokers, cluster, partition, topic
+from kafkabal.testing.synthetic import World, make_world
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import ClusterState
+
+
+def _targets(plan: Plan) -> set[int]:
+    return {broker for change in plan.partitions for broker in change.adding}
+
+
+def test_a_balanced_cluster_needs_nothing() -> None:
+    """Where every score is inside its band, the plan is empty."""
+    state = cluster(brokers(3), [topic("img", (1, 2), (2, 3), (3, 1))])
+
+    assert make_plan(state).partitions == ()
+
+
+def test_leaders_only_moves_no_byte() -> None:
+    """Leadership is evened by order alone."""
+    state = make_world(World(seed=1))
+    plan = make_plan(state, PlanOptions(mode=Mode.LEADERS_ONLY))
+
+    assert plan.partitions
+    assert {Action.REORDER, Action.ELECT} >= {change.action for change in plan.partitions}
+
+
+def test_log_dirs_only_stays_on_the_brokers() -> None:
+    """Only copies between dirs of one broker are planned."""
+    state = make_world(World(seed=1, log_dirs=3))
+    plan = make_plan(state, PlanOptions(mode=Mode.LOG_DIRS_ONLY))
+
+    assert plan.partitions
+    assert (0, set()) == (plan.moved_bytes, _targets(plan))
+
+
+def test_only_to_new_fills_new_brokers_and_no_others() -> None:
+    """Old brokers take nothing."""
+    grown = with_brokers(make_world(World(seed=2)), (NewBroker(id=90, rack="r0"), NewBroker(id=91, rack="r1")))
+    plan = make_plan(grown, PlanOptions(mode=Mode.ONLY_TO_NEW))
+
+    assert {90, 91} == _targets(plan)
+
+
+def test_below_relieves_only_what_is_fuller() -> None:
+    """Replicas leave only brokers above the share."""
+    state = make_world(World(seed=3, brokers=6, racks=6, skew=2.0))
+    plan = make_plan(state, PlanOptions(below=0.6))
+    after = apply_plan(state, plan)
+
+    assert plan.partitions
+    assert make_plan(after, PlanOptions(below=0.6)).partitions == ()
+
+
+def test_excluded_topics_are_left_alone() -> None:
+    """No partition of an excluded topic is listed."""
+    plan = make_plan(make_world(World(seed=4)), PlanOptions(exclude_topics=("t1*",)))
+
+    assert plan.partitions
+    assert not [change.name for change in plan.partitions if change.topic.startswith("t1")]
+
+
+def test_excluded_brokers_take_nothing() -> None:
+    """Nothing arrives at an excluded broker."""
+    assert 1 not in _targets(make_plan(make_world(World(seed=4)), PlanOptions(exclude_brokers=frozenset({1}))))
+
+
+def test_a_limit_of_replicas_is_kept() -> None:
+    """A broker is not filled past the number of replicas that it may hold."""
+    state = make_world(World(seed=5))
+    after = apply_plan(state, make_plan(state, PlanOptions(broker_limits={1: BrokerLimit(replicas=60)})))
+
+    assert int((after.brokers.id[after.replicas.broker] == 1).sum()) <= 60
+
+
+@pytest.mark.parametrize("factor", [2, 4])
+def test_the_replication_factor_changes_when_asked(factor: int) -> None:
+    """Every partition ends with the number of replicas that was asked for."""
+    state = make_world(World(seed=6))
+    after = apply_plan(state, make_plan(state, PlanOptions(replication_factor=factor)))
+
+    assert {factor} == set(after.replication_factor.tolist())
+
+
+def test_a_drain_that_leaves_too_few_brokers_is_refused() -> None:
+    """Three replicas do not fit on two brokers."""
+    state = cluster(brokers(3), [topic("img", (1, 2, 3))])
+
+    with pytest.raises(InfeasibleError, match="img-0"):
+        make_plan(state, PlanOptions(drain=frozenset({3})))
+
+
+def test_an_unknown_broker_is_refused() -> None:
+    """A broker that does not exist cannot be drained."""
+    with pytest.raises(UsageError, match="no broker 99"):
+        make_plan(make_world(World()), PlanOptions(drain=frozenset({99})))
+
+
+def test_what_cannot_be_reached_is_named() -> None:
+    """A partition larger than the band is recognised."""
+    state = cluster(brokers(3), [TopicRow(topic="img", partitions=[partition(0, [1], 900), partition(1, [2], 10)])])
+
+    assert any(("broker 1 stays at" in line and "99%" in line) or "100%" in line for line in make_plan(state).warnings)
+
+
+def test_the_frontier_costs_more_the_tighter() -> None:
+    """A tighter band never needs fewer bytes than the loosest one."""
+    points = frontier(make_world(World(seed=7)), PlanOptions(), tolerances=(0.02, 0.3))
+
+    assert points[0].moved_bytes >= points[1].moved_bytes
+
+
+def test_what_if_reads_brokers_to_add_and_to_remove() -> None:
+    """Rack and size may be left out."""
+    supposed = parse_what_if(["add=7:r1:4TiB", "add=8", "remove=3,4"])
+
+    assert (NewBroker(id=7, rack="r1", capacity_bytes=4 * 2**40), NewBroker(id=8)) == supposed.add
+    assert frozenset({3, 4}) == supposed.remove
+
+
+def test_an_added_broker_keeps_the_others_as_they_are() -> None:
+    """Renumbering rows changes no replica list."""
+    state: ClusterState = make_world(World(seed=8))
+    grown = with_brokers(state, (NewBroker(id=0, rack="r9"),))
+
+    assert state.brokers.id[state.replicas.broker].tolist() == grown.brokers.id[grown.replicas.broker].tolist()
