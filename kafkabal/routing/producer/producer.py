@@ -17,6 +17,7 @@ from confluent_kafka import KafkaException, Producer
 from kafkabal.errors import PartialFailureError
 from kafkabal.routing.policy import Feedback
 from kafkabal.routing.producer.faults import config_error_of, error_of
+from kafkabal.routing.producer.interrupts import signals_held_back
 from kafkabal.routing.producer.refresher import Refresher
 from kafkabal.routing.producer.views import ViewSource
 from kafkabal.telemetry.client_statistics import StatisticsReader
@@ -184,17 +185,18 @@ class RoutingProducer:
                 self._send(self.topic, value, key, partition, report, report, 0, headers)
                 break
             except BufferError:
-                self._client.poll(_FULL_QUEUE_POLL_S)
+                self.poll(_FULL_QUEUE_POLL_S)
             except KafkaException as error:
                 raise error_of(error.args[0], self.topic) from error
         self._accepted = accepted = self._accepted + 1
         if not accepted % _RECORDS_A_POLL:
-            self._client.poll(0)
+            self.poll()
         return partition
 
     def poll(self, timeout_s: float = 0.0) -> None:
-        """Call what waits to be called back; at most for so long."""
-        self._client.poll(timeout_s)
+        """Call what waits to be called back; at most for so long. A signal is handled when it is over."""
+        with signals_held_back():
+            self._client.poll(timeout_s)
 
     def flush(self, timeout_s: float | None = None) -> Deliveries:
         """Wait until the fate of all records is known, or the time is over.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from collections import Counter
 from threading import Event
 from typing import TYPE_CHECKING, ClassVar
@@ -105,6 +106,19 @@ def test_callers_and_policies_hear_of_acknowledgements(mock_cluster: MockCluster
     assert offsets == [0]
     assert [(partition, size) for partition, size, _ in policy.acks] == [(3, 3), (3, 6)]
     assert all(0 < latency_s < 60 for _, _, latency_s in policy.acks)
+
+
+def test_a_signal_amid_an_acknowledgement_loses_neither(mock_cluster: MockCluster) -> None:
+    """Ctrl-C that comes while a report is told ends the poll as Ctrl-C, with the report counted."""
+
+    def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
+        producer.produce(b"x", on_delivery=interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            producer.poll(20)
+        assert producer.deliveries.delivered == 1
 
 
 def test_a_record_that_is_given_up_is_reported(mock_cluster: MockCluster) -> None:
