@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import termios
+from itertools import groupby
 from pathlib import Path
 
 import pyte
@@ -52,18 +53,21 @@ def as_text(screen: pyte.Screen) -> Text:
     text = Text()
     last = max(y for y in range(MOST_LINES) if screen.display[y].strip())
     for y in range(last + 1):
-        for x in range(COLUMNS):
-            cell = screen.buffer[y][x]
-            text.append(cell.data, Style(color=colour_of(cell.fg), bold=cell.bold, italic=cell.italics))
-        text.append("\n")
+        line = Text()
+        cells = [screen.buffer[y][x] for x in range(COLUMNS)]
+        for style, run in groupby(cells, key=style_of):
+            line.append("".join(cell.data for cell in run), style)
+        line.rstrip()
+        text.append_text(line).append("\n")
     return text
 
 
-def colour_of(name: str) -> str | None:
-    """A colour in the words of rich."""
-    if len(name) == 6 and all(sign in "0123456789abcdef" for sign in name):
-        return f"#{name}"
-    return COLOURS.get(name, name.replace("bright", "bright_"))
+def style_of(cell: pyte.screens.Char) -> Style:
+    """The style of a cell in the words of rich."""
+    colour = COLOURS.get(cell.fg, cell.fg.replace("bright", "bright_"))
+    if colour and len(colour) == 6 and all(sign in "0123456789abcdef" for sign in colour):
+        colour = f"#{colour}"
+    return Style(color=colour, bold=cell.bold, italic=cell.italics)
 
 
 def main() -> int:
