@@ -182,10 +182,11 @@ def _decode(path: Path | str, data: bytes) -> _PlanEntry:
 
 
 def _malformed(path: Path | str, data: bytes, error: msgspec.DecodeError) -> InputFileError:
-    """Name the line where the text says at which byte it stopped making sense."""
+    """Name the line where the text stopped making sense, or stopped."""
     message = str(error)
     _, _, position = message.partition("(byte ")
-    line = data[: int(position.rstrip(")"))].count(b"\n") + 1 if position else None
+    end = int(position.rstrip(")")) if position else len(data) if "truncated" in message else None
+    line = None if end is None else data[:end].count(b"\n") + 1
     return InputFileError(path, f"is no plan: {message}", line=line)
 
 

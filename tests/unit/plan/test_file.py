@@ -102,6 +102,7 @@ def changed(**changes: Any) -> dict[str, Any]:
         ("", "is no plan"),
         ("{", "is no plan"),
         ('{"version":1,\n"partitions":[\n{"topic":}]}', "line 3: is no plan"),
+        ('{"version":1,\n"partitions":[\n{"topic":', "line 3: is no plan"),
         ("[]", "is no plan: Expected `object`"),
         ('{"version":1}', "missing required field `partitions`"),
         ({"version": 2, "partitions": []}, "is reassignment JSON of version 2, only version 1 exists"),
