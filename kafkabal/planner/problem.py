@@ -184,6 +184,7 @@ def _matrix(cluster: ClusterState) -> tuple[I32, I64]:
 
 
 def _movable(cluster: ClusterState, options: PlanOptions) -> Bools:
+    _check_patterns(cluster, options)
     topics = np.array(
         [
             (options.include_internal or not internal)
@@ -201,6 +202,13 @@ def _movable(cluster: ClusterState, options: PlanOptions) -> Bools:
     has_source[cluster.replicas.partition[cluster.brokers.is_live[cluster.replicas.broker]]] = True
     movable &= has_source
     return movable
+
+
+def _check_patterns(cluster: ClusterState, options: PlanOptions) -> None:
+    """Refuse a pattern to which no topic answers: a slip of the pen would otherwise pass for an even cluster."""
+    for pattern in options.topics:
+        if not any(fnmatchcase(name, pattern) for name in cluster.topics.name):
+            raise UsageError(f"--topics: this cluster has no topic {pattern!r}")
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

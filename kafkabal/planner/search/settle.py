@@ -15,7 +15,7 @@ _NEAR = 24
 _RUNGS = 6
 _PARTNERS = 12
 _EXCHANGES = 48
-_PRICE = 0.05
+_PRICE = 0.8
 """What a byte moved weighs against a byte outside its band."""
 _LEAST_GAIN = 1e-13
 _STEPS_A_BROKER = 200
@@ -205,7 +205,7 @@ def _take(state: State, violation: Violation, index: Index, broker: int, look: _
     if (lack <= 0 and short <= 0) or not state.problem.takes[broker]:
         return None
     size = max(lack, 0.0) / max(short, 1)
-    donors = _donors(state, violation, broker, everyone=look.all_sizes)
+    donors = _donors(state, violation, broker)
     if not donors.size:
         return None
     found = [index.pick(int(donor), size, look.replicas // len(donors), look) for donor in donors]
@@ -230,8 +230,8 @@ def _limit(state: State, broker: int) -> int:
     return int(state.problem.limit_bytes[broker])
 
 
-def _donors(state: State, violation: Violation, broker: int, *, everyone: bool) -> I64:
-    """Brokers that can spare something, in bytes and in number: everyone, or those that can best."""
+def _donors(state: State, violation: Violation, broker: int) -> I64:
+    """Brokers that can best spare something, in bytes and in number."""
     bands = state.bands
     slack_bytes = (state.used - bands.low_bytes) / violation.fair_bytes
     slack_count = (state.count - bands.low_count) / violation.fair_count
@@ -239,11 +239,7 @@ def _donors(state: State, violation: Violation, broker: int, *, everyone: bool) 
     slack[~state.problem.counted] = -np.inf
     slack[broker] = -np.inf
     donors = np.argsort(-slack, kind="stable")[: 2 * _PARTNERS]
-    donors = donors[slack[donors] > -np.inf]
-    if everyone or not donors.size:
-        return donors
-    best = float(slack[donors[0]])
-    return donors[slack[donors] >= min(best, best / 2)]
+    return donors[slack[donors] > -np.inf]
 
 
 def _price(state: State, violation: Violation, p: I64, k: I64, broker: I64 | int) -> F64:

@@ -1,0 +1,163 @@
+"""How fast, how small and how close to the bound plans are: the whole process from the shell to the plan file.
+
+    python benchmarks/planner.py [--brokers 40,100,200] [--worlds random,heavy,grow,rack-blind] [--seeds N]
+
+Clusters come from the generator in ``KAFKABAL_BENCH_DIR`` (``make_snapshot.py``, by default in ``../shared/bench``) and
+plans are judged by ``check_plan.py`` beside it; without them, our own worlds and the planner's own certificate are used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+BENCH_DIR = Path(os.environ.get("KAFKABAL_BENCH_DIR", Path(__file__).resolve().parents[2] / "shared" / "bench"))
+ALL_SCORES = ("disk", "replicas", "leaders", "topic-spread")
+COLUMNS = ((("disk",), 0.09), (ALL_SCORES, 0.09), (ALL_SCORES, 0.02))
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A snapshot to be planned for."""
+
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One plan."""
+
+    wall_s: float
+    user_s: float
+    peak_mb: float
+    over_bound: float | None
+    """Against the bound of the referee."""
+    over_certificate: float | None
+    faults: dict[str, int]
+
+
+def main() -> None:
+    """Print one row a cluster."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--brokers", default="40,100,200")
+    parser.add_argument("--worlds", default="random,heavy,grow,rack-blind")
+    parser.add_argument("--seeds", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print("| cluster | columns: disk ±9 %, all ±9 %, all ±2 % | wall s | user s | peak MB |")
+        print("|---|---|---|---|---|")
+        for cluster in clusters(Path(folder), options):
+            print(row(cluster, [measure(cluster, scores, t, Path(folder)) for scores, t in COLUMNS]), flush=True)
+
+
+def clusters(folder: Path, options: argparse.Namespace) -> list[Cluster]:
+    """Make the snapshots."""
+    if not (BENCH_DIR / "make_snapshot.py").exists():
+        return [own_world(folder)]
+    made = []
+    worlds = options.worlds.split(",")
+    sizes = [int(n) for n in options.brokers.split(",")]
+    partitions = {40: 16_700, 100: 50_000, 200: 200_000, 1000: 1_000_000}
+    for seed in range(1, options.seeds + 1):
+        if "random" in worlds:
+            for n in sizes:
+                words = ["random", "--brokers", n, "--partitions", partitions[n], "--seed", seed]
+                made.append(generate(folder, f"random {n}/{partitions[n] * 3:,} seed {seed}", words))
+        if "rack-blind" in worlds:
+            words = ["random", "--brokers", 100, "--partitions", 50_000, "--rack-blind", "--seed", seed]
+            made.append(generate(folder, f"rack-blind 100 seed {seed}", words))
+    if "heavy" in worlds:
+        made += [generate(folder, f"heavy 12 seed {s}", ["heavy", "--seed", s]) for s in range(1, 6)]
+    if "grow" in worlds:
+        made.append(grown(folder))
+    return made
+
+
+def generate(folder: Path, name: str, words: list[object]) -> Cluster:
+    """Run the generator."""
+    path = folder / f"{name.replace('/', '-').replace(' ', '-')}.jsonl"
+    kind, *rest = map(str, words)
+    subprocess.run([sys.executable, BENCH_DIR / "make_snapshot.py", kind, path, *rest], check=True)
+    return Cluster(name, path)
+
+
+def grown(folder: Path) -> Cluster:
+    """The 40 brokers after their own plan, and five empty ones."""
+    from kafkabal.clusters.snapshot.reader import read_snapshot
+    from kafkabal.clusters.snapshot.writer import write_snapshot
+    from kafkabal.plan.apply import apply_plan
+    from kafkabal.planner.plan import make_plan
+
+    state = read_snapshot(generate(folder, "before growing", ["random"]).path)
+    write_snapshot(apply_plan(state, make_plan(state)), folder / "balanced.jsonl")
+    path = folder / "grown.jsonl"
+    subprocess.run(
+        [sys.executable, BENCH_DIR / "make_snapshot.py", "grow", folder / "balanced.jsonl", path, "--add", "5"],
+        check=True,
+    )
+    return Cluster("grow 40 + 5", path)
+
+
+def own_world(folder: Path) -> Cluster:
+    """A cluster of our own generator."""
+    from kafkabal.clusters.snapshot.writer import write_snapshot
+    from kafkabal.testing.synthetic import World, make_world
+
+    path = folder / "own.jsonl"
+    write_snapshot(make_world(World(brokers=40, racks=10, topics=2800, most_partitions=11)), path)
+    return Cluster("own 40", path)
+
+
+def measure(cluster: Cluster, scores: tuple[str, ...], tolerance: float, folder: Path) -> Measured:
+    """Plan in a process of its own, and have the plan judged."""
+    plan = folder / "plan.json"
+    words = ["rebalance", "plan", "--snapshot", cluster.path, "--tolerance", str(tolerance), "-o", plan, "-q"]
+    words += [word for score in scores for word in ("--score", score)]
+    began = time.monotonic()
+    process = subprocess.Popen([sys.executable, "-m", "kafkabal.cli.main", *map(str, words)])
+    _, status, used = os.wait4(process.pid, 0)
+    wall_s = time.monotonic() - began
+    if status:
+        raise SystemExit(f"{cluster.name}: the plan failed")
+    ours = json.loads(plan.read_text())["kafkabal"]
+    over = ours["moved_bytes"] / ours["bound_bytes"] if ours.get("bound_bytes") else None
+    judged = judge(cluster, plan, scores, tolerance)
+    return Measured(
+        wall_s=wall_s,
+        user_s=used.ru_utime,
+        peak_mb=used.ru_maxrss / 1024,
+        over_bound=judged.get("bytes_over_bound"),
+        over_certificate=over,
+        faults=judged.get("faults", {}),
+    )
+
+
+def judge(cluster: Cluster, plan: Path, scores: tuple[str, ...], tolerance: float) -> dict[str, object]:
+    """Ask the referee, where there is one."""
+    referee = BENCH_DIR / "check_plan.py"
+    if not referee.exists():
+        return {}
+    words = [sys.executable, referee, cluster.path, plan, "--json", "--band", str(tolerance)]
+    done = subprocess.run([*words, "--scores", ",".join(scores)], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout)
+
+
+def row(cluster: Cluster, measured: list[Measured]) -> str:
+    """One line of the table; the certificate in parentheses."""
+    cells = [
+        f"{m.over_bound or 0:.4f} ({m.over_certificate or 0:.4f}){' FAULTS' if m.faults else ''}" for m in measured
+    ]
+    wall, user = max(m.wall_s for m in measured), max(m.user_s for m in measured)
+    return f"| {cluster.name} | {', '.join(cells)} | {wall:.2f} | {user:.2f} | {max(m.peak_mb for m in measured):.0f} |"
+
+
+if __name__ == "__main__":
+    main()
