@@ -104,8 +104,8 @@ def inspect(
     """Show how evenly the load lies, worst first.
 
     A share of 1.00x is exactly the fair one. An arrow marks what lies outside the band of --tolerance (10% unless
-    set), the same band that rebalance brings it into. Sizes come from the brokers' own log-dir metadata: nothing has
-    to be installed on them.
+    set), a little wider than the one that rebalance aims at. Sizes come from the brokers' own log-dir metadata:
+    nothing has to be installed on them.
 
     Examples:
 
@@ -146,10 +146,7 @@ def _states(
         yield _read(cluster, settings, context, sample_s=sample_s, detailed=detailed)
         if watch_s is None:
             return
-        try:
-            context.sleep(watch_s)
-        except KeyboardInterrupt:
-            return
+        context.sleep(watch_s)
 
 
 def _read(

@@ -110,6 +110,12 @@ def test_an_unknown_broker_is_refused() -> None:
         make_plan(make_world(World()), PlanOptions(drain=frozenset({99})))
 
 
+def test_a_pattern_without_a_topic_is_refused() -> None:
+    """A slip in a name does not pass for an even cluster."""
+    with pytest.raises(UsageError, match="no topic 'nosuch'"):
+        make_plan(make_world(World()), PlanOptions(topics=("*", "nosuch")))
+
+
 def test_what_cannot_be_reached_is_named() -> None:
     """A partition larger than the band is recognised."""
     state = cluster(brokers(3), [TopicRow(topic="img", partitions=[partition(0, [1], 900), partition(1, [2], 10)])])
