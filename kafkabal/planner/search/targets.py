@@ -62,9 +62,10 @@ def _level(load: I64, low: I64, high: I64, capacity: F64, waiting: int) -> I64:
     where there is too little for the lower edges, the emptiest ones get the most.
     """
     goal = int(load.sum()) + waiting
-    if goal > int(high.sum()):
+    # edges that never bind are too large to be summed as whole numbers
+    if goal > high.sum(dtype=np.float64):
         return _search(goal, lambda level: np.maximum(high, np.minimum(load, level)), load, high, capacity)
-    if goal < int(low.sum()):
+    if goal < low.sum(dtype=np.float64):
         return _search(goal, lambda level: np.minimum(low, np.maximum(load, level)), load, low, capacity)
     leaving = int(np.maximum(load - high, 0).sum()) + waiting
     arriving = int(np.maximum(low - load, 0).sum())
