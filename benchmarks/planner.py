@@ -2,8 +2,8 @@
 
     python benchmarks/planner.py [--brokers 40,100,200] [--worlds random,heavy,grow,rack-blind] [--seeds N]
 
-Clusters come from the generator in ``KAFKABAL_BENCH_DIR`` (``make_snapshot.py``, by default in ``../shared/bench``) and
-plans are judged by ``check_plan.py`` beside it; without them, our own worlds and the planner's own certificate are used.
+Clusters come from ``make_snapshot.py`` in ``KAFKABAL_BENCH_DIR`` (by default ``../shared/bench``) and plans are
+judged by ``check_plan.py`` beside it; without them, our own worlds and the planner's own certificate are used.
 """
 
 from __future__ import annotations
