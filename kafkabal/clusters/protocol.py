@@ -195,14 +195,26 @@ class ConfigValue:
     source: ConfigSource
 
 
+class ConfigOperation(StrEnum):
+    """What a change does to a key (KIP-339)."""
+
+    SET = "set"
+    """Put the value in place of what is there."""
+    APPEND = "append"
+    """Add those entries to a list that are not in it."""
+    SUBTRACT = "subtract"
+    """Take entries off a list, each one once; a list that loses its last entry stays, empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """Set a key of a resource, or delete its own value so that a default shows again."""
+    """Set a key of a resource, change its list, or delete its own value so that a default shows again."""
 
     resource: ConfigResource
     key: str
     value: str | None
-    """None deletes."""
+    """None deletes; for a list, its entries with commas between them."""
+    operation: ConfigOperation = ConfigOperation.SET
 
 
 class ClusterLock(Protocol):
@@ -297,7 +309,7 @@ class Cluster(Protocol):
         """Values of some keys; a key without any value is absent; and the resources that did not answer."""
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
-        """Set or delete keys, all of one resource at once; returns the resources that failed."""
+        """Change keys, all of one resource at once and each key only once; returns the resources that failed."""
 
     def lock(self, owner: str, session_s: float) -> ClusterLock:
         """Take the lock of this cluster.

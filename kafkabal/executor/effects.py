@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kafkabal.clusters.protocol import ConfigOperation
 from kafkabal.errors import OperationError
 from kafkabal.executor.events import Submitted
 from kafkabal.executor.journal import Confirmed, EffectKind, Intended, Unanswered
@@ -92,10 +93,12 @@ class Effects:
         return self._send(EffectKind.ELECT, items, lambda: self._cluster.elect_preferred_leaders(names))
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> dict[ConfigResource, Fault]:
-        """Set and delete configs."""
-        items: dict[str, dict[str, str | None]] = {}
+        """Change configs; no key of a resource may occur twice."""
+        items: dict[str, dict[str, Any]] = {}
         for change in changes:
-            items.setdefault(str(change.resource), {})[change.key] = change.value
+            is_whole = change.operation is ConfigOperation.SET
+            value = change.value if is_whole else {change.operation.value: change.value}
+            items.setdefault(str(change.resource), {})[change.key] = value
         return self._send(EffectKind.CONFIGS, items, lambda: self._cluster.alter_configs(changes))
 
     def _send(self, kind: EffectKind, items: dict[str, Any], call: Callable[[], Mapping[_K, Fault]]) -> dict[_K, Fault]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafkabal.clusters.protocol import Capability, ConfigResource, ConfigSource, ResourceKind
 from kafkabal.executor.look import Stage, look
 from kafkabal.executor.states import Goal
-from kafkabal.executor.throttle import LIST_KEYS, RATE_KEYS, list_to_set, put_back_rate
+from kafkabal.executor.throttle import LIST_KEYS, RATE_KEYS, list_steps, put_back_rate
 from kafkabal.executor.throttling import entries_by_topic
 from kafkabal.executor.wanted import wanted_at_start, wanted_by_plan
 
@@ -115,9 +115,10 @@ def _throttles(cluster: Cluster, found: FoundRun) -> Iterator[str]:
         for resource, values in sorted(current.items()):
             for key in keys:
                 original, value = originals[resource, key], values.get(key)
-                if kind is ResourceKind.TOPIC:
-                    put = list_to_set(original, value, ours[resource][key], ())
-                else:
-                    put = put_back_rate(original, value, found.state.rates)
-                if put.is_needed and value is not None and value.source is ConfigSource.OWN:
+                is_ours = (
+                    list_steps(original, value, ours[resource][key], ()).is_needed
+                    if kind is ResourceKind.TOPIC
+                    else put_back_rate(original, value, found.state.rates).is_needed
+                )
+                if is_ours and value is not None and value.source is ConfigSource.OWN:
                     yield f"{key} of {resource}: {value.value}"

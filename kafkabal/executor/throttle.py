@@ -1,8 +1,9 @@
 """The rules of replication throttles (KIP-73): what to set for a run, and how to put back exactly what was found.
 
-A rate is set on a broker only where nothing lower is in force already, unless that is to be overridden. Lists of
-throttled replicas get the union of what was there and what is in flight. What is put back is the value that the
-resource itself had, or nothing where a default showed through. Whatever is found that we never wrote stays.
+A rate is set on a broker only where nothing lower is in force already, unless that is to be overridden. What is put
+back is the value that the resource itself had, or nothing where a default showed through. To lists of throttled
+replicas what is in flight is added, and taken off again entry by entry, so that nobody else's entry is lost whenever
+it comes. Whatever is found that we never wrote stays.
 """
 
 from __future__ import annotations
@@ -89,10 +90,29 @@ def active_entries(partition: int, holders: Collection[int], arriving: Collectio
     }
 
 
-def list_to_set(
+@dataclass(frozen=True, slots=True)
+class ListSteps:
+    """What a list of throttled replicas is to gain and to lose; what others put into it meanwhile is not touched."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    """As often as they are in the list."""
+    is_deleted: bool = False
+    """Nothing would be left where the topic had no list of its own: no empty one may stay behind."""
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.added or self.removed or self.is_deleted)
+
+
+def list_steps(
     original: Original, current: ConfigValue | None, ours: Collection[str], active: Collection[str]
-) -> PutBack:
-    """A list of throttled replicas with exactly the active ones of our entries in it.
+) -> ListSteps:
+    """How a list comes to hold exactly the active ones of our entries, beside those of others.
+
+    Entries that were there before are not ours, even if they are about a replica of ours: whoever takes them off
+    meanwhile wants them off.
 
     Parameters
     ----------
@@ -102,14 +122,13 @@ def list_to_set(
         Those that are needed now; none of them, to put the list back as it was.
     """
     own = current.value if current is not None and current.source is ConfigSource.OWN else None
-    found = _split(own)
+    found, before = _split(own), _split(original.own_value)
     if ALL_REPLICAS in found:
-        return NOTHING
-    before = _split(original.own_value)
-    kept = [e for e in found if e in before or e not in ours]
-    wanted = kept + sorted(set(active) - set(kept))
-    value = original.own_value if set(wanted) == set(before) else ",".join(wanted) or None
-    return NOTHING if value == own else PutBack(True, value)
+        return ListSteps()
+    added = tuple(sorted(set(active).difference(found, before)))
+    removed = tuple(e for e in found if e in ours and e not in before and e not in active)
+    is_empty = own is not None and not added and len(removed) == len(found)
+    return ListSteps(added, removed, is_deleted=is_empty and original.own_value is None)
 
 
 def _entries_of(partition: int, brokers: Collection[int]) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ConfigSource, ResourceKind
+from kafkabal.clusters.protocol import ConfigChange, ConfigOperation, ConfigResource, ConfigSource, ResourceKind
 from kafkabal.executor.journal import Rate
 from kafkabal.executor.record import Original
 from kafkabal.executor.throttle import (
@@ -17,7 +17,7 @@ from kafkabal.executor.throttle import (
     RATE_KEYS,
     active_entries,
     list_entries,
-    list_to_set,
+    list_steps,
     put_back_rate,
     rate_to_set,
 )
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kafkabal.executor.record import PlannedPartition, RunRecord
     from kafkabal.executor.states import RunState
     from kafkabal.executor.task import Task
+    from kafkabal.executor.throttle import ListSteps
 
 Entries = dict[str, set[str]]
 """Entries of throttled replicas by key."""
@@ -49,6 +50,28 @@ class Leftovers:
     """Throttles of ours that are still there, and why."""
     complaints: list[str] = field(default_factory=list)
     """Values that somebody else changed meanwhile, and that stay."""
+
+
+@dataclass(slots=True)
+class _ListChanges:
+    """Changes of lists in two requests, since one may name a key only once: first what is added."""
+
+    first: list[ConfigChange] = field(default_factory=list)
+    second: list[ConfigChange] = field(default_factory=list)
+
+    def take(self, resource: ConfigResource, key: str, steps: ListSteps) -> None:
+        """Add what brings one list where it is to be."""
+        if steps.added:
+            self.first.append(ConfigChange(resource, key, ",".join(steps.added), ConfigOperation.APPEND))
+        later = self.second if steps.added else self.first
+        if steps.is_deleted:
+            later.append(ConfigChange(resource, key, None))
+        elif steps.removed:
+            later.append(ConfigChange(resource, key, ",".join(steps.removed), ConfigOperation.SUBTRACT))
+
+    def send(self, effects: Effects) -> dict[ConfigResource, Fault]:
+        """Ask for all of them; returns the topics that failed."""
+        return effects.alter_configs(self.first) | effects.alter_configs(self.second)
 
 
 class Throttling:
@@ -177,11 +200,11 @@ class Throttling:
             return {}
         current, faults = self._read(topics, LIST_KEYS)
         self._listed |= dict.fromkeys(topics)
-        changes = []
+        changes = _ListChanges()
         for resource in sorted(current):
             entries = active.get(resource, _NO_ENTRIES)
-            changes += self._list_changes(resource, current[resource], self._ours[resource], entries)
-        faults |= self._effects.alter_configs(changes)
+            self._list_changes(changes, resource, current[resource], self._ours[resource], entries)
+        faults |= changes.send(self._effects)
         for resource in topics - faults.keys():
             if resource in active:
                 self._listed[resource] = active[resource]
@@ -193,27 +216,26 @@ class Throttling:
         if not self._listed:
             return
         current, faults = self._read(self._listed.keys(), LIST_KEYS)
-        changes = []
+        changes = _ListChanges()
         for resource in sorted(current):
             stays = tuple(f"{name.partition}:" for name in still_running if name.topic == resource.name)
             ours = {key: {e for e in es if not e.startswith(stays)} for key, es in self._ours[resource].items()}
-            changes += self._list_changes(resource, current[resource], ours, _NO_ENTRIES)
-        faults |= self._effects.alter_configs(changes)
+            self._list_changes(changes, resource, current[resource], ours, _NO_ENTRIES)
+        faults |= changes.send(self._effects)
         faults = self._without_deleted(faults)
         left.pending += [f"throttled replicas of {resource}: {fault}" for resource, fault in faults.items()]
 
     def _list_changes(
         self,
+        changes: _ListChanges,
         resource: ConfigResource,
         current: Mapping[str, ConfigValue],
         ours: Mapping[str, Collection[str]],
         active: Mapping[str, Collection[str]],
-    ) -> list[ConfigChange]:
-        puts = {
-            key: list_to_set(self._originals[resource, key], current.get(key), ours[key], active[key])
-            for key in LIST_KEYS
-        }
-        return [ConfigChange(resource, key, put.value) for key, put in puts.items() if put.is_needed]
+    ) -> None:
+        for key in LIST_KEYS:
+            steps = list_steps(self._originals[resource, key], current.get(key), ours[key], active[key])
+            changes.take(resource, key, steps)
 
     def _without_deleted(self, faults: Mapping[ConfigResource, Fault]) -> dict[ConfigResource, Fault]:
         """A topic that was deleted took its throttle with it."""

@@ -30,7 +30,7 @@ from kafkabal.model.as_rows import broker_rows, topic_rows
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import SNAPSHOT_VERSION, HeaderRow, PartitionRow, TopicRow
 from kafkabal.testing.clock import FakeClock
-from kafkabal.testing.simulated import controller, rows
+from kafkabal.testing.simulated import configs, controller, rows
 from kafkabal.testing.simulated.kafka import SimulatedKafka
 from kafkabal.testing.simulated.parts import BUILT_IN_TOPIC_CONFIGS, Lock
 
@@ -233,16 +233,16 @@ class InMemoryCluster:
         return found, faults
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
-        """Set or delete keys of a resource itself."""
+        """Change keys of a resource itself: all that are asked for, or none."""
         faults = self._resource_faults({change.resource for change in changes})
+        by_resource: dict[ConfigResource, list[ConfigChange]] = {}
         for change in changes:
-            if change.resource in faults:
-                continue
-            values = self._own_configs(change.resource)
-            if change.value is None:
-                values.pop(change.key, None)
-            else:
-                values[change.key] = change.value
+            if change.resource not in faults:
+                by_resource.setdefault(change.resource, []).append(change)
+        for resource, own in by_resource.items():
+            fault = configs.alter(self._own_configs(resource), own)
+            if fault is not None:
+                faults[resource] = fault
         return faults
 
     def lock(self, owner: str, session_s: float) -> MemoryLock:

@@ -9,6 +9,7 @@ import pytest
 from kafkabal.clusters.protocol import (
     Capability,
     ConfigChange,
+    ConfigOperation,
     ConfigResource,
     ConfigSource,
     ConfigValue,
@@ -277,6 +278,37 @@ def test_configs_of_topics_come_back_as_they_were(subject: Any) -> None:
     assert cluster.alter_configs([ConfigChange(topic, _LISTED, None)]) == {}
     subject.until(lambda: listed() == before)
     assert _state_of(cluster, topic.name, configs=True)["configs"] == {"retention.ms": "86400000"}
+
+
+def test_lists_change_entry_by_entry(subject: Any) -> None:
+    """An entry is added once and taken off without the others; an empty list stays until it is deleted."""
+    cluster = subject.cluster
+    _needs(cluster, Capability.CONFIGS)
+    topic = ConfigResource(ResourceKind.TOPIC, _create(subject, (1,)))
+
+    def change(value: str | None, operation: ConfigOperation = ConfigOperation.SET) -> Any:
+        return cluster.alter_configs([ConfigChange(topic, _LISTED, value, operation)])
+
+    def until_listed(value: str, source: ConfigSource = ConfigSource.OWN) -> None:
+        expected = ConfigValue(value, source)
+        subject.until(lambda: cluster.configs([topic], [_LISTED])[0][topic][_LISTED] == expected)
+
+    assert change("0:1,0:2", ConfigOperation.APPEND) == {}
+    assert change("0:1,7:7", ConfigOperation.APPEND) == {}
+    until_listed("0:1,0:2,7:7")
+    assert change("0:1,9:9", ConfigOperation.SUBTRACT) == {}
+    until_listed("0:2,7:7")
+    assert change("0:2,7:7", ConfigOperation.SUBTRACT) == {}
+    until_listed("")
+    assert change(None) == {}
+    until_listed("", ConfigSource.BUILT_IN)
+    assert change("*") == {}
+    until_listed("*")
+    assert _names(change("0:1", ConfigOperation.APPEND)) == {topic: "INVALID_CONFIG"}
+    assert change("0:1", ConfigOperation.SUBTRACT) == {}
+    until_listed("*")
+    twice = [ConfigChange(topic, _LISTED, e, ConfigOperation.SUBTRACT) for e in ("0:1", "0:2")]
+    assert _names(cluster.alter_configs(twice)) == {topic: "INVALID_REQUEST"}
 
 
 def test_configs_fail_one_by_one(subject: Any) -> None:

@@ -80,7 +80,7 @@ class Case:
 
 
 _replicas = st.lists(st.sampled_from(BROKERS), min_size=1, max_size=4, unique=True)
-_entries = st.sampled_from([None, "*", "0:1", "9:9,0:2", "1:3, 0:1"])
+_entries = st.sampled_from([None, "*", "0:1", "9:9,0:2", "1:3,0:1"])
 _rates = st.sampled_from([None, "1000000", "20000000", "900000000"])
 
 

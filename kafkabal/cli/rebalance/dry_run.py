@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kafkabal.clusters.protocol import ConfigOperation
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,6 +25,7 @@ _NAMES = {
     "elect_preferred_leaders": "ElectLeaders",
     "alter_configs": "IncrementalAlterConfigs",
 }
+_SIGNS = {ConfigOperation.SET: "=", ConfigOperation.APPEND: "+=", ConfigOperation.SUBTRACT: "-="}
 _LOOKS = 200
 """About how often the rehearsed run looks at its copies."""
 
@@ -75,7 +78,7 @@ def _lines(call: Call) -> Iterator[str]:
     if call.method == "alter_configs":
         for change in argument:
             value = "(deleted)" if change.value is None else change.value
-            yield f"{name} {change.resource}: {change.key}={value}"
+            yield f"{name} {change.resource}: {change.key}{_SIGNS[change.operation]}{value}"
     elif call.method == "elect_preferred_leaders":
         yield from (f"{name} {partition}" for partition in argument)
     else:

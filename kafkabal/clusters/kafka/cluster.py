@@ -178,7 +178,7 @@ class KafkaCluster:
         return describe_configs(self._client, resources, keys)
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
-        """Set or delete keys, all of one resource at once; returns the resources that failed."""
+        """Change keys, all of one resource at once; returns the resources that failed."""
         return alter_configs(self._client, changes)
 
     def client_metrics_names(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigs
 from kafkabal.clusters.kafka.chunks import chunked
 from kafkabal.clusters.kafka.errors import NO_ERROR, fault_of, fault_of_error
 from kafkabal.clusters.kafka.parallel import run_all
-from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind
+from kafkabal.clusters.protocol import ConfigOperation, ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.errors import KafkabalError, NoAnswerError, UnreachableError
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from kafkabal.clusters.protocol import ConfigChange, Fault
 
 _RESOURCES_A_REQUEST = 500
-_SET, _DELETE = 0, 1
+_DELETE = 1
+_OPERATIONS = {ConfigOperation.SET: 0, ConfigOperation.APPEND: 2, ConfigOperation.SUBTRACT: 3}
 _TYPES = {
     ResourceKind.TOPIC: 2,
     ResourceKind.BROKER: 4,
@@ -71,7 +72,7 @@ def describe_configs(
 
 
 def alter_configs(client: KafkaClient, changes: Sequence[ConfigChange]) -> dict[ConfigResource, Fault]:
-    """Set or delete keys, all of one resource at once; returns the resources that failed.
+    """Change keys, all of one resource at once; returns the resources that failed.
 
     The configs of a broker can only be changed through that broker, or through the listener of the controller where
     the settings name one.
@@ -157,7 +158,7 @@ def _alter_request(changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> 
                 configs=[
                     kind.AlterableConfig(
                         name=change.key,
-                        config_operation=_DELETE if change.value is None else _SET,
+                        config_operation=_DELETE if change.value is None else _OPERATIONS[change.operation],
                         value=change.value,
                     )
                     for change in own

@@ -77,7 +77,7 @@ def lopsided() -> InMemoryCluster:
                 partition(2, [2, 1, 3], 20 * MB),
                 partition(3, [1, 3, 2], 0),
             ],
-            configs={LEADER_REPLICAS: "3:1, 7:7", "retention.ms": "1"},
+            configs={LEADER_REPLICAS: "3:1,7:7", "retention.ms": "1"},
         ),
         TopicRow(topic="b", partitions=[partition(0, [1, 2], 30 * MB), partition(1, [2, 3], 50 * MB)]),
         TopicRow(topic="c", partitions=[partition(0, [3, 1], 10 * MB)], configs={FOLLOWER_REPLICAS: "*"}),

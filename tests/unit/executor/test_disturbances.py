@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafkabal.clusters.protocol import Capability, TopicPartition
+from kafkabal.clusters.protocol import Capability, ConfigOperation, TopicPartition
 from kafkabal.errors import BusyError, DriftError, MissingCapabilityError, OutputError, UnsafeError
 from kafkabal.executor.control import request_rate
 from kafkabal.executor.events import PartitionAside, PartitionFailed, Progress, ThrottleChanged, Warned
@@ -155,6 +155,25 @@ def test_entries_added_by_somebody_meanwhile(scene: Any) -> None:
 
     _at(scene, 3.0, add)
     assert _run(scene).outcome is Outcome.COMPLETE
+    assert configs == {"leader.replication.throttled.replicas": "3:1,7:7,8:8", "retention.ms": "1"}
+
+
+@pytest.mark.parametrize("operation", [ConfigOperation.APPEND, ConfigOperation.SUBTRACT])
+def test_entries_added_between_our_look_and_our_change(scene: Any, operation: ConfigOperation) -> None:
+    """An entry that another tool adds just before a change of ours arrives is not lost by it."""
+    configs = scene.memory.kafka.parts.topics["a"].configs
+
+    def add(call: Any) -> None:
+        if call.method == "alter_configs" and any(
+            c.resource.name == "a" and c.operation is operation and c.key == "leader.replication.throttled.replicas"
+            for c in call.arguments[0]
+        ):
+            scene.faulty.before.clear()
+            configs["leader.replication.throttled.replicas"] += ",8:8"
+
+    scene.faulty.before.append(add)
+    assert _run(scene).outcome is Outcome.COMPLETE
+    assert not scene.faulty.before
     assert configs == {"leader.replication.throttled.replicas": "3:1,7:7,8:8", "retention.ms": "1"}
 
 

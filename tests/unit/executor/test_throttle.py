@@ -6,7 +6,7 @@ import pytest
 
 from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.executor.record import Original
-from kafkabal.executor.throttle import LEADER_RATE, LEADER_REPLICAS, list_to_set, put_back_rate, rate_to_set
+from kafkabal.executor.throttle import LEADER_RATE, LEADER_REPLICAS, list_steps, put_back_rate, rate_to_set
 
 OWN, DEFAULT, STATIC = ConfigSource.OWN, ConfigSource.CLUSTER_DEFAULT, ConfigSource.STATIC
 BROKER = ConfigResource(ResourceKind.BROKER, "1")
@@ -71,30 +71,37 @@ def test_put_back_rate(
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "active", "expected"),
+    ("before", "now", "active", "added", "removed", "is_deleted"),
     [
-        (None, None, {"0:1"}, "0:1"),
-        (None, "0:1", {"0:1", "1:2"}, "0:1,1:2"),
-        (None, "0:1,1:2", {"1:2"}, "1:2"),
-        (None, "1:2", set(), None),
-        ("7:7", "7:7", {"0:1"}, "7:7,0:1"),
-        ("7:7, 0:1", "7:7,0:1,1:2", set(), "7:7, 0:1"),
-        ("", "0:1", set(), ""),
-        ("7:7", "7:7,8:8,0:1", set(), "7:7,8:8"),
-        ("7:7", "8:8,0:1", set(), "8:8"),
+        (None, None, {"0:1"}, ["0:1"], [], False),
+        (None, "0:1", {"0:1", "1:2"}, ["1:2"], [], False),
+        (None, "0:1,1:2", {"1:2"}, [], ["0:1"], False),
+        (None, "0:1", {"1:2"}, ["1:2"], ["0:1"], False),
+        (None, "1:2", set(), [], ["1:2"], True),
+        (None, "", set(), [], [], True),
+        (None, "1:2,8:8", set(), [], ["1:2"], False),
+        (None, "1:2,1:2", set(), [], ["1:2", "1:2"], True),
+        ("7:7", "7:7", {"0:1"}, ["0:1"], [], False),
+        ("7:7, 0:1", "7:7,0:1,1:2", set(), [], ["1:2"], False),
+        ("7:7,0:1", "7:7", {"0:1"}, [], [], False),
+        ("", "0:1", set(), [], ["0:1"], False),
+        ("7:7", "7:7,8:8,0:1", set(), [], ["0:1"], False),
+        ("7:7", "0:1", set(), [], ["0:1"], False),
     ],
 )
-def test_list_to_set(before: str | None, now: str | None, active: set[str], expected: str | None) -> None:
-    """The union of what others listed and what moves; the original text to the letter once nothing of ours is left."""
+def test_list_steps(
+    before: str | None, now: str | None, active: set[str], added: list[str], removed: list[str], is_deleted: bool
+) -> None:
+    """What moves is added, only ours comes off, every time it is there, and an empty list stays only where one was."""
     current = ConfigValue(now, OWN) if now is not None else None
-    put = list_to_set(_list(before), current, {"0:1", "1:2"}, active)
-    assert put.is_needed
-    assert put.value == expected
+    steps = list_steps(_list(before), current, {"0:1", "1:2"}, active)
+    assert (list(steps.added), list(steps.removed), steps.is_deleted) == (added, removed, is_deleted)
+    assert steps.is_needed == bool(added or removed or is_deleted)
 
 
-@pytest.mark.parametrize(("before", "now"), [("*", "*"), ("7:7", "*"), ("7:7", "7:7"), (None, None)])
+@pytest.mark.parametrize(("before", "now"), [("*", "*"), ("7:7", "*"), ("7:7", "7:7"), (None, None), ("", "")])
 def test_list_that_stays(before: str | None, now: str | None) -> None:
-    """A star stays a star, and what is right already is not written."""
+    """A star stays a star, and what is right already is not touched."""
     current = ConfigValue(now, OWN) if now is not None else None
     active = {"0:1"} if now == "*" else set()
-    assert not list_to_set(_list(before), current, {"0:1"}, active).is_needed
+    assert not list_steps(_list(before), current, {"0:1"}, active).is_needed
