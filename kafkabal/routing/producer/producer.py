@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
+from math import inf, nan
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +22,7 @@ from kafkabal.routing.producer.faults import config_error_of, error_of
 from kafkabal.routing.producer.interrupts import signals_held_back
 from kafkabal.routing.producer.refresher import Refresher
 from kafkabal.routing.producer.views import ViewSource
+from kafkabal.scoring.protocol import Need
 from kafkabal.telemetry.client_statistics import StatisticsReader
 from kafkabal.telemetry.latency import LatencyTable
 
@@ -40,9 +43,16 @@ Headers: TypeAlias = "list[tuple[str, str | bytes | None]]"
 DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 
 DEFAULT_REFRESH_S = 5.0
-_RECORDS_A_POLL = 64
+# the clock is looked at after so many records, and what waits is called back if so long has passed
+_RECORDS_A_LOOK = 16
+_POLL_EVERY_S = 0.002
 _FULL_QUEUE_POLL_S = 0.05
+# for so long a signal may wait
+_FLUSH_SLICE_S = 0.1
 _REFRESHES_TO_FORGET = 6
+# a statistics text has about a kilobyte for each partition
+_STATISTICS_S = 0.1
+_STATISTICS_S_A_PARTITION = 0.001
 
 _DEFAULTS: Mapping[str, ClientSetting] = {
     "enable.idempotence": True,
@@ -138,12 +148,15 @@ class RoutingProducer:
         self._scores = tuple(scores)
         self._view = self._views.next_view(self._scores)
         self._install(policy)
-        self._client = _client({**_DEFAULTS, **client}, own, refresh_s)
+        read = StatisticsReader(own, memory_s=refresh_s, backlogged=self._backlogged)
+        interval_s = min(refresh_s, max(_STATISTICS_S, _STATISTICS_S_A_PARTITION * self._view.n_partitions))
+        self._client = _client({**_DEFAULTS, **client}, read, interval_s)
         self._send = self._client.produce
         self._accepted = 0
         self._delivered = 0
         self._failed: Counter[str] = Counter()
-        self._refresher = Refresher(self._refresh, refresh_s, failed=refresh_failed)
+        self._next_poll_s = -inf
+        self._refresher = Refresher(self._refresh, refresh_s, revise=self._revise, failed=refresh_failed)
 
     def produce(
         self,
@@ -176,10 +189,13 @@ class RoutingProducer:
             size += len(key)
         if headers:
             size += sum(len(name) + len(data or b"") for name, data in headers)
-        partition = self._pick(key, size or 1)
-        report = self._plain_report if on_delivery is None else None
-        if report is None:
-            report = self._reporting(partition, size or 1, on_delivery)
+        size = size or 1
+        partition = self._pick(key, size)
+        report = self._plain_report
+        if self._learn is not None:
+            report = partial(self._report_ack, self._learn, partition, size, self._clock(), on_delivery)
+        elif on_delivery is not None:
+            report = partial(self._report_to, on_delivery)
         while True:
             try:
                 self._send(self.topic, value, key, partition, report, report, 0, headers)
@@ -189,7 +205,7 @@ class RoutingProducer:
             except KafkaException as error:
                 raise error_of(error.args[0], self.topic) from error
         self._accepted = accepted = self._accepted + 1
-        if not accepted % _RECORDS_A_POLL:
+        if not accepted % _RECORDS_A_LOOK and self._clock() >= self._next_poll_s:
             self.poll()
         return partition
 
@@ -197,16 +213,21 @@ class RoutingProducer:
         """Call what waits to be called back; at most for so long. A signal is handled when it is over."""
         with signals_held_back():
             self._client.poll(timeout_s)
+        self._next_poll_s = self._clock() + _POLL_EVERY_S
 
     def flush(self, timeout_s: float | None = None) -> Deliveries:
-        """Wait until the fate of all records is known, or the time is over.
+        """Wait until the fate of all records is known, or the time is over; a signal ends it within a moment.
+
+        Without a time librdkafka's ``delivery.timeout.ms`` bounds it.
 
         Raises
         ------
         PartialFailureError
             If records were given up on, now or since the producer was made.
         """
-        self._client.flush(-1 if timeout_s is None else timeout_s)
+        end_s = inf if timeout_s is None else self._clock() + timeout_s
+        while self._flush_slice(end_s - self._clock()) and self._clock() < end_s:
+            pass
         deliveries = self.deliveries
         if deliveries.failed:
             raise PartialFailureError(
@@ -226,6 +247,12 @@ class RoutingProducer:
         if policy is not None:
             self._install(policy)
         self._refresher.wake()
+
+    def drop_queued(self) -> None:
+        """Give up records that are not on their way yet; they are reported as failed."""
+        with signals_held_back():
+            self._client.purge(in_queue=True, in_flight=False)
+            self._client.poll(0)
 
     @property
     def deliveries(self) -> Deliveries:
@@ -260,12 +287,21 @@ class RoutingProducer:
         policy.refresh(self._view)
         self._policy = policy
         self._learn = policy.acked if policy.about.feedback is Feedback.ACKS else None
-        # bound once: this is looked up for every record
-        self._plain_report: DeliveryCallback | None = self._report if self._learn is None else None
+        # bound once: these are looked up for every record
+        self._plain_report: DeliveryCallback = self._report
         self._pick = policy.pick
 
     def _refresh(self) -> None:
         self._view = self._views.next_view(self._scores)
+        self._policy.refresh(self._view)
+
+    def _backlogged(self) -> None:
+        if any(Need.TELEMETRY in weighted.score.needs for weighted in self._scores):
+            self._refresher.revise()
+
+    def _revise(self) -> None:
+        """Route by the latencies of now: a broker that falls behind fills the buffer long before the next view."""
+        self._view = self._views.same_view(self._scores)
         self._policy.refresh(self._view)
 
     def _report(self, error: KafkaError | None, _message: Message) -> None:
@@ -274,25 +310,36 @@ class RoutingProducer:
         else:
             self._failed[error_of(error, self.topic).message] += 1
 
-    def _reporting(self, partition: int, size: int, on_delivery: DeliveryCallback | None) -> DeliveryCallback:
-        """A report of one record, which also tells the policy and the caller."""
-        learn, clock = self._learn, self._clock
-        start_s = clock()
+    def _report_to(self, on_delivery: DeliveryCallback, error: KafkaError | None, message: Message) -> None:
+        """Report also to the caller."""
+        self._report(error, message)
+        on_delivery(error, message)
 
-        def report(error: KafkaError | None, message: Message) -> None:
-            self._report(error, message)
-            if learn is not None:
-                learn(partition, size, clock() - start_s if error is None else float("nan"))
-            if on_delivery is not None:
-                on_delivery(error, message)
+    def _report_ack(
+        self,
+        learn: Callable[[int, int, float], None],
+        partition: int,
+        size_bytes: int,
+        start_s: float,
+        on_delivery: DeliveryCallback | None,
+        error: KafkaError | None,
+        message: Message,
+    ) -> None:
+        """Report also to the policy that picked the partition, and to the caller if it asked for it."""
+        self._report(error, message)
+        learn(partition, size_bytes, nan if error is not None else self._clock() - start_s)
+        if on_delivery is not None:
+            on_delivery(error, message)
 
-        return report
+    def _flush_slice(self, at_most_s: float) -> int:
+        """Flush for a moment, signals held back; how many records and events are left."""
+        with signals_held_back():
+            return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
 
 
-def _client(settings: Mapping[str, ClientSetting], table: LatencyTable, refresh_s: float) -> Producer:
-    """A librdkafka producer whose statistics feed the table."""
-    read = StatisticsReader(table)
+def _client(settings: Mapping[str, ClientSetting], read: StatisticsReader, interval_s: float) -> Producer:
+    """A librdkafka producer whose statistics are read."""
     try:
-        return Producer({"statistics.interval.ms": max(1, round(refresh_s * 1000)), "stats_cb": read, **settings})
+        return Producer({"statistics.interval.ms": max(1, round(interval_s * 1000)), "stats_cb": read, **settings})
     except KafkaException as error:
         raise config_error_of(error.args[0]) from error
