@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from kafkabal.model.state import I32, I64, Bools, ClusterState
 
@@ -42,74 +44,84 @@ class _Difference:
     def __init__(self, before: ClusterState, after: ClusterState) -> None:
         self.before, self.after = before, after
         self.rows = np.flatnonzero(_differs(before, after))
-        self.paths: list[str] = [*before.log_dirs.path, ANY_DIR]
+        self.old, _ = _rows_of(before, self.rows)
+        self.new, self.owner = _rows_of(after, self.rows)
+        self.held, self.stays = _matches(before, after, self.rows)
+        """Row of the old replica that each staying one continues, and which of the new ones stay."""
 
     def changes(self, reasons: Callable[[I64], list[str]]) -> tuple[PartitionChange, ...]:
-        rows, before = self.rows, self.before
-        arrivals, copies = self._costs()
+        rows, before, after = self.rows, self.before, self.after
         topic = before.topics.name
+        dirs = self._changed_dirs()
+        arrivals, copies = self._costs()
         columns = zip(
             before.partitions.topic[rows].tolist(),
             before.partitions.number[rows].tolist(),
+            _tuples(before.brokers.id[before.replicas.broker[self.old]], before.replication_factor[rows]),
             _leader_ids(before, rows),
-            _lists(before, rows),
-            _lists(self.after, rows),
+            self._paths(before.replicas.log_dir[self.old], before.replication_factor[rows]),
+            _tuples(after.brokers.id[after.replicas.broker[self.new]], after.replication_factor[rows]),
+            self._paths(dirs, after.replication_factor[rows]),
+            self._actions(dirs),
             arrivals.tolist(),
             copies.tolist(),
             reasons(rows),
             strict=True,
         )
         return tuple(
-            self._change(topic[t], number, leader, old, new, arriving, copied, reason)
-            for t, number, leader, old, new, arriving, copied, reason in columns
+            [
+                PartitionChange(
+                    topic=topic[t],
+                    partition=number,
+                    replicas=replicas,
+                    log_dirs=log_dirs,
+                    action=action,
+                    previous=Placement(replicas=old, leader=leader, log_dirs=old_dirs),
+                    bytes=arriving,
+                    log_dir_bytes=copied,
+                    reason=reason,
+                )
+                for t, number, old, leader, old_dirs, replicas, log_dirs, action, arriving, copied, reason in columns
+            ]
         )
 
-    def _change(
-        self,
-        topic: str,
-        number: int,
-        leader: int,
-        old: tuple[tuple[int, ...], list[int]],
-        new: tuple[tuple[int, ...], list[int]],
-        arriving: int,
-        copied: int,
-        reason: str,
-    ) -> PartitionChange:
-        held = dict(zip(*old, strict=True))
-        changed_dirs = [d if held.get(b) != d else -1 for b, d in zip(*new, strict=True)]
-        return PartitionChange(
-            topic=topic,
-            partition=number,
-            replicas=new[0],
-            log_dirs=tuple([self.paths[d] for d in changed_dirs]),
-            action=_action(old[0], new[0], held, changed_dirs),
-            previous=Placement(replicas=old[0], leader=leader, log_dirs=tuple([self.paths[d] for d in old[1]])),
-            bytes=arriving,
-            log_dir_bytes=copied,
-            reason=reason,
-        )
+    def _changed_dirs(self) -> I32:
+        """Log dir of each new replica that the plan asks for, -1 where it is free or stays."""
+        dirs = self.after.replicas.log_dir[self.new]
+        same = self.stays.copy()
+        same[self.stays] = dirs[self.stays] == self.before.replicas.log_dir[self.held]
+        return np.where(same, -1, dirs).astype(np.int32)
+
+    def _paths(self, dirs: I32, counts: I32 | I64) -> list[tuple[str, ...]]:
+        # the last entry answers for "no dir", which -1 points at
+        return _tuples(np.array([*self.before.log_dirs.path, ANY_DIR], np.object_)[dirs], counts)
+
+    def _actions(self, changed_dirs: I32) -> list[Action]:
+        before, after = self.before, self.after
+        number = len(self.rows)
+        comes = np.bincount(self.owner[~self.stays], minlength=number) > 0
+        moves = comes | (before.replication_factor[self.rows] != after.replication_factor[self.rows])
+        copies = np.bincount(self.owner[changed_dirs >= 0], minlength=number) > 0
+        reorders = np.ones(number, np.bool_)
+        same = np.flatnonzero(~moves)
+        (old, _), (new, owner) = _rows_of(before, self.rows[same]), _rows_of(after, self.rows[same])
+        unequal = before.replicas.broker[old] != after.replicas.broker[new]
+        reorders[same] = np.bincount(owner[unequal], minlength=len(same)) > 0
+        chosen = np.select([moves, copies, reorders], [0, 1, 2], 3)
+        kinds = (Action.MOVE, Action.LOG_DIR, Action.REORDER, Action.ELECT)
+        return [kinds[i] for i in chosen.tolist()]
 
     def _costs(self) -> tuple[I64, I64]:
         """Bytes that arrive at brokers, and that are copied between log dirs of one, of each listed partition."""
-        before, after, rows = self.before, self.after, self.rows
-        listed, partition = _rows_of(after, rows)
-        matches, matched = _matches(before, after, rows)
+        before, rows, stays = self.before, self.rows, self.stays
         arriving = np.maximum(move_bytes(before)[rows], 0)
-        bytes_ = np.bincount(partition[~matched], minlength=len(rows)) * arriving
-        now = after.replicas.log_dir[listed[matched]]
-        copied = (now >= 0) & (now != before.replicas.log_dir[matches])
-        sizes = np.where(copied, replica_bytes(before)[matches], 0)
+        bytes_ = np.bincount(self.owner[~stays], minlength=len(rows)) * arriving
+        now = self.after.replicas.log_dir[self.new[stays]]
+        copied = (now >= 0) & (now != before.replicas.log_dir[self.held])
+        sizes = np.where(copied, replica_bytes(before)[self.held], 0)
         copies = np.zeros(len(rows), np.int64)
-        np.add.at(copies, partition[matched], sizes)
+        np.add.at(copies, self.owner[stays], sizes)
         return bytes_, copies
-
-
-def _action(old: tuple[int, ...], new: tuple[int, ...], held: dict[int, int], changed_dirs: list[int]) -> Action:
-    if len(old) != len(new) or any(b not in held for b in new):
-        return Action.MOVE
-    if any(d >= 0 for d in changed_dirs):
-        return Action.LOG_DIR
-    return Action.REORDER if old != new else Action.ELECT
 
 
 def _differs(before: ClusterState, after: ClusterState) -> Bools:
@@ -159,14 +171,11 @@ def _matches(before: ClusterState, after: ClusterState, partitions: I64) -> tupl
     return old[order][at[matched]], matched
 
 
-def _lists(cluster: ClusterState, partitions: I64) -> list[tuple[tuple[int, ...], list[int]]]:
-    """Broker ids and log dir rows of the replicas of each partition."""
-    rows, _ = _rows_of(cluster, partitions)
-    ids = cluster.brokers.id[cluster.replicas.broker[rows]].tolist()
-    dirs = cluster.replicas.log_dir[rows].tolist()
-    ends = np.cumsum(cluster.replication_factor[partitions]).tolist()
-    starts = [0, *ends[:-1]]
-    return [(tuple(ids[a:b]), dirs[a:b]) for a, b in zip(starts, ends, strict=False)]
+def _tuples(values: NDArray[Any], counts: I32 | I64) -> list[tuple[Any, ...]]:
+    """Values cut into one tuple a partition."""
+    flat = values.tolist()
+    ends = np.cumsum(counts).tolist()
+    return [tuple(flat[a:b]) for a, b in zip([0, *ends[:-1]], ends, strict=False)]
 
 
 def _leader_ids(cluster: ClusterState, partitions: I64) -> list[int]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -83,7 +85,7 @@ class ScoreChange(msgspec.Struct, frozen=True, kw_only=True):
     after: Mapping[str, float]
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All changes, with what they were computed from. Partitions are sorted by topic and number."""
 
     partitions: tuple[PartitionChange, ...]
@@ -98,17 +100,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     """What could not be reached, and why, one line each."""
 
-    @property
+    @cached_property
     def moved_bytes(self) -> int:
         """Bytes that come to brokers which held no copy before."""
         return sum(change.bytes for change in self.partitions)
 
-    @property
+    @cached_property
     def log_dir_bytes(self) -> int:
         """Bytes copied between log dirs of one broker."""
         return sum(change.log_dir_bytes for change in self.partitions)
 
-    @property
+    @cached_property
     def plan_id(self) -> str:
         """Hash of what matters (placement before and after, options), not of times, paths, versions or order."""
         content = [
@@ -116,7 +118,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             sorted(self.options.items()),
             [
                 (c.topic, c.partition, c.replicas, c.log_dirs, c.action, c.previous)
-                for c in sorted(self.partitions, key=lambda c: (c.topic, c.partition))
+                for c in sorted(self.partitions, key=attrgetter("topic", "partition"))
             ],
         ]
         return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()[:16]

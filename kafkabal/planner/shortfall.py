@@ -154,11 +154,11 @@ def _crowded(state: State) -> tuple[I64, F64]:
         return np.empty(0, np.int64), np.empty(0)
     problem = state.problem
     p, k = np.nonzero(state.place >= 0)
-    pairs = np.unique(problem.topic[p].astype(np.int64) * problem.n_brokers + state.place[p, k])
-    topic, broker = pairs // problem.n_brokers, pairs % problem.n_brokers
+    topic, broker = problem.topic[p].astype(np.int64), state.place[p, k]
     surplus = state.topic_count[topic, broker] - state.bands.topic_most(topic, broker)
     crowded = (surplus > 0) & problem.counted[broker]
-    return pairs[crowded], surplus[crowded]
+    pairs, first = np.unique((topic * problem.n_brokers + broker)[crowded], return_index=True)
+    return pairs, surplus[crowded][first]
 
 
 def _shares(state: State) -> F64:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from kafkabal.plan.traffic import NO_BROKER, Traffic
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.units import format_bytes
 
 if TYPE_CHECKING:
-    from kafkabal.plan.plan import PartitionChange, Plan
+    from kafkabal.model.state import I64
+    from kafkabal.plan.plan import Plan
 
 _SHOWN_PAIRS = 20
 
 
 def plan_report(plan: Plan, command: str) -> Report:
     """What a plan changes: moves by pair of brokers, bytes by broker, scores before and after, and the bound."""
+    traffic = Traffic.of(plan)
     return Report(
         command=command,
         headline=_headline(plan),
@@ -26,7 +30,7 @@ def plan_report(plan: Plan, command: str) -> Report:
             Fact(key="log_dir_bytes", value=plan.log_dir_bytes),
             Fact(key="bound_bytes", value=plan.bound_bytes, title="no plan moves less than", kind=Kind.BYTES),
         ),
-        tables=tuple(t for t in (_pairs(plan), _brokers(plan), _scores(plan)) if t.n_rows),
+        tables=tuple(t for t in (_pairs(traffic), _brokers(traffic), _scores(plan)) if t.n_rows),
         notes=plan.warnings,
     )
 
@@ -38,53 +42,58 @@ def _headline(plan: Plan) -> str:
     return f"{len(plan.partitions)} partitions change, {format_bytes(plan.moved_bytes)} between brokers{within}"
 
 
-def _pairs(plan: Plan) -> Table:
+def _pairs(traffic: Traffic) -> Table:
     """Moves by broker that loses a copy and broker that gets one; a copy more comes from no broker."""
-    moves: Counter[tuple[int | None, int]] = Counter()
-    sizes: Counter[tuple[int | None, int]] = Counter()
-    for change in plan.partitions:
-        for pair in _pairs_of(change):
-            moves[pair] += 1
-            sizes[pair] += change.bytes // len(change.adding)
-    pairs = sorted(moves, key=lambda p: -sizes[p])
+    span = int(traffic.target.max(initial=0)) + 1
+    pairs, owner, replicas = np.unique(traffic.source * span + traffic.target, return_inverse=True, return_counts=True)
+    sizes = _sums(owner, traffic.bytes, len(pairs))
+    order = np.argsort(-sizes, kind="stable")
+    source, target = np.divmod(pairs[order], span)
     return Table(
         key="moves",
         title="moves",
         shown_rows=_SHOWN_PAIRS,
         columns=(
-            Column(key="from_broker", title="from broker", kind=Kind.NUMBER, values=[p[0] for p in pairs], label=True),
-            Column(key="to_broker", title="to broker", kind=Kind.NUMBER, values=[p[1] for p in pairs], label=True),
-            Column(key="replicas", title="replicas", kind=Kind.NUMBER, values=[moves[p] for p in pairs]),
-            Column(key="bytes", title="bytes", kind=Kind.BYTES, values=[sizes[p] for p in pairs]),
+            Column(
+                key="from_broker",
+                title="from broker",
+                kind=Kind.NUMBER,
+                values=[None if b == NO_BROKER else b for b in source.tolist()],
+                label=True,
+            ),
+            Column(key="to_broker", title="to broker", kind=Kind.NUMBER, values=target.tolist(), label=True),
+            Column(key="replicas", title="replicas", kind=Kind.NUMBER, values=replicas[order].tolist()),
+            Column(key="bytes", title="bytes", kind=Kind.BYTES, values=sizes[order].tolist()),
         ),
     )
 
 
-def _pairs_of(change: PartitionChange) -> list[tuple[int | None, int]]:
-    if change.previous is None:
-        return []
-    leaving = [*change.removing, *[None] * len(change.adding)]
-    return list(zip(leaving, change.adding, strict=False))
-
-
-def _brokers(plan: Plan) -> Table:
-    arriving: Counter[int] = Counter()
-    leaving: Counter[int] = Counter()
-    for change in plan.partitions:
-        if change.previous is not None and change.adding:
-            size = change.bytes // len(change.adding)
-            arriving.update(dict.fromkeys(change.adding, size))
-            leaving.update(dict.fromkeys(change.removing, size))
-    ids = sorted(arriving.keys() | leaving.keys())
+def _brokers(traffic: Traffic) -> Table:
+    ids, at = np.unique(np.concatenate((traffic.target, traffic.leaver)), return_inverse=True)
+    comes, leaves = np.split(at, [len(traffic.target)])
     return Table(
         key="brokers",
         title="brokers",
         columns=(
-            Column(key="broker", title="broker", kind=Kind.NUMBER, values=ids, label=True),
-            Column(key="bytes_in", title="comes", kind=Kind.BYTES, values=[arriving[b] for b in ids]),
-            Column(key="bytes_out", title="leaves", kind=Kind.BYTES, values=[leaving[b] for b in ids]),
+            Column(key="broker", title="broker", kind=Kind.NUMBER, values=ids.tolist(), label=True),
+            Column(
+                key="bytes_in", title="comes", kind=Kind.BYTES, values=_sums(comes, traffic.bytes, len(ids)).tolist()
+            ),
+            Column(
+                key="bytes_out",
+                title="leaves",
+                kind=Kind.BYTES,
+                values=_sums(leaves, traffic.leaver_bytes, len(ids)).tolist(),
+            ),
         ),
     )
+
+
+def _sums(group: I64, value: I64, n_groups: int) -> I64:
+    """int64, shape (n_groups,): exact sums by group."""
+    sums = np.zeros(n_groups, np.int64)
+    np.add.at(sums, group, value)
+    return sums
 
 
 def _scores(plan: Plan) -> Table:
