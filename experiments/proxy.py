@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from threading import Event, Thread
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from multiprocessing.connection import Connection
     from types import TracebackType
 
 _HOST = "127.0.0.1"
@@ -17,7 +18,7 @@ _STARTING_S = 10.0
 
 
 class Proxies:
-    """One proxy a broker, all in one thread, until the block ends.
+    """One proxy a broker, all in one process of their own, until the block ends.
 
     Parameters
     ----------
@@ -26,35 +27,32 @@ class Proxies:
     """
 
     def __init__(self, routes: Mapping[int, tuple[int, float]]) -> None:
-        self._routes = routes
-        self._ready = Event()
-        self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._run, daemon=True)
+        # a thread would wait for the producer's, and the producer for it
+        context = get_context("spawn")
+        self._ready, child = context.Pipe(duplex=False)
+        self._process = context.Process(target=_run, args=(dict(routes), child), daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._ready.wait(_STARTING_S)
+        self._process.start()
+        assert self._ready.poll(_STARTING_S), "the proxies do not start"
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
-        self._thread.join(_STARTING_S)
+        self._process.kill()
+        self._process.join(_STARTING_S)
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        for port, (target, bytes_per_s) in self._routes.items():
-            self._loop.run_until_complete(_serve(port, target, _Bucket(bytes_per_s)))
-        self._ready.set()
-        self._loop.run_forever()
 
-    async def _end(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        self._loop.stop()
+def _run(routes: Mapping[int, tuple[int, float]], ready: Connection) -> None:
+    asyncio.run(_serve_all(routes, ready))
+
+
+async def _serve_all(routes: Mapping[int, tuple[int, float]], ready: Connection) -> None:
+    for port, (target, bytes_per_s) in routes.items():
+        await _serve(port, target, _Bucket(bytes_per_s))
+    ready.send(None)
+    await asyncio.Event().wait()
 
 
 class _Bucket:
@@ -72,8 +70,7 @@ class _Bucket:
 
 async def _serve(port: int, target: int, bucket: _Bucket) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # a cancelled handler is how the block ends, and no fault that asyncio should report
-        with contextlib.suppress(OSError, asyncio.CancelledError):
+        with contextlib.suppress(OSError):
             up_reader, up_writer = await asyncio.open_connection(_HOST, target)
             await asyncio.gather(_pump(reader, up_writer, bucket), _pump(up_reader, writer, None))
 

@@ -3,16 +3,23 @@
 ``statistics.interval.ms`` makes librdkafka hand over a JSON text now and then. Of each broker it has windows, in
 microseconds, of what records waited to be sent (``int_latency``), of what requests waited for the socket
 (``outbuf_latency``), and of the time until the response (``rtt``); their sum is what a producer waits. A broker that
-owes responses and gives none is at least as slow as it has been silent.
+owes responses and gives none is at least as slow as it has been silent, and one with a backlog as slow as that takes
+at the rate at which records come through.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from kafkabal.telemetry.backlog import Backlog
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafkabal.telemetry.latency import LatencyTable
 
 _MICROSECONDS = 1e-6
@@ -39,9 +46,27 @@ class _Broker(msgspec.Struct):
     req: _Requests = msgspec.field(default_factory=_Requests)
 
     @property
-    def mean_us(self) -> float:
+    def mean_s(self) -> float:
         """From produce to response."""
-        return self.int_latency.avg + self.outbuf_latency.avg + self.rtt.avg
+        return (self.int_latency.avg + self.outbuf_latency.avg + self.rtt.avg) * _MICROSECONDS
+
+
+class _Partition(msgspec.Struct, gc=False):
+    leader: int = -1
+    msgq_cnt: int = 0
+    xmit_msgq_cnt: int = 0
+    msgs_inflight: int = 0
+    txmsgs: int = 0
+    """Records put into requests, those in flight included."""
+
+    @property
+    def queued(self) -> int:
+        """Records taken and not acknowledged."""
+        return self.msgq_cnt + self.xmit_msgq_cnt + self.msgs_inflight
+
+
+class _Topic(msgspec.Struct):
+    partitions: dict[str, _Partition] = {}
 
 
 class _Statistics(msgspec.Struct):
@@ -49,41 +74,86 @@ class _Statistics(msgspec.Struct):
     ts: int = 0
     """Monotonic clock, in microseconds."""
     brokers: dict[str, _Broker] = {}
+    topics: dict[str, _Topic] = {}
 
 
 class _Seen(NamedTuple):
-    """A broker as an earlier text showed it."""
+    """A broker as earlier texts showed it."""
 
     produced: int
     received: int
-    changed_us: int
+    changed_s: float
     """When a response came last."""
+    requests: float
+    """Whose times were measured, the older the less they count."""
+    seconds: float
+    """Sum of those times."""
 
 
 class StatisticsReader:
-    """Takes each statistics text of one librdkafka producer and puts what it says of brokers into a table."""
+    """Takes each statistics text of one librdkafka producer and puts what it says of brokers into a table.
 
-    def __init__(self, table: LatencyTable) -> None:
+    Parameters
+    ----------
+    memory_s
+        Seconds after which a measured time counts for a third; 0 takes the newest alone.
+    backlogged
+        Called after a text that shows a broker whose backlog takes longer than the time since the text before, and
+        once when that is over.
+    """
+
+    def __init__(
+        self, table: LatencyTable, *, memory_s: float = 0.0, backlogged: Callable[[], None] = lambda: None
+    ) -> None:
         self._table = table
+        self._memory_s = memory_s
+        self._backlogged = backlogged
         self._decoder = msgspec.json.Decoder(_Statistics)
         self._seen: dict[int, _Seen] = {}
+        self._backlogs: defaultdict[int, Backlog] = defaultdict(Backlog)
+        self._at_s = -math.inf
+        self._was_backlogged = False
 
     def __call__(self, text: str) -> None:
         """Read one text; a broker that was sent no produce request since the last one keeps its figure."""
         statistics = self._decoder.decode(text)
+        at_s = statistics.ts * _MICROSECONDS
+        elapsed_s, self._at_s = at_s - self._at_s, at_s
+        waits_s = self._waits_s(statistics, at_s)
+        late = {broker: wait_s for broker, wait_s in waits_s.items() if wait_s > elapsed_s}
         for broker in statistics.brokers.values():
             if broker.nodeid >= 0:
-                self._take(statistics, broker)
+                self._take(statistics.name, broker, at_s, elapsed_s, late.get(broker.nodeid, 0.0))
+        if late or self._was_backlogged:
+            self._backlogged()
+        self._was_backlogged = bool(late)
 
-    def _take(self, statistics: _Statistics, broker: _Broker) -> None:
-        before = self._seen.get(broker.nodeid, _Seen(0, -1, statistics.ts))
+    def _waits_s(self, statistics: _Statistics, at_s: float) -> dict[int, float]:
+        """How long a record sent now waits, by broker."""
+        queued: Counter[int] = Counter()
+        done: Counter[int] = Counter()
+        for topic in statistics.topics.values():
+            for partition in topic.partitions.values():
+                queued[partition.leader] += partition.queued
+                done[partition.leader] += partition.txmsgs - partition.msgs_inflight
+        return {broker: self._backlogs[broker].wait_s(at_s, queued[broker], done[broker]) for broker in done}
+
+    def _take(self, client: str, broker: _Broker, at_s: float, elapsed_s: float, wait_s: float) -> None:
+        before = self._seen.get(broker.nodeid, _Seen(0, -1, at_s, 0.0, 0.0))
         answered = broker.rx != before.received
-        changed_us = statistics.ts if answered or not broker.waitresp_cnt else before.changed_us
-        self._seen[broker.nodeid] = _Seen(broker.req.produce, broker.rx, changed_us)
         requests = broker.req.produce - before.produced
-        if answered and requests > 0 and broker.rtt.cnt > 0:
-            self._table.put(statistics.name, broker.nodeid, broker.mean_us * _MICROSECONDS, requests)
-        elif broker.waitresp_cnt and not answered and broker.req.produce:
-            silent_s = (statistics.ts - changed_us) * _MICROSECONDS
-            known_s = self._table.latencies_s().get(broker.nodeid, 0.0)
-            self._table.put(statistics.name, broker.nodeid, max(silent_s, known_s))
+        measured = answered and requests > 0 and broker.rtt.cnt > 0
+        kept = math.exp(-elapsed_s / self._memory_s) if self._memory_s > 0 else 0.0
+        now = _Seen(
+            produced=broker.req.produce,
+            received=broker.rx,
+            changed_s=at_s if answered or not broker.waitresp_cnt else before.changed_s,
+            requests=kept * before.requests + requests if measured else before.requests,
+            seconds=kept * before.seconds + requests * broker.mean_s if measured else before.seconds,
+        )
+        self._seen[broker.nodeid] = now
+        if measured:
+            self._table.put(client, broker.nodeid, max(now.seconds / now.requests, wait_s), now.requests)
+        elif wait_s or (broker.waitresp_cnt and not answered and broker.req.produce):
+            known_s = now.seconds / now.requests if now.requests else 0.0
+            self._table.put(client, broker.nodeid, max(at_s - now.changed_s, wait_s, known_s))

@@ -75,10 +75,12 @@ class ScoreWeighted(PolicyBase):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         now_s, sent = self.context.clock(), self._ring.sent_bytes
-        self._seen = self._sent_until(view, now_s, sent)
-        if self._view is not None:
-            self._grown_bytes = float(view.partition_bytes.sum() - self._view.partition_bytes.sum())
-        self._view, self._refreshed_s, self._sent_then = view, now_s, sent
+        if self._view is None or view.at_s > self._view.at_s:
+            self._seen = self._sent_until(view, now_s, sent)
+            if self._view is not None:
+                self._grown_bytes = float(view.partition_bytes.sum() - self._view.partition_bytes.sum())
+            self._refreshed_s, self._sent_then = now_s, sent
+        self._view = view
         self._weigh(view, sent)
         self._calm = fair_weights(view, _FAR * self._horizon_bytes, *self._widest(view))
 

@@ -51,7 +51,7 @@ _FULL_QUEUE_POLL_S = 0.05
 _FLUSH_SLICE_S = 0.1
 _REFRESHES_TO_FORGET = 6
 # a statistics text has about a kilobyte for each partition
-_STATISTICS_S = 0.1
+_STATISTICS_S = 0.05
 _STATISTICS_S_A_PARTITION = 0.001
 
 _DEFAULTS: Mapping[str, ClientSetting] = {

@@ -1,8 +1,9 @@
-"""A thread that does one thing every few seconds, and survives its failures."""
+"""A thread that does one thing every few seconds, another in between when asked, and survives their failures."""
 
 from __future__ import annotations
 
 from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,14 +19,25 @@ class Refresher:
     ----------
     refresh
         What to do; runs in a thread of its own.
+    revise
+        What to do in between when :meth:`revise` is called; runs in the same thread.
     failed
-        Told of each error that it raised, those of a plug-in included; what was there before stays in force.
+        Told of each error that they raised, those of a plug-in included; what was there before stays in force.
     """
 
-    def __init__(self, refresh: Callable[[], None], interval_s: float, *, failed: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        refresh: Callable[[], None],
+        interval_s: float,
+        *,
+        revise: Callable[[], None] = lambda: None,
+        failed: Callable[[Exception], None],
+    ) -> None:
         self._refresh = refresh
         self._interval_s = interval_s
+        self._revise = revise
         self._failed = failed
+        self._due_s = monotonic() + interval_s
         self._stop = Event()
         self._wake = Event()
         self._thread = Thread(target=self._run, name="kafkabal-refresher", daemon=True)
@@ -33,6 +45,11 @@ class Refresher:
 
     def wake(self) -> None:
         """Refresh now instead of at the end of the interval."""
+        self._due_s = monotonic()
+        self._wake.set()
+
+    def revise(self) -> None:
+        """Do now what is done in between; the next refresh comes when it was to come."""
         self._wake.set()
 
     def close(self) -> None:
@@ -43,13 +60,18 @@ class Refresher:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self._wake.wait(self._interval_s)
+            asked = self._wake.wait(max(0.0, self._due_s - monotonic()))
             self._wake.clear()
-            if not self._stop.is_set():
-                self._refresh_once()
+            if self._stop.is_set():
+                return
+            if monotonic() >= self._due_s:
+                self._due_s = monotonic() + self._interval_s
+                self._call(self._refresh)
+            elif asked:
+                self._call(self._revise)
 
-    def _refresh_once(self) -> None:
+    def _call(self, action: Callable[[], None]) -> None:
         try:
-            self._refresh()
+            action()
         except Exception as error:  # noqa: BLE001 - records must go on whatever a plug-in does
             self._failed(error)

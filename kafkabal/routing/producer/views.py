@@ -62,6 +62,7 @@ class ViewSource:
         self._prometheus = prometheus
         self._clock = clock
         self._before: tuple[float, ClusterState] | None = None
+        self._latest: tuple[float, ClusterState] | None = None
 
     def next_view(self, scores: Iterable[WeightedScore]) -> RoutingView:
         """Read the cluster once more.
@@ -76,7 +77,21 @@ class ViewSource:
         wanted = tuple(scores)
         needs = frozenset(need for weighted in wanted for need in weighted.score.needs)
         at_s = self._clock()
-        state = self._measured(self._read(at_s, needs))
+        self._latest = at_s, self._read(at_s, needs)
+        return self.same_view(wanted)
+
+    def same_view(self, scores: Iterable[WeightedScore]) -> RoutingView:
+        """What was read last, as old as it is, with the latencies of now.
+
+        Raises
+        ------
+        UsageError, KafkabalError
+            See :meth:`next_view`.
+        """
+        wanted = tuple(scores)
+        assert self._latest is not None
+        at_s, state = self._latest
+        state = self._measured(state)
         known = supplied(state)
         for weighted in wanted:
             if not weighted.score.needs <= known | _COMES_LATER:

@@ -1,0 +1,49 @@
+"""How long a record sent now will wait for a broker, from what is in flight and what comes through.
+
+Little's law: what is in flight divided by the rate at which it comes through is the time that each spends on the way.
+Measured times tell how long those waited that are through; when a queue grows, they tell it too late.
+"""
+
+from __future__ import annotations
+
+import math
+
+_MEMORY_S = 1.0
+
+
+class Backlog:
+    """What one client has in flight to one broker.
+
+    Parameters
+    ----------
+    memory_s
+        Seconds after which an observation of the rate counts for a third, > 0.
+    """
+
+    def __init__(self, memory_s: float = _MEMORY_S) -> None:
+        self._memory_s = memory_s
+        self._at_s = math.nan
+        self._done = 0
+        self._through = 0.0
+        self._span_s = 0.0
+
+    def wait_s(self, at_s: float, in_flight: int, done: int) -> float:
+        """Seconds that a record sent now will take, 0 at the first call.
+
+        Parameters
+        ----------
+        at_s
+            Now, not before the time of the call before.
+        in_flight
+            Records handed over and not acknowledged.
+        done
+            Records acknowledged since the beginning.
+        """
+        elapsed_s = at_s - self._at_s
+        if elapsed_s > 0:
+            kept = math.exp(-elapsed_s / self._memory_s)
+            self._through = kept * self._through + max(0, done - self._done)
+            self._span_s = kept * self._span_s + elapsed_s
+        self._at_s, self._done = at_s, done
+        # nothing yet: less than one record came through
+        return in_flight * self._span_s / max(self._through, 1.0)
