@@ -66,7 +66,15 @@ class RunContext:
         self.listener.on_event(PhaseEntered(phase=phase))
 
     def close(self, outcome: Outcome, pending: list[str], problems: dict[str, str]) -> None:
-        """Write down the end of the run, here and on the cluster."""
+        """Write down the end of the run, here and on the cluster.
+
+        Raises
+        ------
+        BusyError
+            If another has gone on with the run since.
+        """
+        # where another took the lock and went on, the run is not ours to close
+        self.endurance.until_done(self.fence.check)
         self.state.enter(Phase.CLOSED)
         self.state.outcome, self.state.pending = outcome, pending
         self.journal.append(Closed(at=self.now(), outcome=outcome, pending=pending, problems=problems))
@@ -76,9 +84,10 @@ class RunContext:
             self.warn(f"the cluster does not know yet that this run has ended: {error}")
 
     def remember(self) -> None:
-        """Tell the cluster how far the run is."""
-        self.state.at = self.now()
+        """Tell the cluster how far the run is; fenced like every effect."""
         if self.remembered is not None:
+            self.fence.check()
+            self.state.at = self.now()
             self.remembered.update(self.record.run_id, self.state)
 
     def warn(self, message: str) -> None:
