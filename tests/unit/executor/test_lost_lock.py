@@ -1,0 +1,34 @@
+"""A lock that was lost: a process that stood still while another went on with its run leaves all of it alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkabal.errors import BusyError
+from kafkabal.executor.finding import find_run
+from kafkabal.executor.runs import apply, resume
+
+
+def test_stopped_process_whose_run_another_has_ended(scene: Any) -> None:
+    """A process that wakes up when all is done says so (75), and does not close what is no longer its run."""
+    first, other, known = scene.memory, scene.memory.connect("other"), []
+
+    def remembered() -> Any:
+        found = find_run(scene.workplace(other, host="three"))
+        return found and (found.record, found.state)
+
+    def stand_still(call: Any) -> None:
+        if call.method == "broker_ids" and call.method_number == 4:
+            first.stop()
+            first.kafka.clock.sleep(40.0)
+            resume(scene.workplace(other, host="two"))
+            first.go_on()
+            known.append(remembered())
+
+    scene.faulty.before.append(stand_still)
+    with pytest.raises(BusyError, match="lost the lock"):
+        apply(scene.workplace(), scene.plan, scene.options)
+    assert known == [remembered()]
+    scene.assert_as_planned()
