@@ -34,7 +34,7 @@ _NAMED = 5
 _RECORDS_A_LOOK = 64
 _CHECKPOINT_S = 1.0
 _SAME_TOPIC_S = 5.0
-_LEAVING_S = 10.0
+_LEAVING_S = 3.0
 _POLL_S = 0.1
 _GO_ON = "run the same command again, it goes on where it stopped"
 
@@ -148,6 +148,11 @@ class Run:
             self._expect_same_topic()
         except TopicGoneError:
             raise  # nothing will be acknowledged any more
+        except KeyboardInterrupt:
+            # the next run sends what waits in the queue; this one ends as soon as it may
+            self._producer.drop_queued()
+            self._wait_for_acknowledgements(_LEAVING_S)
+            raise
         except BaseException:
             self._wait_for_acknowledgements(_LEAVING_S)
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal
 from collections import Counter
-from threading import Event
+from threading import Event, Timer
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -108,6 +108,12 @@ def test_callers_and_policies_hear_of_acknowledgements(mock_cluster: MockCluster
     assert all(0 < latency_s < 60 for _, _, latency_s in policy.acks)
 
 
+def poll_until_told(producer: RoutingProducer) -> None:
+    """Poll until nothing is in flight; statistics end a single poll as well as reports do."""
+    while producer.deliveries.in_flight:
+        producer.poll(20)
+
+
 def test_a_signal_amid_an_acknowledgement_loses_neither(mock_cluster: MockCluster) -> None:
     """Ctrl-C that comes while a report is told ends the poll as Ctrl-C, with the report counted."""
 
@@ -117,8 +123,24 @@ def test_a_signal_amid_an_acknowledgement_loses_neither(mock_cluster: MockCluste
     with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
         producer.produce(b"x", on_delivery=interrupt)
         with pytest.raises(KeyboardInterrupt):
-            producer.poll(20)
+            poll_until_told(producer)
         assert producer.deliveries.delivered == 1
+
+
+def test_a_signal_ends_a_flush_that_would_last(mock_cluster: MockCluster) -> None:
+    """Ctrl-C is heard while a flush waits for brokers that do not answer; a flush with a time ends by itself."""
+    client = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "message.timeout.ms": 300_000}
+    producer = RoutingProducer(mock_cluster, TOPIC, Fixed(0), client)
+    producer.produce(b"x")
+    assert producer.flush(0.05).in_flight == 1
+    interrupt = Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        producer.flush()
+    assert producer.deliveries.in_flight == 1
+    producer.drop_queued()
+    assert producer.deliveries.in_flight == 0
+    producer.close()
 
 
 def test_a_record_that_is_given_up_is_reported(mock_cluster: MockCluster) -> None:

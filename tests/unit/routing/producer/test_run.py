@@ -131,6 +131,27 @@ def test_after_a_crash_no_record_is_there_twice(bench: Bench, data: Path, surviv
     assert bench.topic() == CONTENT
 
 
+def test_an_interrupted_run_does_not_wait_for_its_queue(bench: Bench, data: Path) -> None:
+    """Ctrl-C while no broker answers gives up what is queued; the next run sends all of it, once."""
+
+    class Interrupted(FolderSource):
+        def records(self, part: Any, start: int) -> Any:
+            if part.name.endswith("19.bin"):
+                raise KeyboardInterrupt
+            return super().records(part, start)
+
+    bench.producer_settings["bootstrap.servers"] = "127.0.0.1:1"
+    source = Interrupted(data)
+    with bench.open_manifest(source) as manifest:
+        with pytest.raises(KeyboardInterrupt), bench.producer() as producer:
+            Run(producer, source, manifest, clock=monotonic).send(source.parts())
+        assert (producer.deliveries.delivered, producer.deliveries.in_flight) == (0, 0)
+        assert not manifest.is_clean
+    del bench.producer_settings["bootstrap.servers"]
+    assert bench.run(FolderSource(data)).sent == 20
+    assert bench.topic() == CONTENT
+
+
 def test_a_crash_between_any_two_files_is_survived(bench: Bench, data: Path) -> None:
     """Runs that die while reading one file after the other still send each file exactly once in the end."""
 
