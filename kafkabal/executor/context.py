@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from kafkabal.clusters.clock import Clock
     from kafkabal.clusters.protocol import Cluster
+    from kafkabal.executor.control import RateRequest
     from kafkabal.executor.effects import Effects
     from kafkabal.executor.endurance import Endurance
     from kafkabal.executor.events import RunListener
@@ -52,8 +53,8 @@ class RunContext:
     began_s: float
     read_state: Callable[[], ClusterState]
     """The whole cluster, with the disks as configured."""
-    requested_rate: Callable[[], int | None]
-    """A rate that somebody asked for since the last call."""
+    requested_rate: Callable[[], RateRequest | None]
+    """The latest request for another rate, as often as it is time to look."""
 
     def enter(self, goal: Goal, phase: Phase) -> None:
         """Go on to a phase, and write it down before anything is done in it."""

@@ -62,6 +62,15 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="r
     value: str
 
 
+class RateChanged(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="rate-changed"):
+    """The throttle has another rate from now on."""
+
+    at: str
+    bytes_per_s: int
+    asked_at: str
+    """The latest request for a rate that was taken; empty if there was none."""
+
+
 class Intended(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="intended"):
     """A request is about to be sent."""
 
@@ -96,7 +105,9 @@ class Closed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=
     problems: dict[str, str] = {}
 
 
-Record: TypeAlias = Header | PlannedPartition | Original | Entered | Rate | Intended | Confirmed | Unanswered | Closed
+Record: TypeAlias = (
+    Header | PlannedPartition | Original | Entered | Rate | RateChanged | Intended | Confirmed | Unanswered | Closed
+)
 
 
 class _Version(msgspec.Struct):
@@ -246,6 +257,9 @@ class _Fold:
 
     def _take(self, record: Record) -> None:
         self.state.at = getattr(record, "at", self.state.at)
+        if isinstance(record, Rate | RateChanged):
+            self._take_rate(record)
+            return
         match record:
             case Header():
                 self.header = record
@@ -257,8 +271,6 @@ class _Fold:
                 self.is_started = True
                 self.state.goal = record.goal
                 self.state.phase, self.state.outcome = record.phase, None
-            case Rate():
-                self.state.rates.add(record.value)
             case Intended():
                 self.effects = record.number
                 self.open_effects[record.number] = record
@@ -268,6 +280,12 @@ class _Fold:
                 pass
             case Closed():
                 self._close(record)
+
+    def _take_rate(self, record: Rate | RateChanged) -> None:
+        if isinstance(record, Rate):
+            self.state.rates.add(record.value)
+        else:
+            self.state.bytes_per_s, self.state.asked_at = record.bytes_per_s, record.asked_at
 
     def _close(self, record: Closed) -> None:
         self.state.phase = Phase.CLOSED

@@ -255,10 +255,11 @@ class Mover:
             self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
 
     def _adopt_requested_rate(self) -> None:
-        rate = self._context.requested_rate()
-        if rate is not None and rate != self._context.throttling.rate:
-            self._context.throttling.rate, self._auto = rate, None
-            self._context.listener.on_event(ThrottleChanged(bytes_per_s=rate, reason="asked for"))
+        request = self._context.requested_rate()
+        if request is not None and request.asked_at != self._context.state.asked_at:
+            self._auto = None
+            self._context.throttling.change_rate(request.bytes_per_s, request.asked_at)
+            self._context.listener.on_event(ThrottleChanged(bytes_per_s=request.bytes_per_s, reason="asked for"))
 
     def _tell(self, seen: Look) -> None:
         assert self._meter is not None

@@ -88,7 +88,7 @@ def make_context(workplace: Workplace, run: OpenRun) -> RunContext:
         listener=workplace.listener,
         began_s=workplace.clock.monotonic(),
         read_state=workplace.read_state,
-        requested_rate=RateRequests(run.journal.path, workplace.clock).take,
+        requested_rate=RateRequests(run.journal.path, run.remembered, run.record.run_id, workplace.clock).latest,
     )
     return context
 

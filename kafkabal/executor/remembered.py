@@ -56,6 +56,14 @@ class RememberedRun:
         """Write down what has become of the run."""
         self._store.put(f"{_HEAD}/{run_id}/state", msgspec.json.encode(state))
 
+    def put_request(self, run_id: str, packed: bytes) -> None:
+        """Leave a request for whoever works on the run."""
+        self._store.put(_request_key(run_id), packed)
+
+    def request(self, run_id: str) -> bytes | None:
+        """The latest request for the run."""
+        return self._store.get_all().get(_request_key(run_id))
+
     def run_id(self) -> str | None:
         """Id of the run that is remembered."""
         head = _head(self._store.get_all())
@@ -82,6 +90,10 @@ class RememberedRun:
         record = msgspec.json.decode(zlib.decompress(packed), type=RunRecord)
         state = records.get(f"{_HEAD}/{head.run_id}/state")
         return record, msgspec.json.decode(state, type=RunState) if state else RunState()
+
+
+def _request_key(run_id: str) -> str:
+    return f"{_HEAD}/{run_id}/request"
 
 
 def _part_key(run_id: str, number: int) -> str:

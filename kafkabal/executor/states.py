@@ -84,6 +84,10 @@ class RunState(msgspec.Struct, kw_only=True):
     phase: Phase = Phase.PREPARED
     rates: set[str] = set()
     """Every rate that we ever meant to set, as config text: a value found that is none of them is not ours."""
+    bytes_per_s: int | None = None
+    """Rate of the throttle, where it is no longer the one that the run was begun with."""
+    asked_at: str = ""
+    """Which request for another rate was the last that was taken."""
     later_originals: list[Original] = []
     outcome: Outcome | None = None
     pending: list[str] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters.protocol import ConfigChange, ConfigOperation, ConfigResource, ConfigSource, ResourceKind
-from kafkabal.executor.journal import Rate
+from kafkabal.executor.journal import Rate, RateChanged
 from kafkabal.executor.record import Original
 from kafkabal.executor.throttle import (
     FOLLOWER_RATE,
@@ -103,7 +103,7 @@ class Throttling:
         self._state = state
         self._remember = remember
         self._now = now
-        self.rate = throttle.bytes_per_s
+        self.rate = throttle.bytes_per_s if state.bytes_per_s is None else state.bytes_per_s
         self._log_dir_rate = throttle.log_dir_bytes_per_s
         self._override = throttle.override
         known = (*record.originals, *state.later_originals)
@@ -114,6 +114,19 @@ class Throttling:
         """Rates that are settled on a broker: set by us, or kept since what is there is lower."""
         self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours) if known else {}
         """Entries of ours that a topic has; None where that is not known. Without originals we never set any."""
+
+    def change_rate(self, bytes_per_s: int, asked_at: str | None = None) -> None:
+        """Go on with another rate, also after a crash and on other hosts; the next turn sets it.
+
+        Parameters
+        ----------
+        asked_at
+            Of the request that asks for it, if one does.
+        """
+        self.rate = self._state.bytes_per_s = bytes_per_s
+        self._state.asked_at = self._state.asked_at if asked_at is None else asked_at
+        self._is_untold = True
+        self._journal.append(RateChanged(at=self._now(), bytes_per_s=bytes_per_s, asked_at=self._state.asked_at))
 
     def cover(self, starting: Collection[Task], running: Collection[Task], alive: frozenset[int]) -> dict[Task, str]:
         """Have every replica that moves or is about to under the throttle, and no other.

@@ -37,11 +37,14 @@ class TopicRecordStore:
     """The records of one cluster; the topic is created by the first write.
 
     The topic has one partition and as many replicas as are usual, so that a record that was written is there as long
-    as the cluster is.
+    as the cluster is. What has been read once is not read again.
     """
 
     def __init__(self, client: KafkaClient) -> None:
         self._client = client
+        self._found: dict[str, bytes] = {}
+        self._read_to = 0
+        """Offset up to which the topic is in ``_found``."""
 
     def put(self, key: str, value: bytes | None) -> None:
         """Write and wait until all in-sync replicas have it; None deletes the key.
@@ -81,13 +84,8 @@ class TopicRecordStore:
         leader = self._leader()
         if leader is None:
             return {}
-        found: dict[str, bytes] = {}
-        for key, value in self._read(leader, deadline):
-            if value is None:
-                found.pop(key, None)
-            else:
-                found[key] = value
-        return found
+        self._read_on(leader, deadline)
+        return dict(self._found)
 
     def _leader(self) -> int | None:
         """Id of the broker that leads the topic; None where the topic does not exist."""
@@ -128,18 +126,28 @@ class TopicRecordStore:
             if fault.name != error_name(TOPIC_ALREADY_EXISTS):
                 raise RefusedByClusterError(f"cannot create topic {RECORDS_TOPIC}: {fault}")
 
-    def _read(self, leader: int, deadline: Deadline) -> Iterator[tuple[str, bytes | None]]:
+    def _read_on(self, leader: int, deadline: Deadline) -> None:
         offsets = leader_offsets(self._client, leader, [_PARTITION], deadline)
         if _PARTITION not in offsets.end or _PARTITION not in offsets.start:
             raise UnreachableError(f"broker {leader} does not tell the offsets of topic {RECORDS_TOPIC}")
-        at, end = offsets.start[_PARTITION], offsets.end[_PARTITION]
-        while at < end:
-            before = at
-            for batch in self._fetch(leader, at, deadline):
-                at = batch.next_offset
-                yield from ((bytes(record.key).decode(), record.value) for record in batch)
-            if at == before and deadline.is_over:
+        start, end = offsets.start[_PARTITION], offsets.end[_PARTITION]
+        if end < self._read_to:  # the topic was made anew
+            self._found, self._read_to = {}, 0
+        self._read_to = max(self._read_to, start)
+        while self._read_to < end:
+            before = self._read_to
+            for batch in self._fetch(leader, self._read_to, deadline):
+                for record in batch:
+                    self._take(bytes(record.key).decode(), record.value)
+                self._read_to = batch.next_offset
+            if self._read_to == before and deadline.is_over:
                 raise UnreachableError(f"topic {RECORDS_TOPIC} could not be read to its end in time")
+
+    def _take(self, key: str, value: bytes | None) -> None:
+        if value is None:
+            self._found.pop(key, None)
+        else:
+            self._found[key] = value
 
     def _fetch(self, leader: int, offset: int, deadline: Deadline) -> Iterator[Any]:
         kind = FetchRequest.FetchTopic

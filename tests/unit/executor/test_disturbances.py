@@ -12,11 +12,13 @@ import pytest
 from kafkabal.clusters.protocol import Capability, ConfigOperation, TopicPartition
 from kafkabal.errors import BusyError, DriftError, MissingCapabilityError, OutputError, UnsafeError
 from kafkabal.executor.control import request_rate
-from kafkabal.executor.events import PartitionAside, PartitionFailed, Progress, ThrottleChanged, Warned
+from kafkabal.executor.events import PartitionAside, PartitionFailed, Progress, Started, ThrottleChanged, Warned
 from kafkabal.executor.journal import Journal
 from kafkabal.executor.options import OnInterrupt, Patience, Throttle
+from kafkabal.executor.preparing import reopen_run
+from kafkabal.executor.run import carry_out
 from kafkabal.executor.runs import apply, resume, roll_back
-from kafkabal.executor.states import Outcome
+from kafkabal.executor.states import Goal, Outcome
 from kafkabal.executor.stop import StopReason, StopSwitch
 from kafkabal.model.rows import TopicRow
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
@@ -26,6 +28,12 @@ from kafkabal.testing.faults import FaultyCluster
 from kafkabal.testing.memory import InMemoryCluster
 
 _NONE = Throttle()
+
+
+class Crash(BaseException):
+    """The process dies."""
+
+
 A0, A1, A2 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("a", 2)
 
 
@@ -433,11 +441,40 @@ def test_one_replica_at_a_time(scene: Any) -> None:
     scene.assert_as_planned()
 
 
-def test_rate_changed_on_the_way(scene: Any) -> None:
-    """A rate that is asked for meanwhile is taken on, and put back like the first one."""
-    _at(scene, 3.0, lambda: request_rate(scene.journal(), 40_000_000))
+@pytest.mark.parametrize(
+    ("without", "host"), [((), "one"), ((), "two"), ((Capability.RECORDS,), "one")], ids=["here", "elsewhere", "file"]
+)
+def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], host: str) -> None:
+    """A rate that is asked for meanwhile, on this host or another, is taken once, and put back like the first one."""
+    scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
+    scene.faulty.inner = scene.memory
+    _at(scene, 3.0, request_rate, scene.workplace(scene.memory, host), 40_000_000)
     assert _run(scene).outcome is Outcome.COMPLETE
     assert [e.bytes_per_s for e in scene.recorder.of(ThrottleChanged)] == [40_000_000]
+    assert '"record":"rate-changed"' in scene.journal().read_text()
+    scene.assert_as_planned()
+
+
+@pytest.mark.parametrize("host", ["one", "two"])
+def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> None:
+    """Whoever resumes a run goes on with the rate that it had last; other options given then count more."""
+    _at(scene, 3.0, request_rate, scene.workplace(scene.memory), 40_000_000)
+
+    def die(call: Any) -> None:
+        if call.method == "alter_configs" and scene.recorder.of(ThrottleChanged):
+            raise Crash
+
+    scene.faulty.before.append(die)
+    with pytest.raises(Crash):
+        _run(scene)
+    context = reopen_run(scene.next_process(host))
+    assert context.throttling.rate == 40_000_000
+    context.journal.close()
+    slower = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=5_000_000))
+    context = reopen_run(scene.next_process(host), options=slower)
+    assert context.throttling.rate == 5_000_000
+    assert carry_out(context, Goal.APPLY).outcome is Outcome.COMPLETE
+    assert scene.recorder.of(Started)[-1].throttle_bytes_per_s == 5_000_000
     scene.assert_as_planned()
 
 
