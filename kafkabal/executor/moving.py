@@ -125,7 +125,7 @@ class Mover:
         self._start([t for t in starting if t not in refused])
         self._regroup([*self._running, *self._unseen, *starting])
         self._tell(seen)
-        self._end_stall()
+        self._end_stall(seen)
 
     def _look(self) -> Look:
         """Look at what is under way, or at everything where that is not known."""
@@ -304,8 +304,8 @@ class Mover:
         elif self._now() - self._idle_since_s >= self._patience.broker_return_s:
             self._give_up(still_open, "a broker did not say in which log dir it lies")
 
-    def _end_stall(self) -> None:
-        """Give up what runs if no byte comes for very long: a throttle below the incoming rate, a disk that is gone."""
+    def _end_stall(self, seen: Look) -> None:
+        """Give up what runs if it comes no further for very long."""
         assert self._meter is not None
         running = [t for t in self._running if not t.is_given_up]
         stalled_s = self._meter.seconds_without_a_byte(self._now())
@@ -313,7 +313,15 @@ class Mover:
             return
         self._call_back([t for t in running if t.stage is not Stage.COPYING])
         self._meter.restart_stall(self._now())
-        self._give_up(running, f"no byte has arrived for {format_duration(stalled_s)}")
+        outrun = [t for t in running if _is_outrun(t, seen)]
+        self._give_up(outrun, "more is written to it than its throttle lets through")
+        self._give_up((t for t in running if t not in outrun), f"no byte has arrived for {format_duration(stalled_s)}")
 
     def _now(self) -> float:
         return self._context.clock.monotonic()
+
+
+def _is_outrun(task: Task, seen: Look) -> bool:
+    """Whether all copies hold more than there was at the start, and yet do not catch up."""
+    arrived = seen.arrived_bytes(task.wanted).values()
+    return bool(arrived) and min(arrived) > task.wanted.copy_bytes
