@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -119,6 +119,22 @@ class _Chunk:
     """(partition row within the chunk, broker id, dir index, bytes)"""
 
 
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """Lists of broker ids in one column, with the partition that each id stands at."""
+
+    value: I64
+    owner: I64
+
+    @staticmethod
+    def of(lists: list[list[int]]) -> _Lists:
+        counts = np.fromiter(map(len, lists), np.int64, len(lists))
+        return _Lists(
+            value=np.fromiter(chain.from_iterable(lists), np.int64, int(counts.sum())),
+            owner=np.repeat(np.arange(len(lists)), counts),
+        )
+
+
 def _read_chunks(topics: Iterable[TopicRow]) -> list[_Chunk]:
     source = iter(topics)
     chunks: list[_Chunk] = []
@@ -138,86 +154,89 @@ def _read_chunk(topics: list[TopicRow], topics_before: int) -> _Chunk:
         name = f"{topics[row].topic}-{parts[partition].partition}"
         return InvalidClusterError(f"{name} {message}", topic_row=topics_before + row)
 
-    counts = np.fromiter((len(p.replicas) for p in parts), np.int64, len(parts))
+    replicas = _Lists.of([p.replicas for p in parts])
+    counts = np.bincount(replicas.owner, minlength=len(parts)).astype(np.int64)
     if not counts.all():
         raise fault(int(np.argmin(counts)), "has no replicas")
-    total = int(counts.sum())
-    replica_ids = np.fromiter(chain.from_iterable(p.replicas for p in parts), np.int64, total)
-    if total and replica_ids.min() < 0:
-        at = int(np.argmin(replica_ids))
-        partition = int(np.searchsorted(np.cumsum(counts), at, side="right"))
-        raise fault(partition, f"has a replica on broker {replica_ids[at]}")
+    if replicas.value.size and replicas.value.min() < 0:
+        at = int(np.argmin(replicas.value))
+        raise fault(int(replicas.owner[at]), f"has a replica on broker {replicas.value[at]}")
     return _Chunk(
         names=[t.topic for t in topics],
         configs=[t.configs for t in topics],
         internal=np.fromiter((t.internal for t in topics), np.bool_, len(topics)),
         partition_count=np.fromiter((len(t.partitions) for t in topics), np.int64, len(topics)),
-        number=np.fromiter((p.partition for p in parts), np.int64, len(parts)),
-        leader_id=np.fromiter((p.leader for p in parts), np.int64, len(parts)),
+        number=np.array([p.partition for p in parts], np.int64),
+        leader_id=np.array([p.leader for p in parts], np.int64),
         replica_count=counts,
         start_offset=_optional_ints([p.start_offset for p in parts]),
         end_offset=_optional_ints([p.end_offset for p in parts]),
         in_bytes_per_s=_optional_floats([p.in_bytes_per_s for p in parts]),
         out_bytes_per_s=_optional_floats([p.out_bytes_per_s for p in parts]),
-        replica_ids=replica_ids,
-        size_bytes=_following(parts, "sizes", fault),
-        dir_index=_following(parts, "log_dirs", fault),
-        in_sync=_in_sync(parts, total, fault),
-        adding=_marked(parts, "adding", total, fault),
-        removing=_marked(parts, "removing", total, fault),
+        replica_ids=replicas.value,
+        size_bytes=_following([p.sizes for p in parts], "sizes", counts, fault),
+        dir_index=_following([p.log_dirs for p in parts], "log_dirs", counts, fault),
+        in_sync=_in_sync(parts, replicas, fault),
+        adding=_marked([p.adding for p in parts], replicas, "is adding", fault),
+        removing=_marked([p.removing for p in parts], replicas, "is removing", fault),
         futures=[(i, f.broker, f.log_dir, f.bytes) for i, p in enumerate(parts) if p.future for f in p.future],
     )
 
 
 def _optional_ints(values: list[int | None]) -> I64:
+    """Column with -1 for what is not known; most lists are all known or all unknown."""
+    if None not in values:
+        return np.fromiter(cast("list[int]", values), np.int64, len(values))
+    if values.count(None) == len(values):
+        return np.full(len(values), -1, np.int64)
     return np.fromiter((-1 if v is None else v for v in values), np.int64, len(values))
 
 
 def _optional_floats(values: list[float | None]) -> F64:
+    if values.count(None) == len(values):
+        return np.full(len(values), np.nan)
     return np.fromiter((np.nan if v is None else v for v in values), np.float64, len(values))
 
 
-def _following(parts: list[PartitionRow], key: str, fault: Callable[[int, str], InvalidClusterError]) -> I64:
+def _following(
+    lists: list[list[int | None] | None], key: str, counts: I64, fault: Callable[[int, str], InvalidClusterError]
+) -> I64:
     """Column of a list that follows ``replicas``; null, or a list that is absent, is -1."""
-    lists: list[list[int | None] | None] = [getattr(p, key) for p in parts]
-    for i, (values, p) in enumerate(zip(lists, parts, strict=True)):
-        if values is None:
-            lists[i] = [None] * len(p.replicas)
-        elif len(values) != len(p.replicas):
-            raise fault(i, f"has {len(p.replicas)} replicas but {len(values)} {key}")
-    flat: list[int | None] = list(chain.from_iterable(v for v in lists if v is not None))
-    if None not in flat:
-        return np.fromiter(flat, np.int64, len(flat))
-    return _optional_ints(flat)
+    filled = [[None] * n if v is None else v for v, n in zip(lists, counts.tolist(), strict=True)]
+    lengths = np.fromiter(map(len, filled), np.int64, len(filled))
+    wrong = np.flatnonzero(lengths != counts)
+    if wrong.size:
+        at = int(wrong[0])
+        raise fault(at, f"has {counts[at]} replicas but {lengths[at]} {key}")
+    return _optional_ints(list(chain.from_iterable(filled)))
 
 
-def _in_sync(parts: list[PartitionRow], total: int, fault: Callable[[int, str], InvalidClusterError]) -> Bools:
+def _in_sync(parts: list[PartitionRow], replicas: _Lists, fault: Callable[[int, str], InvalidClusterError]) -> Bools:
     """Which replicas are in the ISR; a partition whose ISR is not known counts as in sync."""
-    column = np.ones(total, np.bool_)
-    at = 0
-    for i, p in enumerate(parts):
-        if p.isr is not None and p.isr != p.replicas:
-            isr = set(p.isr)
-            if not isr <= set(p.replicas):
-                raise fault(i, f"has in its ISR {_ids(isr - set(p.replicas))}, not among its replicas")
-            column[at : at + len(p.replicas)] = [r in isr for r in p.replicas]
-        at += len(p.replicas)
-    return column
+    isr = [p.replicas if p.isr is None else p.isr for p in parts]
+    return _named(_Lists.of(isr), replicas, "has in its ISR", fault)
 
 
-def _marked(parts: list[PartitionRow], key: str, total: int, fault: Callable[[int, str], InvalidClusterError]) -> Bools:
-    """Which replicas a list of broker ids (``adding``, ``removing``) names."""
-    column = np.zeros(total, np.bool_)
-    if not any(getattr(p, key) for p in parts):
-        return column
-    at = 0
-    for i, p in enumerate(parts):
-        marked = set(getattr(p, key))
-        if not marked <= set(p.replicas):
-            raise fault(i, f"is {key} {_ids(marked - set(p.replicas))}, not among its replicas")
-        column[at : at + len(p.replicas)] = [r in marked for r in p.replicas]
-        at += len(p.replicas)
-    return column
+def _marked(
+    lists: list[list[int]], replicas: _Lists, what: str, fault: Callable[[int, str], InvalidClusterError]
+) -> Bools:
+    """Which replicas are named by lists most of which are empty."""
+    if not any(lists):
+        return np.zeros(len(replicas.value), np.bool_)
+    return _named(_Lists.of(lists), replicas, what, fault)
+
+
+def _named(named: _Lists, replicas: _Lists, what: str, fault: Callable[[int, str], InvalidClusterError]) -> Bools:
+    """Which replicas lists of broker ids name, one list a partition."""
+    if np.array_equal(named.value, replicas.value) and np.array_equal(named.owner, replicas.owner):
+        return np.ones(len(replicas.value), np.bool_)
+    ids = np.unique(np.concatenate((named.value, replicas.value)))
+    named_key, key = (x.owner * len(ids) + np.searchsorted(ids, x.value) for x in (named, replicas))
+    stranger = ~np.isin(named_key, key)
+    if stranger.any():
+        at = int(named.owner[stranger][0])
+        raise fault(at, f"{what} {_ids(named.value[stranger & (named.owner == at)])}, not among its replicas")
+    return np.isin(key, named_key)
 
 
 def _ids(ids: Iterable[int]) -> str:
