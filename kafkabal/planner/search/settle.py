@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from kafkabal.model.state import F64, I64, Bools
     from kafkabal.planner.search.state import State
 
+_SIZE_BITS = 43
+_SIZE_MASK = (1 << _SIZE_BITS) - 1
+_MOST_BYTES = float(1 << 62)
 _NEAR = 24
 """Replicas of each broker that are looked at, on either side of the size that is wanted."""
 _RUNGS = 6
@@ -88,49 +91,50 @@ class Index:
         p, k = np.nonzero(free)
         broker = state.place[p, k].astype(np.int64)
         bytes_ = state.load(p, k, broker)
+        self.shift = max(0, int(bytes_.max(initial=0)).bit_length() - _SIZE_BITS)
         # moved ones first: to move them on costs nothing more
         shelf = 2 * broker + (problem.home[p, k] == broker)
-        order = np.lexsort((bytes_, shelf))
-        self.p, self.k, self.bytes = p[order], k[order], bytes_[order]
-        self.first = np.searchsorted(shelf[order], np.arange(2 * problem.n_brokers + 1))
+        key = self._key(shelf, bytes_)
+        order = np.argsort(key, kind="stable")
+        self.p, self.k, self.key = p[order], k[order], key[order]
+        self.first = np.searchsorted(self.key, np.arange(2 * problem.n_brokers + 1) << _SIZE_BITS)
 
-    def near(self, broker: int, size: float, number: int) -> tuple[I64, I64]:
-        """Slots on a broker nearest a size, moved and unmoved ones."""
-        found = [self._near(shelf, size, number) for shelf in (2 * broker, 2 * broker + 1)]
-        at = np.concatenate(found)
-        return self._still(at, broker)
+    def _key(self, shelf: I64, bytes_: I64) -> I64:
+        return (shelf << _SIZE_BITS) | (bytes_ >> self.shift)
 
-    def pick(self, broker: int, size: float, number: int, look: _Look) -> tuple[I64, I64]:
-        """Slots on a broker, near a size or of all sizes."""
-        return self.spread(broker, number) if look.all_sizes else self.ladder(broker, size, number)
+    def pick(self, brokers: I64, size: float, number: int, look: _Look) -> tuple[I64, I64]:
+        """Slots on each broker, near a size or of all sizes."""
+        return self.spread(brokers, number) if look.all_sizes else self.ladder(brokers, size, number)
 
-    def ladder(self, broker: int, size: float, number: int) -> tuple[I64, I64]:
-        """Slots on a broker nearest a size, its half, its quarter and so on, and the smallest."""
+    def ladder(self, brokers: I64, size: float, number: int) -> tuple[I64, I64]:
+        """Slots on each broker nearest a size, its half, its quarter and so on, and the smallest."""
         rungs = [size / 2**i for i in range(_RUNGS)] + [0.0] if size > 0 else [0.0]
-        each = max(2, number // len(rungs))
-        found = [self._near(shelf, rung, each) for shelf in (2 * broker, 2 * broker + 1) for rung in rungs]
-        return self._still(np.unique(np.concatenate(found)), broker)
+        return self.near(brokers, rungs, max(2, number // len(rungs)))
 
-    def spread(self, broker: int, number: int) -> tuple[I64, I64]:
-        """Slots on a broker, evenly picked over their sizes."""
-        found = []
-        for shelf in (2 * broker, 2 * broker + 1):
-            first, end = int(self.first[shelf]), int(self.first[shelf + 1])
-            found.append(np.unique(np.linspace(first, end - 1, number).astype(np.int64)) if end > first else _NOTHING)
-        return self._still(np.concatenate(found), broker)
+    def near(self, brokers: I64, sizes: list[float], number: int) -> tuple[I64, I64]:
+        """Slots on each broker nearest each of some sizes: so many on either side, moved and unmoved ones."""
+        shelf = _shelves(brokers)[:, None]
+        wanted = np.minimum(np.array(sizes), _MOST_BYTES).astype(np.int64)
+        at = np.searchsorted(self.key, self._key(shelf, np.minimum(wanted, _SIZE_MASK << self.shift)))
+        around = at[:, :, None] + np.arange(-number, number)
+        inside = (around >= self.first[shelf][:, :, None]) & (around < self.first[shelf + 1][:, :, None])
+        return self._still(np.unique(around[inside]))
 
-    def _near(self, shelf: int, size: float, number: int) -> I64:
-        first, end = int(self.first[shelf]), int(self.first[shelf + 1])
-        at = first + int(np.searchsorted(self.bytes[first:end], size))
-        return np.arange(max(first, at - number), min(end, at + number))
+    def spread(self, brokers: I64, number: int) -> tuple[I64, I64]:
+        """Slots on each broker, evenly picked over their sizes."""
+        shelf = _shelves(brokers)[:, None]
+        first, last = self.first[shelf], self.first[shelf + 1] - 1
+        at = first + np.arange(number) * (last - first) // max(1, number - 1)
+        return self._still(np.unique(at[np.broadcast_to(last >= first, at.shape)]))
 
-    def _still(self, at: I64, broker: int) -> tuple[I64, I64]:
+    def _still(self, at: I64) -> tuple[I64, I64]:
         p, k = self.p[at], self.k[at]
-        here = self.state.place[p, k] == broker
+        here = self.state.place[p, k] == self.key[at] >> (_SIZE_BITS + 1)
         return p[here], k[here]
 
 
-_NOTHING = np.empty(0, np.int64)
+def _shelves(brokers: I64) -> I64:
+    return np.concatenate((2 * brokers, 2 * brokers + 1))
 
 
 def settle(state: State) -> None:
@@ -178,7 +182,7 @@ def _give(state: State, violation: Violation, index: Index, broker: int, look: _
     if surplus <= 0 and spare <= 0:
         return None
     number = max(_NEAR, look.pairs // state.problem.n_brokers)
-    p, k = index.pick(broker, max(surplus, 0.0) / max(spare, 1), number, look)
+    p, k = index.pick(np.array([broker]), max(surplus, 0.0) / max(spare, 1), number, look)
     if not p.size:
         return None
     allowed = state.may_go_anywhere(p, k)
@@ -208,8 +212,7 @@ def _take(state: State, violation: Violation, index: Index, broker: int, look: _
     donors = _donors(state, violation, broker)
     if not donors.size:
         return None
-    found = [index.pick(int(donor), size, look.replicas // len(donors), look) for donor in donors]
-    p, k = np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+    p, k = index.pick(donors, size, look.replicas // len(donors), look)
     if not p.size:
         return None
     donor = state.place[p, k].astype(np.int64)
@@ -312,8 +315,9 @@ def _loads(state: State, p: I64, k: I64, source: int, target: int) -> tuple[I64,
 
 
 def _sample(index: Index, broker: int, size: float) -> tuple[I64, I64]:
-    near, spread, least = index.near(broker, size, _NEAR), index.spread(broker, _NEAR), index.near(broker, 0, _NEAR)
-    cells = np.unique(np.concatenate([p * index.state.width + k for p, k in (near, spread, least)]))
+    one = np.array([broker])
+    found = index.near(one, [size, 0.0], _NEAR), index.spread(one, _NEAR)
+    cells = np.unique(np.concatenate([p * index.state.width + k for p, k in found]))
     return cells // index.state.width, cells % index.state.width
 
 
