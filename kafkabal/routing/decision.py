@@ -43,18 +43,19 @@ class DecisionPolicy(PolicyBase):
         super().__init__(context)
         self._uniforms = Uniforms(context.seed)
         self._hashes_of_key = lru_cache(_REMEMBERED_KEYS)(self._hash)
+        # without feedback time does not count: float() is 0
+        self._now_s = context.clock if self.about.feedback is Feedback.ACKS else float
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
-        hashes = self._hashes_of_key(key)
-        uniforms = [self._uniforms.next() for _ in range(self.draws)]
-        partition: int = type(self).choose(self.state, size_bytes, hashes, uniforms, self._now_s())
+        hashes, uniforms = self._hashes_of_key(key), self._uniforms.row(self.draws)
+        partition: int = self.choose(self.state, size_bytes, hashes, uniforms, self._now_s())
         return partition
 
     def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.acked`."""
-        if type(self).learn is not None:
-            type(self).learn(self.state, partition, size_bytes, latency_s, self._now_s())
+        if self.learn is not None:
+            self.learn(self.state, partition, size_bytes, latency_s, self._now_s())
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
@@ -88,9 +89,6 @@ class DecisionPolicy(PolicyBase):
 
     def _hash(self, key: bytes | None) -> list[int]:
         return [NO_KEY if key is None else murmur2(key, seed) & 0x7FFFFFFF for seed in self.hash_seeds]
-
-    def _now_s(self) -> float:
-        return self.context.clock() if self.about.feedback is Feedback.ACKS else 0.0
 
 
 @kernel

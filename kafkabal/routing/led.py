@@ -65,7 +65,7 @@ def turns_of(view: RoutingView, before: Turns | None = None) -> Turns:
 @kernel
 def next_partition(turns: Turns, broker: int) -> int:
     """The partition of a broker row whose turn it is."""
-    first = turns.first[broker]
-    turn = turns.turn[broker]
-    turns.turn[broker] = turn + 1
-    return turns.partition[first + turn % (turns.first[broker + 1] - first)]
+    firsts, turn = turns.first, turns.turn
+    first, nth = firsts[broker], turn[broker]
+    turn[broker] = nth + 1
+    return turns.partition[first + nth % (firsts[broker + 1] - first)]

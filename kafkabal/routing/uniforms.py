@@ -22,11 +22,22 @@ class Uniforms:
 
     def next(self) -> float:
         """The next number."""
-        if self._at == len(self._block):
-            self._block = self._generator.random(_BLOCK).tolist()
-            self._at = 0
-        self._at += 1
-        return self._block[self._at - 1]
+        at = self._at
+        if at == len(self._block):
+            self._renew()
+            at = 0
+        self._at = at + 1
+        return self._block[at]
+
+    def row(self, n: int) -> list[float]:
+        """The next ``n`` numbers, a few."""
+        end = self._at + n
+        row = self._block[self._at : end]
+        if len(row) < n:
+            self._renew()
+            return row + self.row(n - len(row))
+        self._at = end
+        return row
 
     def take(self, n: int) -> F64:
         """The next ``n`` numbers: float64, shape (n,)."""
@@ -36,3 +47,7 @@ class Uniforms:
             return kept
         fresh = self._generator.random(n - len(kept))
         return np.concatenate((kept, fresh)) if len(kept) else fresh
+
+    def _renew(self) -> None:
+        self._block = self._generator.random(_BLOCK).tolist()
+        self._at = 0

@@ -56,6 +56,7 @@ class Astraea(PolicyBase):
         self._count = 0
         self._uniforms = Uniforms(context.seed)
         self._ring = np.empty(0, np.int32)
+        self._turns: list[int] = []
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
@@ -65,12 +66,14 @@ class Astraea(PolicyBase):
         self._available = view.available
         turns = smooth_weighted(turn_weights(self._costs(view)), _RING)
         self._ring = _smallest_partitions(view)[turns]
+        self._turns = self._ring.tolist()
         self._count = 0
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
-        partition = int(self._ring[self._count % _RING])
-        self._count += 1
+        at = self._count
+        self._count = at + 1
+        partition = self._turns[at % _RING]
         if partition == _ANY:
             return int(self._available[int(self._uniforms.next() * len(self._available))])
         return partition

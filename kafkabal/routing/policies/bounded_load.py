@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from kafkabal.routing.view import RoutingView
 
 _POINTS_A_PARTITION = 64
-_CIRCLE = 2.0**31
+_CIRCLE_BITS = 31
+_CIRCLE = 2.0**_CIRCLE_BITS
 
 
 class State(NamedTuple):
@@ -28,6 +29,8 @@ class State(NamedTuple):
     """Places on the circle, ascending, from 0 to 2^31 - 1."""
     owner: list[int]
     """Partition at each place."""
+    first: list[int]
+    """The first of those places in or behind each of equal arcs of the circle, a power of two of them."""
     sent_bytes: list[int]
     total_bytes: list[int]
     limit: list[float]
@@ -37,23 +40,19 @@ class State(NamedTuple):
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The first partition on the circle after the key's place that is below the bound."""
+    point, owner, first, sent_bytes, total_bytes, limit = state
     place = hashes[0] if hashes[0] >= 0 else int(uniforms[0] * _CIRCLE)
-    low = 0
-    high = len(state.point)
-    while low < high:
-        middle = (low + high) // 2
-        if state.point[middle] < place:
-            low = middle + 1
-        else:
-            high = middle
-    state.total_bytes[0] += size_bytes
-    bound = state.limit[0] * state.total_bytes[0]
-    at = low % len(state.point)
+    at = first[place * len(first) >> _CIRCLE_BITS]
+    while at < len(point) and point[at] < place:
+        at += 1
+    total_bytes[0] += size_bytes
+    bound = limit[0] * total_bytes[0]
+    at = at % len(point)
     # some partition is at or below the average, and c is above 1, so that this ends
-    while state.sent_bytes[state.owner[at]] > bound:
-        at = (at + 1) % len(state.point)
-    best = state.owner[at]
-    state.sent_bytes[best] += size_bytes
+    while sent_bytes[owner[at]] > bound:
+        at = (at + 1) % len(point)
+    best = owner[at]
+    sent_bytes[best] += size_bytes
     return best
 
 
@@ -85,13 +84,16 @@ class BoundedLoad(DecisionPolicy):
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         before = getattr(self, "state", None)
         if before is None or len(before.sent_bytes) != view.n_partitions:
-            before = State([], [], [0] * view.n_partitions, [0], [])
+            before = State([], [], [], [0] * view.n_partitions, [0], [])
         available = view.available
         names = [b"%d/%d" % (p, i) for p in available.tolist() for i in range(_POINTS_A_PARTITION)]
         place = (KeyTable.of(names).murmur2() & np.uint32(0x7FFFFFFF)).astype(np.int64)
         order = np.argsort(place, kind="stable")
+        arcs = 1 << len(place).bit_length()
+        first = np.searchsorted(place[order], np.arange(arcs) * (2**_CIRCLE_BITS // arcs))
         self.state = before._replace(
             point=place[order].tolist(),
             owner=np.repeat(available, _POINTS_A_PARTITION)[order].tolist(),
+            first=first.tolist(),
             limit=[self._c / len(available)],
         )

@@ -37,18 +37,21 @@ class State(NamedTuple):
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """Least ``R - s + (1 + pending x clients)^3 x s``; of equals the one met first from a random start."""
-    n = len(state.turns.broker)
-    start = int(uniforms[0] * n)
+    turns, debts, response_s, service_s, clients = state
+    brokers, pending, each = turns.broker, debts.pending, clients[0]
+    n = len(brokers)
+    at = int(uniforms[0] * n)
     best = -1
     least = 0.0
-    for i in range(n):
-        broker = state.turns.broker[(start + i) % n]
-        queue = 1.0 + state.debts.pending[broker] * state.clients[0]
-        score = state.response_s[broker] - state.service_s[broker] + queue * queue * queue * state.service_s[broker]
+    for _ in range(n):
+        broker = brokers[at]
+        queue = 1.0 + pending[broker] * each
+        service = service_s[broker]
+        score = response_s[broker] - service + queue * queue * queue * service
         if best < 0 or score < least:
-            best = broker
-            least = score
-    return send_to(state.turns, state.debts, best)
+            best, least = broker, score
+        at = at + 1 if at + 1 < n else 0
+    return send_to(turns, debts, best)
 
 
 @kernel

@@ -33,18 +33,19 @@ class State(NamedTuple):
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The emptiest of d partitions for a heavy key, of two for any other; the first of equals."""
-    n = len(state.available)
+    available = state.available
+    n = len(available)
     if hashes[0] < 0:
-        best = emptier(state, state.available[int(uniforms[0] * n)], state.available[int(uniforms[1] * n)])
+        best = emptier(state, available[int(uniforms[0] * n)], available[int(uniforms[1] * n)])
     else:
-        best = emptier(state, state.available[hashes[0] % n], state.available[hashes[1] % n])
+        best = emptier(state, available[hashes[0] % n], available[hashes[1] % n])
         if is_heavy(state, hashes[0], n):
             if state.head[0] % _ANEW == 0 or state.head[1] < 2:
                 state.head[1] = choices_needed(state.heavy.counts, heavy_keys(state, n), state.head[0], n)
             for i in range(2, state.head[1]):
                 mixed = (hashes[0] + i * hashes[1]) & 0x7FFFFFFF
                 mixed = ((mixed * 1103515245 + 12345) & 0x7FFFFFFF) >> 8
-                best = emptier(state, best, state.available[mixed % n])
+                best = emptier(state, best, available[mixed % n])
     state.sent_bytes[best] += size_bytes
     return best
 
@@ -52,7 +53,8 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
 @kernel
 def emptier(state: State, a: int, b: int) -> int:
     """The partition of two that this producer sent fewer bytes to; the first of equals."""
-    return b if state.sent_bytes[b] < state.sent_bytes[a] else a
+    sent_bytes = state.sent_bytes
+    return b if sent_bytes[b] < sent_bytes[a] else a
 
 
 @kernel

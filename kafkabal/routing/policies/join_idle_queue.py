@@ -25,14 +25,16 @@ class State(NamedTuple):
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """A broker drawn from the idle ones, from all where none is."""
+    brokers, pending = state.turns.broker, state.debts.pending
     idle = 0
-    for broker in state.turns.broker:
-        idle += state.debts.pending[broker] == 0
-    nth = int(uniforms[0] * (idle if idle > 0 else len(state.turns.broker)))
-    chosen = state.turns.broker[nth]
+    for broker in brokers:
+        if pending[broker] == 0:
+            idle += 1
+    nth = int(uniforms[0] * (idle if idle > 0 else len(brokers)))
+    chosen = brokers[nth]
     if idle > 0:
-        for broker in state.turns.broker:
-            if state.debts.pending[broker] == 0:
+        for broker in brokers:
+            if pending[broker] == 0:
                 if nth == 0:
                     chosen = broker
                     break

@@ -28,15 +28,15 @@ class State(NamedTuple):
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The least used broker, the first of equals; its partitions take turns."""
-    best = state.turns.broker[0]
-    least = state.used_bytes[best] / state.capacity_bytes[best]
-    for broker in state.turns.broker:
-        used = state.used_bytes[broker] / state.capacity_bytes[broker]
+    turns, used_bytes, capacity_bytes, own = state
+    best = turns.broker[0]
+    least = used_bytes[best] / capacity_bytes[best]
+    for broker in turns.broker:
+        used = used_bytes[broker] / capacity_bytes[broker]
         if used < least:
-            best = broker
-            least = used
-    state.used_bytes[best] += size_bytes * state.own[0]
-    return next_partition(state.turns, best)
+            best, least = broker, used
+    used_bytes[best] += size_bytes * own[0]
+    return next_partition(turns, best)
 
 
 class LeastLoaded(DecisionPolicy):

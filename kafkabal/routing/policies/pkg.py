@@ -28,15 +28,14 @@ class State(NamedTuple):
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The one of two partitions that this producer sent fewer bytes to; the first of equals."""
-    n = len(state.available)
+    available, sent_bytes = state
+    n = len(available)
     if hashes[0] >= 0:
-        a = state.available[hashes[0] % n]
-        b = state.available[hashes[1] % n]
+        a, b = available[hashes[0] % n], available[hashes[1] % n]
     else:
-        a = state.available[int(uniforms[0] * n)]
-        b = state.available[int(uniforms[1] * n)]
-    best: int = b if state.sent_bytes[b] < state.sent_bytes[a] else a
-    state.sent_bytes[best] += size_bytes
+        a, b = available[int(uniforms[0] * n)], available[int(uniforms[1] * n)]
+    best: int = b if sent_bytes[b] < sent_bytes[a] else a
+    sent_bytes[best] += size_bytes
     return best
 
 

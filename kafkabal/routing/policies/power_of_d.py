@@ -28,18 +28,18 @@ class State(NamedTuple):
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The least used of the drawn ones; the first of equals."""
-    n = len(state.available)
-    best = state.available[int(uniforms[0] * n)]
-    broker = state.leader[best]
-    least = state.used_bytes[broker] / state.capacity_bytes[broker]
+    available, leader, used_bytes, capacity_bytes = state
+    n = len(available)
+    best = available[int(uniforms[0] * n)]
+    chosen = leader[best]
+    least = used_bytes[chosen] / capacity_bytes[chosen]
     for i in range(1, len(uniforms)):
-        partition = state.available[int(uniforms[i] * n)]
-        broker = state.leader[partition]
-        used = state.used_bytes[broker] / state.capacity_bytes[broker]
+        partition = available[int(uniforms[i] * n)]
+        broker = leader[partition]
+        used = used_bytes[broker] / capacity_bytes[broker]
         if used < least:
-            best = partition
-            least = used
-    state.used_bytes[state.leader[best]] += size_bytes
+            best, chosen, least = partition, broker, used
+    used_bytes[chosen] += size_bytes
     return best
 
 

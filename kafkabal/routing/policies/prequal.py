@@ -33,24 +33,29 @@ class State(NamedTuple):
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """Hot-cold lexicographic rule over the drawn brokers; the first of equals."""
-    n = len(state.turns.broker)
+    brokers = state.turns.broker
+    n = len(brokers)
     best = -1
     best_hot = False
     for i in range(len(uniforms)):
-        broker = state.turns.broker[int(uniforms[i] * n)]
+        broker = brokers[int(uniforms[i] * n)]
+        if broker == best:
+            continue
         hot = _is_hot(state, broker)
         if best < 0 or _goes_before(state, broker, hot, best, best_hot):
-            best = broker
-            best_hot = hot
+            best, best_hot = broker, hot
     return send_to(state.turns, state.debts, best)
 
 
 @kernel
 def _is_hot(state: State, broker: int) -> bool:
+    brokers, pending = state.turns.broker, state.debts.pending
+    own, most = pending[broker], state.quantile[0] * len(brokers)
     below = 0
-    for other in state.turns.broker:
-        below += state.debts.pending[other] < state.debts.pending[broker]
-    return below > state.quantile[0] * len(state.turns.broker)
+    for other in brokers:
+        if pending[other] < own:
+            below += 1
+    return below > most
 
 
 @kernel

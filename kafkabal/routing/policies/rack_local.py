@@ -59,11 +59,13 @@ class RackLocal(PolicyBase):
         held = np.unique(view.replica_partition[near[view.replica_broker]])
         held_near = np.intersect1d(available, held)
         self._ring = next(ring for ring in (led_near, held_near, available) if len(ring))
+        self._turns: list[int] = self._ring.tolist()
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
-        self._count += 1
-        return int(self._ring[(self._count - 1) % len(self._ring)])
+        turns, at = self._turns, self._count
+        self._count = at + 1
+        return turns[at % len(turns)]
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""

@@ -29,12 +29,12 @@ class Random(PolicyBase):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         self._available = view.available
-        self._list = self._available.tolist()
+        self._list: list[int] = self._available.tolist()
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
-        partition: int = self._list[int(self._uniforms.next() * len(self._list))]
-        return partition
+        available = self._list
+        return available[int(self._uniforms.next() * len(available))]
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""

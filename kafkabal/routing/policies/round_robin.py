@@ -42,17 +42,16 @@ class RoundRobin(PolicyBase):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         self._ring = view.available
-        self._led = LedPartitions.of(view)
+        self._led = led = LedPartitions.of(view)
+        by_broker = [led.partition[led.first[broker] : led.first[broker + 1]].tolist() for broker in led.broker]
+        self._turns: list[list[int]] = by_broker if self._over_brokers else [self._ring.tolist()]
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
-        count, self._count = self._count, self._count + 1
-        if not self._over_brokers:
-            return int(self._ring[count % len(self._ring)])
-        turn, nth = divmod(count, len(self._led.broker))
-        broker = self._led.broker[nth]
-        first, end = self._led.first[broker : broker + 2]
-        return int(self._led.partition[first + turn % (end - first)])
+        turns, at = self._turns, self._count
+        self._count = at + 1
+        own = turns[at % len(turns)]
+        return own[at // len(turns) % len(own)]
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""

@@ -51,11 +51,13 @@ class SmoothWeighted(PolicyBase):
         weights = (self._broker_weights(view) / np.bincount(leader, minlength=view.n_brokers).clip(1))[leader]
         turns = whole_shares(weights, max(self._length, len(available))).clip(1)
         self._ring = available[smooth_weighted(turns.astype(np.float64), int(turns.sum()))]
+        self._turns: list[int] = self._ring.tolist()
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
-        self._count += 1
-        return int(self._ring[(self._count - 1) % len(self._ring)])
+        turns, at = self._turns, self._count
+        self._count = at + 1
+        return turns[at % len(turns)]
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""

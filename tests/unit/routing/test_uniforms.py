@@ -6,12 +6,13 @@ from kafkabal.routing.uniforms import Uniforms
 
 
 def test_stream_does_not_care_how_it_is_drawn() -> None:
-    """Single draws and blocks of any length, mixed, give the same sequence as one block."""
+    """Single draws, rows and blocks of any length, mixed, give the same sequence as one block."""
     mixed, whole = Uniforms(5), Uniforms(5)
     drawn: list[float] = []
-    for n in (1, 3, 0, 1500, 1, 700, 2):
+    for n in (1, 3, 0, 1500, 1, 700, 2, *[1019] * 5):
         drawn += [mixed.next() for _ in range(n % 10)]
         drawn += mixed.take(n).tolist()
+        drawn += mixed.row(n % 7)
 
     assert drawn == whole.take(len(drawn)).tolist()
 
