@@ -34,3 +34,11 @@ def is_first(key: I64) -> Bools:
     first = np.zeros(len(key), np.bool_)
     first[np.unique(key, return_index=True)[1]] = True
     return first
+
+
+def sorted_distinct(value: I64) -> I64:
+    """The values in order, each once; for short columns faster than a set of them."""
+    ordered = np.sort(value)
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
