@@ -27,6 +27,7 @@ from kafkabal.routing.simulation.delivery import (
 )
 from kafkabal.routing.simulation.statistics import LatencyHistogram
 from kafkabal.routing.simulation.stream import of_producer
+from kafkabal.telemetry.backlog import Backlog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +53,8 @@ class Courier:
         sim = empty_delivery(len(policies), view, transport)
         self._sim: Delivery = as_arrays(sim) if compile_it else sim
         self._measured_s = np.full(view.n_brokers, np.nan)
+        self._taken_bytes = np.zeros(view.n_brokers, np.int64)
+        self._backlogs = [Backlog() for _ in range(view.n_brokers)]
         self.latencies = LatencyHistogram()
         self.brokers_changed(view)
 
@@ -105,6 +108,10 @@ class Courier:
             latency_s[:acked] = measured[:acked]
             picks[:] = listed[0]
         self.latencies.add(latency_s[:acked])
+        leader = self._world.leader[picks]
+        led = leader >= 0
+        taken = np.bincount(leader[led], records.size_bytes[led], len(self._taken_bytes))
+        self._taken_bytes += taken.astype(np.int64)
 
     def wait_for_all(self) -> None:
         """Let everything that is under way arrive."""
@@ -125,6 +132,14 @@ class Courier:
         servers.latency_s[:] = [0.0] * len(batches)
         servers.batches[:] = [0] * len(batches)
         return self._measured_s
+
+    def waits_s(self, at_s: float) -> F64:
+        """float64, shape (n_brokers,): how long a record sent now takes, by what is in flight; times ascend."""
+        acked = list(map(int, self._sim.servers.acked_bytes))
+        taken = self._taken_bytes.tolist()
+        return np.array(
+            [b.wait_s(at_s, t - a, a) for b, t, a in zip(self._backlogs, taken, acked, strict=True)], np.float64
+        )
 
     def _kernels(self) -> tuple[Any, Any]:
         choose, learn = choose_never, learn_nothing
@@ -199,6 +214,7 @@ def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> D
             request_s=[transport.own_request_s.get(broker, transport.request_s) for broker in view.broker_id.tolist()],
             latency_s=[0.0] * view.n_brokers,
             batches=[0] * view.n_brokers,
+            acked_bytes=[0] * view.n_brokers,
         ),
         topic=Topic(
             leader=[0] * view.n_partitions,

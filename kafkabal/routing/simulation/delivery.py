@@ -77,6 +77,8 @@ class Servers(NamedTuple):
     latency_s: list[float]
     """Sum over the batches since the last measurement, from sending to acknowledgement."""
     batches: list[int]
+    acked_bytes: list[int]
+    """Since the beginning."""
 
 
 class Topic(NamedTuple):
@@ -332,6 +334,7 @@ def acknowledge(sim: Delivery, learn: Any, states: Any, latency_s: list[float], 
     broker = link % len(sim.servers.free_s)
     sim.servers.latency_s[broker] += now_s - sim.batches.sent_s[batch]
     sim.servers.batches[broker] += 1
+    sim.servers.acked_bytes[broker] += sim.batches.size_bytes[batch]
     producer = sim.batches.place[batch] // len(sim.topic.leader)
     partition = sim.batches.place[batch] % len(sim.topic.leader)
     record = sim.batches.first_record[batch]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from heapq import merge
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,12 +23,14 @@ from kafkabal.routing.simulation.world import World
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafkabal.model.state import I32
+    from kafkabal.model.state import F64, I32
     from kafkabal.routing.policy import Policy, RecordBatch
     from kafkabal.routing.registry import PolicyChoice
     from kafkabal.routing.simulation.workload import Event, Workload
     from kafkabal.routing.view import RoutingView
 
+# how often librdkafka's statistics are read
+_REVISION_S = 0.05
 # below this many records compiling takes longer than it saves
 _WORTH_COMPILING = 1_000_000
 
@@ -64,13 +67,31 @@ def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, option
     return _Simulation(view, choice, workload, options).run()
 
 
+class _Look(Enum):
+    """What policies look at."""
+
+    VIEW = auto()
+    """The brokers."""
+    LATENCY = auto()
+    """Whether one of them falls behind."""
+
+
+class _Moment(NamedTuple):
+    at_s: float
+    what: _Look | Event
+
+
 class _Simulation:
     def __init__(self, view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions) -> None:
         self._view = view
         self._workload = workload
         self._options = options
         self._now_s = 0.0
-        self._due_s: float | None = None
+        self._due_s: dict[_Look, float] = {}
+        self._shown = view
+        self._measured_s = np.full(view.n_brokers, np.nan)
+        self._waits_s = np.zeros(view.n_brokers)
+        self._late_records = _records_when_late(workload)
         self._records_done = 0
         compile_it = _compile_it(options, workload)
         self._policies = self._make_policies(choice, compile_it=compile_it)
@@ -86,38 +107,46 @@ class _Simulation:
     def run(self) -> Outcome:
         """Route all records; the cluster changes, and views come, at moments in between."""
         moments = self._moments()
-        moment_s, event = next(moments)
+        moment = next(moments)
         for chunk in record_stream(self._workload, self._keys, self._options.seed):
             assert chunk.at_s is not None
             done = 0
             while done < len(chunk):
-                end = done + int(np.searchsorted(chunk.at_s[done:], moment_s))
-                if end > done:
-                    self._route(chunk[done:end])
+                offered_s = float(chunk.at_s[done])
+                now_s = offered_s if self._courier is None else max(offered_s, self._courier.now_s)
+                while moment.at_s <= now_s:
+                    self._pass(moment)
+                    moment = next(moments)
+                end = done + int(np.searchsorted(chunk.at_s[done:], moment.at_s))
+                if now_s > offered_s:
+                    # producers waited for memory: time passes with their records, not with those offered
+                    end = min(end, done + self._late_records)
+                self._route(chunk[done:end])
                 done = end
-                if done < len(chunk):
-                    self._pass(moment_s, event)
-                    moment_s, event = next(moments)
         if self._courier is not None:
             self._courier.wait_for_all()
         return self._outcome()
 
-    def _moments(self) -> Iterator[tuple[float, Event | None]]:
-        """Times at which policies get a view (no event) or something happens to a broker, in order, without end."""
-        views = ((turn * self._workload.metrics_interval_s, None) for turn in count())
-        events = ((event.at_s, event) for event in sorted(self._workload.events, key=lambda event: event.at_s))
-        return merge(events, views, key=lambda moment: moment[0])
+    def _moments(self) -> Iterator[_Moment]:
+        """Times at which policies get a view, look at latencies, or something happens to a broker, without end."""
+        views = (_Moment(turn * self._workload.metrics_interval_s, _Look.VIEW) for turn in count())
+        events = (_Moment(event.at_s, event) for event in sorted(self._workload.events, key=lambda event: event.at_s))
+        looks = (_Moment(turn * _REVISION_S, _Look.LATENCY) for turn in count(1))
+        follows = self._courier is not None and self._world.latency_counts
+        return merge(events, views, looks if follows else (), key=lambda moment: moment.at_s)
 
-    def _pass(self, at_s: float, event: Event | None) -> None:
-        self._due_s = at_s
-        if event is not None:
-            self._world.change(event)
-            if self._courier is not None:
-                self._courier.brokers_changed(self._view)
+    def _pass(self, moment: _Moment) -> None:
+        if isinstance(moment.what, _Look):
+            self._due_s[moment.what] = moment.at_s
+            return
+        # clients learn at once of brokers that came and went, as from Kafka's metadata
+        self._due_s[_Look.VIEW] = moment.at_s
+        self._world.change(moment.what)
+        if self._courier is not None:
+            self._courier.brokers_changed(self._view)
 
     def _route(self, records: RecordBatch) -> None:
-        if self._due_s is not None:
-            self._refresh(self._due_s)
+        self._look()
         picks = np.full(len(records), -1, np.int32)
         if self._policies[0].about.feedback is not Feedback.ACKS:
             self._decide(records, picks)
@@ -125,12 +154,29 @@ class _Simulation:
             self._courier.carry(records, picks, self._records_done)
         self._book(records, picks)
 
-    def _refresh(self, at_s: float) -> None:
-        """Give the policies a view; clients learn at once of brokers that came and went, as from Kafka's metadata."""
-        self._now_s, self._due_s = at_s, None
-        unknown = np.full(self._view.n_brokers, np.nan)
-        latency_s = unknown if self._courier is None else self._courier.measured_latency_s()
-        view = self._world.view(at_s, latency_s)
+    def _look(self) -> None:
+        """Show the policies what is due to be seen."""
+        view_s, latency_s = (self._due_s.pop(look, None) for look in _Look)
+        was_late = bool((self._waits_s > 0).any())
+        if self._courier is not None and latency_s is not None:
+            waits_s = self._courier.waits_s(latency_s)
+            self._waits_s = np.where(waits_s > _REVISION_S, waits_s, 0.0)
+        if view_s is not None:
+            self._now_s = view_s
+            if self._courier is not None:
+                self._measured_s = self._courier.measured_latency_s()
+            self._show(self._world.view(view_s, self._latency_s))
+        elif latency_s is not None and (was_late or self._waits_s.any()):
+            self._now_s = latency_s
+            self._show(self._world.revised(self._shown, self._latency_s))
+
+    @property
+    def _latency_s(self) -> F64:
+        """float64, shape (n_brokers,): as measured, or as long as the backlog takes."""
+        return np.where(self._waits_s > 0, np.fmax(self._measured_s, self._waits_s), self._measured_s)
+
+    def _show(self, view: RoutingView) -> None:
+        self._shown = view
         for policy in self._policies:
             policy.refresh(view)
 
@@ -205,6 +251,12 @@ class _Simulation:
             batches=None if courier is None else courier.batches_sent,
             latency=None if courier is None else _latency(courier),
         )
+
+
+def _records_when_late(workload: Workload) -> int:
+    """About an eighth of what the memory holds."""
+    transport = workload.transport
+    return max(1, int(min(transport.buffer_bytes / workload.sizes.mean_bytes, transport.buffer_records) / 8))
 
 
 def _compile_it(options: SimulationOptions, workload: Workload) -> bool:

@@ -93,6 +93,16 @@ class World:
             pressures=tuple(self._seen(p, latency_s) for p in self.pressures),
         )
 
+    @property
+    def latency_counts(self) -> bool:
+        """Whether latency is among the scores to route by."""
+        return any(pressure.name == _LATENCY for pressure in self.pressures)
+
+    def revised(self, view: RoutingView, latency_s: F64) -> RoutingView:
+        """A view as old as it is, with the latencies of now."""
+        pressures = tuple(self._seen(pressure, latency_s) for pressure in view.pressures)
+        return replace(view, latency_s=latency_s, pressures=pressures)
+
     def _seen(self, pressure: Pressure, latency_s: F64) -> Pressure:
         counted = pressure.counted & self.live if len(pressure.counted) == len(self.live) else pressure.counted
         if pressure.name != _LATENCY:

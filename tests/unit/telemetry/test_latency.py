@@ -131,3 +131,48 @@ def test_a_silent_broker_that_owes_nothing_is_not_slow() -> None:
     for at_s in (1.0, 2.0, 3.0):
         read(statistics(at_s, a=broker(1, rtt=0.0, produced=10, received=10)))
     assert table.latencies_s() == {1: pytest.approx(0.001)}
+
+
+def queue(leader: int, *, waiting: int, in_flight: int, sent: int) -> dict[str, int]:
+    """A partition: records that wait, that are on their way, and that were sent."""
+    return {
+        "leader": leader,
+        "msgq_cnt": waiting,
+        "xmit_msgq_cnt": 0,
+        "msgs_inflight": in_flight,
+        "txmsgs": sent,
+    }
+
+
+def test_a_backlog_counts_before_it_is_measured() -> None:
+    """What is in flight over what comes through is known before the answers are; the end of it is told once."""
+    table, told = LatencyTable(max_age_s=10, clock=Clock()), []
+    read = StatisticsReader(table, memory_s=1.0, backlogged=lambda: told.append(len(told)))
+
+    def tell(at_s: float, waiting: int, done: int) -> None:
+        text = json.loads(statistics(at_s, a=broker(1, rtt=1000.0, produced=10 + done, received=10 + done)))
+        partitions = {"0": queue(1, waiting=waiting, in_flight=0, sent=done)}
+        read(json.dumps({**text, "topics": {"t": {"partitions": partitions}}}))
+
+    tell(0.0, 0, 0)
+    tell(0.1, 0, 10)
+    assert (table.latencies_s(), told) == ({1: pytest.approx(0.001)}, [])
+    tell(0.2, 1000, 20)
+    assert (table.latencies_s(), told) == ({1: pytest.approx(10.0)}, [0])
+    tell(0.3, 0, 30)
+    assert (table.latencies_s(), told) == ({1: pytest.approx(0.001)}, [0, 1])
+    tell(0.4, 0, 40)
+    assert told == [0, 1]
+
+
+def test_times_are_averaged_over_the_memory() -> None:
+    """A single slow request among many does not make a broker slow; a change is known after some memories."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    read = StatisticsReader(table, memory_s=1.0)
+    for step in range(20):
+        read(statistics(0.1 * step, a=broker(1, rtt=1000.0, produced=10 * step, received=step)))
+    read(statistics(2.0, a=broker(1, rtt=50_000.0, produced=191, received=21)))
+    assert 0.001 < table.latencies_s()[1] < 0.002
+    for step in range(50):
+        read(statistics(2.1 + 0.1 * step, a=broker(1, rtt=50_000.0, produced=201 + 10 * step, received=22 + step)))
+    assert table.latencies_s()[1] == pytest.approx(0.05, rel=0.05)

@@ -14,7 +14,7 @@ from kafkabal.routing.registry import load_policy
 from kafkabal.routing.simulation.run import SimulationOptions, simulate
 from kafkabal.routing.simulation.statistics import max_over_mean
 from kafkabal.routing.simulation.synthetic import TOPIC, Leaders, SyntheticCluster, build_synthetic
-from kafkabal.routing.simulation.workload import FixedSize, LogNormalSize, Process, Workload
+from kafkabal.routing.simulation.workload import FixedSize, LogNormalSize, Process, Transport, Workload
 from kafkabal.routing.view import view_of
 from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_scores
@@ -141,3 +141,21 @@ def test_scores_that_routing_cannot_change_leave_weights_even(view_over: Callabl
 
     assert not any(pressure.is_moved_by_routing for pressure in view.pressures)
     assert share_of_first(policy) == pytest.approx(0.25, rel=0.02)
+
+
+def test_slow_broker_does_not_fill_the_buffer() -> None:
+    """A broker at an eighth of the others' rate: with the latency score at least 1.9 times the default's throughput."""
+    cluster = build_synthetic(SyntheticCluster(brokers=4, partitions=8))
+    view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
+    transport = Transport(
+        buffer_bytes=4 * 2**20, acks_all=False, broker_bytes_per_s=8e6, own_bytes_per_s={4: 1e6}, in_flight=1000
+    )
+    workload = Workload(records=30_000, bytes_per_s=60e6, metrics_interval_s=5.0, transport=transport)
+    default, own = (
+        simulate(view, load_policy(name), workload, SimulationOptions(seed=1)) for name in ("default", "score")
+    )
+
+    assert own.bytes_per_s >= 1.9 * default.bytes_per_s
+    assert own.latency is not None
+    assert default.latency is not None
+    assert own.latency.p99_s <= 0.5 * default.latency.p99_s
