@@ -95,6 +95,23 @@ def release_lock(lock: ClusterLock) -> None:
         lock.release()
 
 
+def is_fresh(lock: ClusterLock, session_s: float) -> bool:
+    """Whether a lock is held, and was confirmed less than half a session ago."""
+    return lock.seconds_since_heartbeat() < session_s / 2 and lock.is_held()
+
+
+def confirm_lock(lock: ClusterLock, session_s: float) -> None:
+    """Make sure that a lock is still held before a run is begun or opened.
+
+    Raises
+    ------
+    BusyError
+        If it is not: another may have taken it.
+    """
+    if not is_fresh(lock, session_s):
+        raise BusyError("the lock of this cluster was lost before anything was changed", hint="try again")
+
+
 class Fence:
     """Lets an effect pass only while the lock is known to be held.
 
@@ -142,7 +159,7 @@ class Fence:
         raise UnreachableError("the lock of the cluster could not be confirmed", hint="run 'kafkabal rebalance resume'")
 
     def _is_fresh(self) -> bool:
-        return self._lock.seconds_since_heartbeat() < self._session_s / 2 and self._lock.is_held()
+        return is_fresh(self._lock, self._session_s)
 
     def _take_again(self) -> None:
         try:

@@ -20,7 +20,7 @@ from kafkabal.executor.estimate import dir_changes, predicted_s
 from kafkabal.executor.events import Started, Warned
 from kafkabal.executor.finding import FoundRun, find_run, remembered_run
 from kafkabal.executor.journal import Entered, Journal, Rate, RateChanged
-from kafkabal.executor.lock import release_lock
+from kafkabal.executor.lock import confirm_lock, release_lock
 from kafkabal.executor.opening import OpenRun, lock_cluster, make_context
 from kafkabal.executor.record import PlannedPartition, RunRecord
 from kafkabal.executor.states import Goal, Phase, RunState
@@ -87,8 +87,10 @@ def begin_run(
         path = workplace.journal_path(record.cluster_id, record.run_id)
         journal = undo.enter_context(closing(Journal.create(path, record)))
         write_plan(_way_back(record), rollback_file or path.with_suffix(".rollback.json"))
+        confirm_lock(lock, options.session_s)
+        at_first = RunState(at=record.started_at)
         remembered = _remember(workplace, record, options)
-        context = make_context(workplace, OpenRun(record, RunState(), options, journal, lock, remembered))
+        context = make_context(workplace, OpenRun(record, at_first, options, journal, lock, remembered))
         context.enter(Goal.APPLY, Phase.RECORDED)
         undo.pop_all()
     _tell_start(context)
@@ -132,6 +134,7 @@ def reopen_run(
         opened = undo.enter_context(closing(_open_journal(workplace, found)))
         remembered = remembered_run(workplace.cluster)
         if remembered is not None:
+            confirm_lock(lock, wanted.session_s)
             _remember_again(remembered, found)
         effects = found.journal.effects if found.journal else 0
         run = OpenRun(found.record, found.state, wanted, opened, lock, remembered, last_effect=effects)

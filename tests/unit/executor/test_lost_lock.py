@@ -9,6 +9,7 @@ import pytest
 from kafkabal.errors import BusyError
 from kafkabal.executor.finding import find_run
 from kafkabal.executor.runs import apply, resume
+from kafkabal.executor.states import Outcome
 
 
 def test_stopped_process_whose_run_another_has_ended(scene: Any) -> None:
@@ -31,4 +32,39 @@ def test_stopped_process_whose_run_another_has_ended(scene: Any) -> None:
     with pytest.raises(BusyError, match="lost the lock"):
         apply(scene.workplace(), scene.plan, scene.options)
     assert known == [remembered()]
+    scene.assert_as_planned()
+
+
+def test_stopped_process_that_was_about_to_begin(scene: Any) -> None:
+    """A process that stands still before it has written anything down does not displace the run of another."""
+    first, other, known = scene.memory, scene.memory.connect("other"), []
+
+    def stand_still(call: Any) -> None:
+        if call.method == "configs" and call.method_number == 1:
+            first.stop()
+            first.kafka.clock.sleep(40.0)
+            apply(scene.workplace(other, host="two"), scene.plan, scene.options)
+            first.go_on()
+            known.append(find_run(scene.workplace(other, host="three")).record)  # type: ignore[union-attr]
+
+    scene.faulty.before.append(stand_still)
+    with pytest.raises(BusyError, match="lost before anything was changed"):
+        apply(scene.workplace(), scene.plan, scene.options)
+    assert known == [find_run(scene.workplace(other, host="three")).record]  # type: ignore[union-attr]
+    scene.assert_as_planned()
+
+
+def test_stopped_process_that_had_just_begun(scene: Any) -> None:
+    """A process that stands still before its first request, and whose run nobody touched, goes on."""
+
+    def stand_still(call: Any) -> None:
+        if call.method == "broker_ids" and call.method_number == 1:
+            scene.memory.stop()
+            scene.memory.kafka.clock.sleep(40.0)
+            scene.memory.go_on()
+
+    scene.faulty.before.append(stand_still)
+    result = apply(scene.workplace(), scene.plan, scene.options)
+    assert result is not None
+    assert result.outcome is Outcome.COMPLETE
     scene.assert_as_planned()
