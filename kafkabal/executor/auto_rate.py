@@ -1,81 +1,144 @@
 """A throttle that follows what the cluster bears (``--throttle auto``).
 
-It begins at twice what producers write to the partitions that move, at least 10 MB/s. Every half minute it looks at
-what the copies do to others: where partitions fall out of sync that were in sync before, followers no longer keep up,
-and the rate is halved; where nobody suffers and copies use what they may, it is raised by a quarter. It never goes
-below the incoming rate, or no copy would ever catch up.
+It begins with what the brokers carry already, and every half minute looks at what the copies do to others. Where
+replicas that kept up fall out of sync, or consumer groups fall behind what is written, it is halved; where nobody
+suffers and the copies use what they may, it is raised by a quarter. It stays above what producers write to the
+partitions that move, with a margin, or no copy would ever catch up.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from kafkabal.executor.carried import load_between, take_sample
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from kafkabal.executor.look import Look
+    from kafkabal.clusters.clock import Clock
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.executor.carried import Moves, Sample
+    from kafkabal.model.state import ClusterState
 
-_LEAST_BYTES_PER_S = 10_000_000
+FIRST_LEAST_BYTES_PER_S = 10_000_000
+_LEAST_BYTES_PER_S = 1_000_000
+"""Below that Kafka keeps no rate well."""
+_MARGIN = 1.5
+_OF_CARRIED = 0.25
 _STEP_S = 30.0
+_LOOKS_COST_AT_MOST = 0.05
 _USED = 0.7
 _RAISE = 1.25
 _LOWER = 0.5
 
 
-def first_rate(incoming_bytes_per_s: float) -> int:
-    """Bytes per second to begin with, where that much comes in to the partitions of one broker."""
-    return max(_LEAST_BYTES_PER_S, round(2 * incoming_bytes_per_s))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What was seen in one step."""
+
+    fell_out: int = 0
+    """Replicas that have fallen out of sync in this step."""
+    still_out: int = 0
+    """Those that have since the run began, and are not back."""
+    behind: frozenset[str] = frozenset()
+    """Consumer groups that did not keep up in this step, and did before the run."""
+    incoming_bytes_per_s: float = 0.0
+    """The most that producers write to what one broker sends or receives."""
+    used_share: float = 0.0
+    """Share of the rate that the copies used."""
 
 
-class AutoRate:
-    """Decides the next rate from looks at the cluster.
+def first_rate(incoming_bytes_per_s: float, carried_bytes_per_s: float) -> int:
+    """Bytes a second to begin with.
 
     Parameters
     ----------
-    floor_bytes_per_s
-        The rate never falls below it.
+    incoming_bytes_per_s
+        The most that producers write to what one broker is to send or receive.
+    carried_bytes_per_s
+        The most that an involved broker takes in and gives out already: a part of that again will not hurt it.
+    """
+    return max(FIRST_LEAST_BYTES_PER_S, lowest_rate(incoming_bytes_per_s), round(_OF_CARRIED * carried_bytes_per_s))
+
+
+def lowest_rate(incoming_bytes_per_s: float) -> int:
+    """Bytes a second below which copies would not catch up with producers in reasonable time."""
+    return max(_LEAST_BYTES_PER_S, round(_MARGIN * incoming_bytes_per_s))
+
+
+def next_rate(rate: int, sight: Sight) -> tuple[int, str] | None:
+    """The next rate and why; None while it may stay."""
+    lowest = lowest_rate(sight.incoming_bytes_per_s)
+    lower = max(lowest, round(rate * _LOWER))
+    if rate < lowest:
+        return lowest, "producers write more"
+    if sight.fell_out:
+        return (lower, f"{sight.fell_out} replicas fell out of sync") if lower < rate else None
+    if sight.behind:
+        return (lower, f"consumers fall behind: {', '.join(sorted(sight.behind))}") if lower < rate else None
+    if sight.used_share >= _USED and not sight.still_out:
+        return round(rate * _RAISE), "the cluster bears it"
+    return None
+
+
+class AutoRate:
+    """Looks at the cluster step by step.
+
+    Parameters
+    ----------
+    behind_before
+        Consumer groups that did not keep up before the run either.
     """
 
-    def __init__(self, floor_bytes_per_s: int, now_s: float) -> None:
-        self._floor = floor_bytes_per_s
-        self._judged_s = now_s
-        self._suffering: int | None = None
-        """Partitions that were out of sync when the copies began."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        behind_before: Collection[str],
+    ) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._behind_before = frozenset(behind_before)
+        self._next_look_s = float("-inf")
+        self._before: Sample | None = None
+        self._out_at_first: frozenset[str] = frozenset()
 
-    def judge(self, rate: int, look: Look, bytes_per_s: float, busy: int, now_s: float) -> tuple[int, str] | None:
-        """The next rate and why, None while it may stay.
+    def is_due(self) -> bool:
+        """Whether it is time for the next step."""
+        return self._clock.monotonic() >= self._next_look_s
+
+    def look(self, moves: Moves, leaders: Collection[int], used_share: float) -> Sight | None:
+        """What the step that ends now has shown; None for the first look.
 
         Parameters
         ----------
-        bytes_per_s
-            What arrives in all.
-        busy
-            Brokers that send, or brokers that receive, whichever are fewer: so many can use up the rate.
+        moves
+            Brokers to which each partition is still to come.
+        leaders
+            Brokers that send copies.
         """
-        suffering = out_of_sync(look)
-        if self._suffering is None:
-            self._suffering = suffering
-        if now_s - self._judged_s < _STEP_S:
+        began_s, before = self._clock.monotonic(), self._before
+        self._next_look_s = began_s + _STEP_S
+        self._before = after = take_sample(self._cluster, self._clock)
+        self._next_look_s = began_s + max(_STEP_S, (after.at_s - began_s) / _LOOKS_COST_AT_MOST)
+        out = _out_of_sync(after.state)
+        if before is None:
+            self._out_at_first = out
             return None
-        self._judged_s = now_s
-        if suffering > self._suffering:
-            lower = max(self._floor, round(rate * _LOWER))
-            return (lower, f"{suffering} partitions are out of sync") if lower < rate else None
-        if busy and bytes_per_s >= _USED * rate * busy:
-            return round(rate * _RAISE), "the cluster bears it"
-        return None
-
-
-def out_of_sync(look: Look) -> int:
-    """Partitions of the topics looked at with a replica out of sync that is not just arriving."""
-    return sum(
-        bool(
-            _settled(status.replicas, look.reassignments[name].adding if name in look.reassignments else ())
-            - {*status.isr}
+        load = load_between(before, after, leaders)
+        return Sight(
+            fell_out=len(out - _out_of_sync(before.state) - self._out_at_first),
+            still_out=len(out - self._out_at_first),
+            behind=load.behind - self._behind_before,
+            incoming_bytes_per_s=max(load.incoming_bytes_per_s(moves).values(), default=0.0),
+            used_share=used_share,
         )
-        for name, status in look.status.items()
-    )
 
 
-def _settled(replicas: Collection[int], adding: Collection[int]) -> set[int]:
-    return set(replicas) - set(adding)
+def _out_of_sync(state: ClusterState) -> frozenset[str]:
+    """Replicas that live brokers do not keep in sync, but for those that are just arriving."""
+    r = state.replicas
+    lagging = ~r.in_sync & ~r.adding & state.brokers.is_live[r.broker]
+    pairs = zip(r.partition[lagging].tolist(), state.brokers.id[r.broker[lagging]].tolist(), strict=True)
+    return frozenset(f"{state.partition_name(partition)} on {broker}" for partition, broker in pairs)

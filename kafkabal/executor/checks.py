@@ -13,6 +13,7 @@ import numpy as np
 
 from kafkabal.clusters.protocol import Capability
 from kafkabal.errors import UnsafeError
+from kafkabal.executor.carried import incoming_bytes_per_s, moves_of_plan
 from kafkabal.executor.disks import Disks
 from kafkabal.plan.drift import find_drift
 from kafkabal.plan.plan import ANY_DIR, Action
@@ -51,7 +52,13 @@ class Check:
 
 
 def preflight(
-    workplace: Workplace, plan: Plan, options: RunOptions, unfinished: FoundRun | None, *, skip_drifted: bool = False
+    workplace: Workplace,
+    plan: Plan,
+    options: RunOptions,
+    unfinished: FoundRun | None,
+    *,
+    state: ClusterState | None = None,
+    skip_drifted: bool = False,
 ) -> tuple[Check, ...]:
     """Look at everything that could make a run go wrong.
 
@@ -59,8 +66,10 @@ def preflight(
     ----------
     unfinished
         The latest run that is known, if any.
+    state
+        The cluster as it is now, with the rates of its partitions; read without rates if None.
     """
-    cluster, state = workplace.cluster, workplace.read_state()
+    cluster, state = workplace.cluster, state or workplace.read_state()
     return (
         _cluster_id(plan, state),
         _capabilities(plan, options, cluster.capabilities),
@@ -179,26 +188,15 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
         return Check("throttle", Verdict.WARNING, "copies run without a throttle")
     if rate < _TRUSTED_RATE_BYTES_PER_S:
         return Check("throttle", Verdict.WARNING, f"Kafka keeps rates below 1 MB/s badly, {format_rate(rate)} is asked")
-    incoming = _incoming(plan, state)
+    incoming = incoming_bytes_per_s(state, moves_of_plan(plan.partitions))
     worst = max(incoming.values(), default=0.0)
     if worst >= rate:
         broker = max(incoming, key=lambda b: incoming[b])
-        message = f"producers write {format_rate(worst)} to what comes to broker {broker}, the throttle is lower"
+        message = (
+            f"producers write {format_rate(worst)} to what broker {broker} is to send or receive, the throttle is lower"
+        )
         return Check("throttle", Verdict.OVERRIDABLE, message)
     return Check("throttle", Verdict.OK, f"{format_rate(rate)} for each broker in each direction")
-
-
-def _incoming(plan: Plan, state: ClusterState) -> dict[int, float]:
-    """What producers write to the partitions that come to each broker, as far as it is known."""
-    rate_of = {
-        state.partition_name(row): float(state.partitions.in_bytes_per_s[row])
-        for row in np.flatnonzero(~np.isnan(state.partitions.in_bytes_per_s)).tolist()
-    }
-    incoming: dict[int, float] = {}
-    for change in plan.partitions:
-        for broker in change.adding if change.previous else ():
-            incoming[broker] = incoming.get(broker, 0.0) + rate_of.get(change.name, 0.0)
-    return incoming
 
 
 def _scope(has: frozenset[Capability]) -> Check:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from kafkabal.executor.auto_rate import AutoRate
+from kafkabal.executor.auto_rate import AutoRate, next_rate
 from kafkabal.executor.batches import Slots, choose
 from kafkabal.executor.disks import Disks
 from kafkabal.executor.endurance import PASSING_ERRORS
@@ -23,6 +23,7 @@ from kafkabal.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kafkabal.executor.carried import Moves
     from kafkabal.executor.context import RunContext
     from kafkabal.executor.events import Progress
     from kafkabal.executor.look import Look
@@ -74,7 +75,7 @@ class Mover:
         self._is_verified = False
         """All was over, and is looked at once more."""
         throttle = context.options.throttle
-        self._auto = AutoRate(throttle.bytes_per_s or 0, self._now()) if throttle.is_auto else None
+        self._auto = AutoRate(context.cluster, context.clock, throttle.behind) if throttle.is_auto else None
         self._gone_since_s: dict[int, float] = {}
         self._idle_since_s: float | None = None
 
@@ -265,19 +266,24 @@ class Mover:
         assert self._meter is not None
         progress = self._meter.measure(self._open, self._running, seen, self._now())
         self._context.listener.on_event(progress)
-        self._adjust_rate(seen, progress)
+        self._adjust_rate(progress)
 
-    def _adjust_rate(self, seen: Look, progress: Progress) -> None:
+    def _adjust_rate(self, progress: Progress) -> None:
         """Let the throttle follow what the cluster bears, where that was asked for; the next turn sets it."""
-        rate = self._context.throttling.rate
-        if self._auto is None or rate is None:
+        rate, running = self._context.throttling.rate, [t for t in self._running if t.arriving]
+        if self._auto is None or rate is None or not running or not self._auto.is_due():
             return
-        running = [t for t in self._running if t.arriving]
-        busy = min(len({t.leader for t in running}), len({b for t in running for b in t.arriving}))
-        judged = self._auto.judge(rate, seen, progress.bytes_per_s, busy, self._now())
+        leaders = {t.leader for t in running}
+        busy = min(len(leaders), len({b for t in running for b in t.arriving}))
+        try:
+            moves: Moves = {t.name: t.missing_on for t in self._open if not t.is_over}
+            sight = self._auto.look(moves, leaders, progress.bytes_per_s / (rate * busy))
+        except PASSING_ERRORS:
+            return  # the moves go on, and the next step looks again
+        judged = next_rate(rate, sight) if sight is not None else None
         if judged is not None:
-            self._context.throttling.rate, reason = judged
-            self._context.listener.on_event(ThrottleChanged(bytes_per_s=judged[0], reason=reason))
+            self._context.throttling.change_rate(judged[0])
+            self._context.listener.on_event(ThrottleChanged(bytes_per_s=judged[0], reason=judged[1]))
 
     def _is_finished(self, *, finish_only: bool) -> bool:
         if any(not t.is_given_up for t in self._running):

@@ -25,6 +25,8 @@ class Throttle(msgspec.Struct, frozen=True, kw_only=True):
     """Between brokers, for each broker in each direction."""
     is_auto: bool = False
     """Raised and lowered as the cluster bears it, from ``bytes_per_s`` on."""
+    behind: tuple[str, ...] = ()
+    """Consumer groups that fell behind before the run: an automatic rate is not lowered for them."""
     log_dir_bytes_per_s: int | None = None
     """Between log dirs, for each broker."""
     override: bool = False

@@ -20,7 +20,7 @@ class ProgressMeter:
     """Counts bytes by the sizes of arriving replicas; what has arrived before the first look does not count."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
-        self._missing = {t: self._missing_on(t) for t in tasks if not t.is_over}
+        self._missing = {t: (*t.missing_on, *t.misplaced) for t in tasks if not t.is_over}
         self.total_bytes = sum(t.wanted.copy_bytes * len(brokers) for t, brokers in self._missing.items())
         """Bytes to be copied in all."""
         self._total_tasks = len(tasks)
@@ -30,12 +30,6 @@ class ProgressMeter:
         self._samples: deque[tuple[float, int]] = deque()
         self._changed_s = 0.0
         self.done_bytes = 0
-
-    @staticmethod
-    def _missing_on(task: Task) -> tuple[int, ...]:
-        """Brokers to which a copy of the task is still to come."""
-        held = [b for b in task.current if b not in task.arriving]
-        return tuple(b for b in task.wanted.replicas if b not in held) + tuple(task.misplaced)
 
     def finish(self, task: Task) -> int:
         """Count the copies of a task that is placed, and return their bytes."""

@@ -80,6 +80,12 @@ class Task:
         """Nothing runs, and there is something to do."""
         return self.stage in STARTABLE and not self.is_given_up
 
+    @property
+    def missing_on(self) -> tuple[int, ...]:
+        """Brokers to which a copy from another broker is still to come."""
+        held = [b for b in self.current if b not in self.arriving]
+        return tuple(b for b in self.wanted.replicas if b not in held)
+
     def take(self, look: Look) -> None:
         """Remember what a look says about it."""
         self.stage = look.stage(self.wanted)

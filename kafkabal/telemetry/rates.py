@@ -53,10 +53,10 @@ def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, g
         raise UsageError(f"rates need two samples of one cluster, not of {before.cluster_id} and {after.cluster_id}")
     if not elapsed_s > 0:
         raise UsageError(f"rates need some time between two samples, not {elapsed_s:g} s")
-    earlier = _matching_partitions(before, after)
+    earlier = matching_partitions(before, after)
     record_bytes = bytes_per_record(after)
     read = _records_read(before, after, earlier) if group_offsets else np.full(len(after.partitions), np.nan)
-    in_rate = _bytes(_records_written(before, after, earlier), record_bytes) / elapsed_s
+    in_rate = _bytes(records_written(before, after, earlier), record_bytes) / elapsed_s
     out_rate = _bytes(read, record_bytes) / elapsed_s
     freeze(in_rate, out_rate)
     return after.replace(partitions=replace(after.partitions, in_bytes_per_s=in_rate, out_bytes_per_s=out_rate))
@@ -76,7 +76,7 @@ def _bytes(records: F64, record_bytes: F64) -> F64:
     return np.where(records == 0, 0.0, records * record_bytes)
 
 
-def _matching_partitions(before: ClusterState, after: ClusterState) -> I64:
+def matching_partitions(before: ClusterState, after: ClusterState) -> I64:
     """int64, shape (n_partitions of ``after``,): row of the same partition in ``before``, -1 where it was not there."""
     topic_after = _rows_by_name(before.topics.name, after.topics.name)[before.partitions.topic]
     kept = np.flatnonzero(topic_after >= 0)
@@ -104,7 +104,7 @@ def _find(wanted: I64, keys: I64, values: I64) -> I64:
     return np.where(keys[at] == wanted, values[at], -1)
 
 
-def _records_written(before: ClusterState, after: ClusterState, earlier: I64) -> F64:
+def records_written(before: ClusterState, after: ClusterState, earlier: I64) -> F64:
     """float64, shape (n_partitions,): advance of the end offset; NaN where it is unknown or an offset went back."""
     old, new = before.partitions, after.partitions
     found = earlier >= 0
@@ -118,17 +118,29 @@ def _records_written(before: ClusterState, after: ClusterState, earlier: I64) ->
 def _records_read(before: ClusterState, after: ClusterState, earlier: I64) -> F64:
     """float64, shape (n_partitions,): advance of the committed offsets of all groups; NaN where some is unknown."""
     n = len(after.partitions)
-    later = np.full(len(before.partitions), -1, np.int64)
-    later[earlier[earlier >= 0]] = np.flatnonzero(earlier >= 0)
-    old, new = before.committed, after.committed
-    old_partition = later[old.partition]
-    old_group = _rows_by_name(old.groups, after.committed.groups)[old.group]
-    old_key = np.where((old_group >= 0) & (old_partition >= 0), old_group * n + old_partition, -1)
-    new_key = new.group.astype(np.int64) * n + new.partition
-    old_offset = _find(new_key, old_key, old.offset)
-    advance = np.where((old_offset >= 0) & (new.offset >= old_offset), new.offset - old_offset, np.nan)
+    new = after.committed
+    old_partition, old_key, new_key = _commit_keys(before, after, earlier)
+    advance = records_committed(before, after, earlier)
     records = np.asarray(np.bincount(new.partition, advance, n), np.float64)
     gone = old_partition[(old_partition >= 0) & ~np.isin(old_key, new_key)]
     records[gone] = np.nan
-    records[np.isnan(_records_written(before, after, earlier))] = np.nan
+    records[np.isnan(records_written(before, after, earlier))] = np.nan
     return records
+
+
+def records_committed(before: ClusterState, after: ClusterState, earlier: I64) -> F64:
+    """float64, shape (n rows of ``after.committed``,): advance of each offset; NaN where it is new or went back."""
+    _, old_key, new_key = _commit_keys(before, after, earlier)
+    old_offset, offset = _find(new_key, old_key, before.committed.offset), after.committed.offset
+    return np.where((old_offset >= 0) & (offset >= old_offset), offset - old_offset, np.nan)
+
+
+def _commit_keys(before: ClusterState, after: ClusterState, earlier: I64) -> tuple[I64, I64, I64]:
+    """Partition in ``after`` of each commit of ``before``, and one number for group and partition of each, -1: gone."""
+    n, old, new = len(after.partitions), before.committed, after.committed
+    later = np.full(len(before.partitions), -1, np.int64)
+    later[earlier[earlier >= 0]] = np.flatnonzero(earlier >= 0)
+    old_partition = later[old.partition]
+    old_group = _rows_by_name(old.groups, new.groups)[old.group]
+    old_key = np.where((old_group >= 0) & (old_partition >= 0), old_group * n + old_partition, -1)
+    return old_partition, old_key, new.group.astype(np.int64) * n + new.partition

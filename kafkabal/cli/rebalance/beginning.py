@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.rebalance.running import end, make_workplace, run_options, work
+from kafkabal.cli.rebalance.running import end, make_workplace, measured_load, run_options, work
 from kafkabal.errors import ExitCode, FindingsError
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kafkabal.config.settings import Settings
     from kafkabal.executor.options import RunOptions
     from kafkabal.executor.workplace import Workplace
+    from kafkabal.model.state import ClusterState
     from kafkabal.plan.plan import Plan
 
 
@@ -36,14 +37,18 @@ def carry_out_plan(
     KafkabalError
         With the exit code of the contract.
     """
+    from kafkabal.executor.carried import moves_of_plan
     from kafkabal.executor.runs import apply
 
     if not plan.partitions:
         context.say("nothing to do")
         return ExitCode.DONE
     workplace = make_workplace(cluster, settings, context, output, command)
-    options = run_options(settings, flags, cluster)
-    _check(workplace, plan, options, begin, context, skip_drifted=skip_drifted)
+    moves = moves_of_plan(plan.partitions)
+    load = measured_load(settings, workplace, context, moves)
+    options = run_options(settings, flags, cluster, load, moves)
+    state = workplace.completed(load.state) if load is not None else None
+    _check(workplace, plan, options, begin, context, state, skip_drifted=skip_drifted)
     if begin.dry_run:
         return _dry_run(plan, workplace, options, begin, context)
     if not begin.yes and not context.confirm(f"apply {len(plan.partitions)} changes?", flag="--yes"):
@@ -66,13 +71,14 @@ def _check(
     options: RunOptions,
     begin: BeginFlags,
     context: CommandContext,
+    state: ClusterState | None,
     *,
     skip_drifted: bool,
 ) -> None:
     from kafkabal.executor.checks import Verdict, enforce, preflight
     from kafkabal.executor.finding import find_run
 
-    checks = preflight(workplace, plan, options, find_run(workplace), skip_drifted=skip_drifted)
+    checks = preflight(workplace, plan, options, find_run(workplace), state=state, skip_drifted=skip_drifted)
     for check in checks:
         if check.verdict is Verdict.OK:
             context.detail(f"check {check.name}: {check.message}")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kafkabal.cli.rebalance.flags import RunFlags, RunOutput
     from kafkabal.clusters.protocol import Cluster
     from kafkabal.config.settings import Settings
+    from kafkabal.executor.carried import Load, Moves
     from kafkabal.executor.events import RunListener
     from kafkabal.executor.options import RunOptions, Throttle
     from kafkabal.executor.result import RunResult
@@ -49,13 +50,17 @@ def runs_folder(settings: Settings, context: CommandContext) -> Path:
     return context.state_dir / ("snapshot-runs" if settings.snapshot else "runs")
 
 
-def run_options(settings: Settings, flags: RunFlags, cluster: Cluster, incoming_bytes_per_s: float = 0.0) -> RunOptions:
+def run_options(
+    settings: Settings, flags: RunFlags, cluster: Cluster, load: Load | None = None, moves: Moves | None = None
+) -> RunOptions:
     """Options of a run, from settings and flags.
 
     Parameters
     ----------
-    incoming_bytes_per_s
-        The most that is written to what comes to one broker, as far as it is known.
+    load
+        What the brokers carry now, where that was measured.
+    moves
+        Brokers to which each partition comes.
     """
     from kafkabal.executor.options import Limits, Patience, RunOptions
     from kafkabal.executor.window import TimeWindow
@@ -63,7 +68,7 @@ def run_options(settings: Settings, flags: RunFlags, cluster: Cluster, incoming_
     if settings.window is not None:
         TimeWindow.parse(settings.window)
     return RunOptions(
-        throttle=_throttle(settings, flags, cluster, incoming_bytes_per_s),
+        throttle=_throttle(settings, flags, cluster, load, moves or {}),
         limits=Limits(
             moves_in_per_broker=flags.moves_per_broker,
             moves_out_per_broker=flags.moves_per_broker,
@@ -76,21 +81,43 @@ def run_options(settings: Settings, flags: RunFlags, cluster: Cluster, incoming_
     )
 
 
-def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, incoming_bytes_per_s: float) -> Throttle:
+def measured_load(settings: Settings, workplace: Workplace, context: CommandContext, moves: Moves) -> Load | None:
+    """What the brokers carry now; None where no throttle needs to know, or the cluster cannot tell."""
     from kafkabal.clusters.protocol import Capability
-    from kafkabal.executor.auto_rate import first_rate
+    from kafkabal.executor.carried import SAMPLE_S, measure_load
+    from kafkabal.units import format_duration
+
+    is_live = not settings.snapshot and Capability.OFFSETS in workplace.cluster.capabilities
+    if not is_live or settings.throttle == "none" or not any(moves.values()):
+        return None
+    context.detail(f"measuring for {format_duration(SAMPLE_S)} what the brokers carry")
+    return measure_load(workplace.cluster, workplace.clock, workplace.cluster.broker_ids())
+
+
+def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load | None, moves: Moves) -> Throttle:
+    from kafkabal.clusters.protocol import Capability
     from kafkabal.executor.options import Throttle
 
     wanted = settings.throttle or "auto"
     if wanted == "none" or (settings.snapshot and Capability.CONFIGS not in cluster.capabilities):
         return Throttle(log_dir_bytes_per_s=None if settings.snapshot else settings.log_dir_throttle_bytes_per_s)
-    rate = first_rate(incoming_bytes_per_s) if wanted == "auto" else wanted
+    rate = _first_rate(load, moves) if wanted == "auto" else wanted
     return Throttle(
         bytes_per_s=rate,
         is_auto=wanted == "auto",
+        behind=tuple(sorted(load.behind)) if load is not None and wanted == "auto" else (),
         log_dir_bytes_per_s=settings.log_dir_throttle_bytes_per_s or rate,
         override=flags.override_throttle,
     )
+
+
+def _first_rate(load: Load | None, moves: Moves) -> int:
+    from kafkabal.executor.auto_rate import first_rate
+
+    if load is None:
+        return first_rate(0.0, 0.0)
+    incoming = load.incoming_bytes_per_s(moves)
+    return first_rate(max(incoming.values(), default=0.0), load.carried_bytes_per_s(load.brokers_of(moves)))
 
 
 def work(workplace: Workplace, context: CommandContext, action: Callable[[], RunResult | None]) -> RunResult | None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from kafkabal.testing.simulated.parts import Broker, LogDir, Partition, Parts
 
 
+_RECORD_BYTES = 1000
+
+
 def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
     """One row a broker; a broker that does not answer shows no log dirs."""
     return [
@@ -55,6 +58,7 @@ def _dir_row(kafka: SimulatedKafka, broker: Broker, log_dir: LogDir) -> LogDirRo
 
 def _partition_row(parts: Parts, partition: Partition) -> PartitionRow:
     seen = [_seen(parts, partition, broker) for broker in partition.replicas]
+    start_offset, end_offset = _offsets(partition)
     return PartitionRow(
         partition=partition.name.partition,
         leader=partition.leader,
@@ -64,11 +68,18 @@ def _partition_row(parts: Parts, partition: Partition) -> PartitionRow:
         log_dirs=[s[1] for s in seen],
         adding=list(partition.adding),
         removing=list(partition.removing),
-        start_offset=partition.start_offset,
-        end_offset=partition.end_offset,
+        start_offset=start_offset,
+        end_offset=end_offset,
         in_bytes_per_s=partition.growth_bytes_per_s or None,
         future=[row for broker in partition.replicas if (row := _future(parts, partition, broker)) is not None],
     )
+
+
+def _offsets(partition: Partition) -> tuple[int | None, int | None]:
+    """Those that it was given; one that grows has records of one size from its beginning on."""
+    if partition.growth_bytes_per_s and partition.end_offset is None:
+        return 0, int(partition.size_bytes / _RECORD_BYTES)
+    return partition.start_offset, partition.end_offset
 
 
 def _seen(parts: Parts, partition: Partition, broker_id: int) -> tuple[int | None, int | None]:

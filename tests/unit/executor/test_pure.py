@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn, TopicPartition
 from kafkabal.errors import UsageError
-from kafkabal.executor.auto_rate import AutoRate, first_rate
 from kafkabal.executor.batches import Slots, choose
 from kafkabal.executor.disks import Disks
 from kafkabal.executor.estimate import predicted_s
@@ -222,17 +221,3 @@ def test_predicted_time(partitions: list[PlannedPartition], expected_s: float) -
 def test_no_prediction_without_a_throttle() -> None:
     """Without a throttle nobody knows."""
     assert predicted_s([_planned((1, 2), (3, 2))], Throttle()) is None
-
-
-def test_auto_rate() -> None:
-    """The rate rises while copies use it and nobody suffers, halves when somebody does, and has a floor."""
-    assert first_rate(0.0) == 10_000_000
-    assert first_rate(40e6) == 80_000_000
-    auto = AutoRate(10_000_000, now_s=0.0)
-    healthy = _look((1, 2, 3))
-    assert auto.judge(20_000_000, healthy, 20e6, 1, 10.0) is None
-    assert auto.judge(20_000_000, healthy, 20e6, 1, 31.0) == (25_000_000, "the cluster bears it")
-    assert auto.judge(25_000_000, healthy, 5e6, 1, 62.0) is None
-    sick = Look(healthy.brokers, {}, {NAME: PartitionStatus(leader=1, replicas=(1, 2, 3), isr=(1, 2))}, {}, {})
-    assert auto.judge(25_000_000, sick, 25e6, 1, 93.0) == (12_500_000, "1 partitions are out of sync")
-    assert auto.judge(12_500_000, sick, 12e6, 1, 124.0) == (10_000_000, "1 partitions are out of sync")
