@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,14 +24,21 @@ def cuts_by_bytes(size_bytes: I64, room_bytes: int, batch_bytes: int) -> tuple[I
     int64, int
         Positions of the records that open a batch, and the room that is left in the last one.
     """
-    cuts = []
-    # where a batch ends depends on where it began: there is nothing to vectorise
-    for at, size in enumerate(size_bytes.tolist()):
-        if room_bytes <= 0:
-            cuts.append(at)
-            room_bytes = batch_bytes
-        room_bytes -= size
-    return np.array(cuts, np.int64), room_bytes
+    n = len(size_bytes)
+    before = np.zeros(n + 1, np.int64)
+    np.cumsum(size_bytes, out=before[1:])
+    # where a batch ends depends on where it began: one is found after the other, most within a few records
+    reach = 2 + 2 * batch_bytes * n // max(1, int(before[n]))
+    bytes_before = before.tolist()
+    cuts, full_bytes = [], room_bytes
+    at = bisect_left(bytes_before, full_bytes)
+    while at < n:
+        cuts.append(at)
+        full_bytes = bytes_before[at] + batch_bytes
+        near = at + reach
+        end = near if near < n and bytes_before[near] >= full_bytes else n + 1
+        at = bisect_left(bytes_before, full_bytes, at + 1, end)
+    return np.array(cuts, np.int64), full_bytes - bytes_before[n]
 
 
 def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, float]:

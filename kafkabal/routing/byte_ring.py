@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # slots a ring has for each partition at least, and all together, unless that is less
 _LEAST_SLOTS = 16
 _MOST_SLOTS = 8192
+# records decided at once, so that their columns stay in the cache
+_AT_ONCE = 16384
 # the golden ratio: successive rings start in places that never come close to each other for long
 _TURN: Final = 0.6180339887498949
 
@@ -75,16 +77,23 @@ class ByteRing:
 
     def next(self, size_bytes: int) -> int:
         """Partition of the next record."""
-        if self._awaited is not None or self._at_bytes >= self._length_bytes:
+        at = self._at_bytes
+        if self._awaited is not None or at >= self._length_bytes:
             self._renew()
-        partition = self._list[self._at_bytes // self._slot_bytes]
-        self._at_bytes += size_bytes
+            at = self._at_bytes
+        partition = self._list[at // self._slot_bytes]
+        self._at_bytes = at + size_bytes
         self._in_ring[partition] += size_bytes
         self._records_in_ring += 1
         return partition
 
     def fill(self, size_bytes: I64, out: I32) -> None:
         """Partitions of the next records: what as many calls of :meth:`next` would give."""
+        for start in range(0, len(out), _AT_ONCE):
+            rows = slice(start, start + _AT_ONCE)
+            self._fill(size_bytes[rows], out[rows])
+
+    def _fill(self, size_bytes: I64, out: I32) -> None:
         first_byte = np.cumsum(size_bytes) - size_bytes
         done = 0
         while done < len(out):
@@ -96,11 +105,12 @@ class ByteRing:
             done = end
 
     def _fill_within(self, at_bytes: I64, size_bytes: I64, out: I32) -> None:
-        self._ring.take(at_bytes // self._slot_bytes, out=out, mode="clip")
+        self._at_bytes = int(at_bytes[-1] + size_bytes[-1])
+        at_bytes //= self._slot_bytes
+        self._ring.take(at_bytes, out=out, mode="clip")
         sent = np.bincount(out, size_bytes, len(self._weights)).astype(np.int64)
         self._in_ring = [a + b for a, b in zip(self._in_ring, sent.tolist(), strict=True)]
         self._records_in_ring += len(out)
-        self._at_bytes = int(at_bytes[-1] + size_bytes[-1])
 
     def _renew(self) -> None:
         """Lay out the next ring, for new weights where there are some, else so that it pays what is owed."""

@@ -13,9 +13,12 @@ from kafkabal.routing.policy import About, Context, Input
 from kafkabal.routing.uniforms import Uniforms
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import I32
+    from kafkabal.model.state import I32, I64
     from kafkabal.routing.policy import RecordBatch
     from kafkabal.routing.view import RoutingView
+
+# records decided at once, so that their columns stay in the cache
+_AT_ONCE = 16384
 
 
 class UniformSticky(HashedKeys):
@@ -60,7 +63,12 @@ class UniformSticky(HashedKeys):
 
     def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`HashedKeys.pick_keyless_batch`."""
-        cuts, self._room_bytes = cuts_by_bytes(records.size_bytes, self._room_bytes, self._batch_bytes)
+        for start in range(0, len(out), _AT_ONCE):
+            rows = slice(start, start + _AT_ONCE)
+            self._fill(records.size_bytes[rows], out[rows])
+
+    def _fill(self, size_bytes: I64, out: I32) -> None:
+        cuts, self._room_bytes = cuts_by_bytes(size_bytes, self._room_bytes, self._batch_bytes)
         drawn = self._available[(self._uniforms.take(len(cuts)) * len(self._available)).astype(np.int32)]
         partitions = np.concatenate(([self._current], drawn)).astype(np.int32)
         bounds = np.concatenate(([0], cuts, [len(out)]))
