@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from kafkabal.planner.search.state import State
 from kafkabal.planner.search.targets import Targets
 
-USUAL_PACE = 1 / 6
+USUAL_PACE = 1 / 4
 """Share of what is to be moved that moves in one round."""
-_TRIES = (0, 1, -1, 2, -2, 3, -3, 4)
+_LEAST_A_ROUND = 64
+"""Moves up to which a round does not shrink any further."""
+_TRIES = (0, 1, -1, 2, -2)
 _SIZE_BITS = 43
 _SIZE_MASK = (1 << _SIZE_BITS) - 1
 _MOST_IDLE_ROUNDS = 6
@@ -161,6 +163,8 @@ def _scales(give: I64, take: I64, zone: I32, pace: float) -> tuple[F64, F64]:
     inside = zone >= 0
     giving = np.bincount(zone[inside], np.maximum(give, 0)[inside])
     taking = np.bincount(zone[inside], np.maximum(take, 0)[inside])
+    # towards the end rounds would shrink to a few replicas each
+    pace = max(pace, min(1.0, _LEAST_A_ROUND / max(1.0, float(np.minimum(giving, taking).sum()))))
     scale_give = np.minimum(1.0, taking / np.maximum(giving, 1))[zone]
     scale_take = np.minimum(1.0, giving / np.maximum(taking, 1))[zone]
     return scale_give * pace, scale_take * pace
@@ -204,25 +208,32 @@ def _spread(at: I64, end: I64) -> I64:
 
 def _acceptable(state: State, shelf: _Shelf, targets: Targets, lane: I64, where: I64, giver: I32, taker: I32) -> I64:
     """Lanes whose replica may go, does not overshoot on either side, and is in no one else's way."""
+    lane = lane[_helpful(state, shelf, targets, where[lane], giver[lane], taker[lane])]
     p, k = shelf.slots(where[lane])
-    bytes_ = shelf.bytes(where[lane])
     b, c = giver[lane], taker[lane]
-    arriving = state.problem.arriving_bytes[p]
-    surplus = state.used[b] - targets.bytes[b]
-    room = np.minimum(state.bands.high_bytes, state.problem.limit_bytes)[c] - state.used[c]
-    good = state.may_go(p, k, c) & (arriving <= room)
-    good &= (bytes_ <= np.maximum(surplus, 0)) | (state.count[b] > targets.count[b])
-    good &= (arriving <= targets.bytes[c] - state.used[c]) | (state.count[c] < targets.count[c])
-    good &= state.count[c] < state.bands.high_count[c]
-    lane, p, c, b = lane[good], p[good], c[good], b[good]
-    lane_bytes = arriving[good]
-    alone = is_first(p) & is_first(state.problem.topic[p].astype(np.int64) * len(targets.bytes) + c)
-    lane, c, b, lane_bytes, left = lane[alone], c[alone], b[alone], lane_bytes[alone], bytes_[good][alone]
-    fits = (
-        running_sum(c, lane_bytes) <= np.minimum(state.bands.high_bytes, state.problem.limit_bytes)[c] - state.used[c]
+    good = state.may_go(p, k, c)
+    good[good] = is_first(p[good]) & is_first(
+        state.problem.topic[p[good]].astype(np.int64) * len(targets.bytes) + c[good]
     )
-    fits &= running_count(c) < state.bands.high_count[c] - state.count[c]
-    fits &= (running_sum(b, left) <= state.used[b] - targets.bytes[b]) | (
-        running_count(b) < state.count[b] - targets.count[b]
+    lane, p, b, c = lane[good], p[good], b[good], c[good]
+    leaving = shelf.bytes(where[lane])
+    fits = running_sum(c, state.problem.arriving_bytes[p]) <= _room(state)[c]
+    fits &= running_count(c) < (state.bands.high_count - state.count)[c]
+    fits &= (running_sum(b, leaving) <= (state.used - targets.bytes)[b]) | (
+        running_count(b) < (state.count - targets.count)[b]
     )
     return lane[fits]
+
+
+def _helpful(state: State, shelf: _Shelf, targets: Targets, at: I64, giver: I32, taker: I32) -> Bools:
+    """Which replicas, each alone, would overshoot on neither side of their lane."""
+    leaving, arriving = shelf.bytes(at), state.problem.arriving_bytes[shelf.slots(at)[0]]
+    surplus, lack = np.maximum(state.used - targets.bytes, 0), targets.bytes - state.used
+    good = (leaving <= surplus[giver]) | (state.count > targets.count)[giver]
+    good &= (arriving <= lack[taker]) | (state.count < targets.count)[taker]
+    good &= (state.count < state.bands.high_count)[taker] & (arriving <= _room(state)[taker])
+    return np.asarray(good)
+
+
+def _room(state: State) -> I64:
+    return np.minimum(state.bands.high_bytes, state.problem.limit_bytes) - state.used
