@@ -39,6 +39,7 @@ Entries = dict[str, set[str]]
 
 
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+_UNREACHABLE = "unreachable"
 _NO_ENTRIES: Mapping[str, frozenset[str]] = dict.fromkeys(LIST_KEYS, frozenset())
 
 
@@ -260,15 +261,17 @@ class Throttling:
         originals = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER]
         brokers = {o.of for o in originals} if self._state.rates else set()
         current, faults = self._read(brokers, RATE_KEYS) if brokers else ({}, {})
-        changes = []
+        # a dead broker tells nothing, but controllers, where they are given, take its configs for it
+        unread = {resource for resource, fault in faults.items() if fault.name == _UNREACHABLE}
+        changes = [ConfigChange(o.of, o.key, o.own_value) for o in originals if o.of in unread]
         for original in originals:
             if original.of in current:
                 put = put_back_rate(original, current[original.of].get(original.key), self._state.rates)
                 changes += [ConfigChange(original.of, original.key, put.value)] if put.is_needed else []
                 left.complaints += [f"{original.key} of {original.of}: {put.complaint}"] if put.complaint else []
         self._in_force.clear()
-        faults |= self._effects.alter_configs(changes)
-        left.pending += [f"replication rates of {resource}: {why}" for resource, why in faults.items()]
+        failed = {r: fault for r, fault in faults.items() if r not in unread} | self._effects.alter_configs(changes)
+        left.pending += [f"replication rates of {resource}: {why}" for resource, why in failed.items()]
 
     def _read(
         self, resources: Collection[ConfigResource], keys: Collection[str]

@@ -1,0 +1,56 @@
+"""Throttles of a broker that died under a run, where controllers take its configs for it (KIP-919)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkabal.clusters.protocol import ConfigResource, Fault, ResourceKind
+from kafkabal.executor.runs import apply, cancel
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_DEAD = ConfigResource(ResourceKind.BROKER, "4")
+
+
+def _interrupted(scene: Any) -> Any:
+    """A process after one that died as soon as the broker had a rate of ours."""
+
+    def die(call: Any) -> None:
+        if call.method == "alter_reassignments":
+            raise scene.Crash
+
+    scene.faulty.before.append(die)
+    with pytest.raises(scene.Crash):
+        apply(scene.workplace(), scene.plan, scene.options)
+    return scene.next_process()
+
+
+@pytest.mark.parametrize("has_controllers", [True, False])
+def test_rates_of_a_broker_that_cannot_be_read(
+    scene: Any, monkeypatch: pytest.MonkeyPatch, has_controllers: bool
+) -> None:
+    """They are put back unread where somebody takes them, and stay pending, and named, where nobody does."""
+    workplace = _interrupted(scene)
+    assert scene.configs_now()["broker 4"] != scene.configs["broker 4"]
+    memory = scene.memory
+    configs, alter_configs = memory.configs, memory.alter_configs
+    unreachable = {_DEAD: Fault("unreachable", "connection refused")}
+
+    def read(resources: Collection[ConfigResource], keys: Collection[str]) -> Any:
+        found, faults = configs(set(resources) - {_DEAD}, keys)
+        return found, {**faults, **{r: f for r, f in unreachable.items() if r in resources}}
+
+    def change(changes: Collection[Any]) -> Any:
+        if has_controllers:
+            return alter_configs(changes)
+        return {**alter_configs([c for c in changes if c.resource != _DEAD]), **unreachable}
+
+    monkeypatch.setattr(memory, "configs", read)
+    monkeypatch.setattr(memory, "alter_configs", change)
+    result = cancel(workplace)
+    own = scene.configs_now()["broker 4"]
+    assert (own == scene.configs["broker 4"]) is has_controllers
+    assert (result.pending == []) is has_controllers
