@@ -49,7 +49,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "kafkabal.cli.rebalance.repair:repair",
             ),
             "throttle": Row(
-                "Give the run that is going on from this host another throttle.",
+                "Give the run that is going on another throttle, from any host.",
                 "kafkabal.cli.rebalance.throttle:throttle",
             ),
         },

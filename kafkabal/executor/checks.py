@@ -126,9 +126,12 @@ def _capabilities(plan: Plan, options: RunOptions, has: frozenset[Capability]) -
 
 
 def _unfinished(found: FoundRun | None) -> Check:
-    if found is None or not found.state.has_begun or found.state.is_clean:
+    if found is None or not found.is_open:
         return Check("earlier run", Verdict.OK, "no earlier run is open")
-    message = f"run {found.record.run_id} is open: end it with 'kafkabal rebalance resume', 'rollback' or 'cancel'"
+    message = (
+        f"run {found.record.run_id} of {found.record.host} was left in state '{found.state.phase}': "
+        "end it with 'kafkabal rebalance resume', 'rollback' or 'cancel'"
+    )
     return Check("earlier run", Verdict.REFUSED, message)
 
 

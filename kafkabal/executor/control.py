@@ -73,7 +73,7 @@ def request_rate(workplace: Workplace, bytes_per_s: int, *, journal: Path | None
         If the request cannot be written.
     """
     found = find_run(workplace, journal)
-    if found is None or not found.state.has_begun or found.state.is_clean:
+    if found is None or not found.is_open:
         raise UsageError(
             "no run is going on, as far as this host and the cluster know",
             hint="a run that the cluster could not keep a record of is known on its own host only",

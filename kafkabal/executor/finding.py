@@ -28,6 +28,11 @@ class FoundRun:
     state: RunState
     journal: JournalContent | None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has begun, and has left something undone or behind."""
+        return self.state.has_begun and not self.state.is_clean
+
 
 def find_run(workplace: Workplace, journal: Path | str | None = None) -> FoundRun | None:
     """Find the run to go on with.

@@ -147,7 +147,7 @@ def reopen_run(
 
 
 def _refuse_unfinished(found: FoundRun | None) -> None:
-    if found is not None and found.state.has_begun and not found.state.is_clean:
+    if found is not None and found.is_open:
         raise UnsafeError(
             f"run {found.record.run_id} of {found.record.host} was left in state '{found.state.phase}'",
             hint=_HOW_TO_END,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafkabal.executor.states import Outcome
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafkabal.executor.states import Goal, Outcome
+    from kafkabal.executor.states import Goal
     from kafkabal.executor.stop import StopReason
 
 
@@ -31,3 +33,8 @@ class RunResult:
     pending: list[str]
     """Throttles of ours that are still on the cluster."""
     journal: Path
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all was done that was to be done, and nothing is left behind."""
+        return self.outcome is Outcome.COMPLETE and not self.pending and self.stop_reason is None

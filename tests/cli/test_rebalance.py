@@ -78,6 +78,64 @@ def test_apply_again_has_nothing_to_do(run_cli: Callable[..., Any], snapshot: Pa
     assert "nothing to do" in again.err
 
 
+def _crash(state_dir: Path) -> Path:
+    """Cut the journal of the latest run off in the middle of it, as a crash would have left it."""
+    journal = max(state_dir.rglob("*.jsonl"))
+    lines = journal.read_bytes().splitlines(keepends=True)
+    entered = next(i for i, line in enumerate(lines) if b'"phase":"moving"' in line)
+    journal.write_bytes(b"".join(lines[: entered + 1]))
+    return journal
+
+
+@pytest.mark.parametrize("policy", ["resume", "refuse"])
+def test_a_crashed_run_is_ended_first(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, policy: str
+) -> None:
+    """With --yes a run of this host that crashed is resumed before anything is planned, unless that is refused."""
+    before = snapshot.read_bytes()
+    words = ("--snapshot", str(snapshot), "--yes")
+    run_cli("rebalance", "apply", str(plan_file), *words)
+    journal = _crash(tmp_path)
+    snapshot.write_bytes(before)
+    asked = run_cli("rebalance", "--snapshot", str(snapshot))
+    assert (asked.code, "was left in state 'moving'" in asked.err) == (4, True)
+
+    done = run_cli("rebalance", *words, "--on-unfinished", policy)
+    if policy == "refuse":
+        assert done.code == 4
+        assert "was left in state 'moving': end it with" in done.err
+        assert snapshot.read_bytes() == before
+    else:
+        assert done.code == 0
+        assert f"run {journal.stem} was left in state 'moving': resuming it first" in done.err
+        assert journal.read_bytes().splitlines()[-1].startswith(b'{"record":"closed"')
+        assert _replicas(snapshot)[:2] == [[3, 2], [3, 1]]
+
+
+def test_a_crashed_run_of_another_host_is_left_to_it(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
+) -> None:
+    """What another host has begun is not resumed unasked."""
+    words = ("--snapshot", str(snapshot), "--yes")
+    run_cli("rebalance", "apply", str(plan_file), *words)
+    journal = _crash(tmp_path)
+    header, _, rest = journal.read_bytes().partition(b"\n")
+    journal.write_bytes(json.dumps(json.loads(header) | {"host": "elsewhere"}).encode() + b"\n" + rest)
+    refused = run_cli("rebalance", "apply", str(plan_file), *words)
+    assert refused.code == 4
+
+
+@pytest.mark.parametrize("throttle", ["none", "7MB", "auto"])
+def test_the_throttle_shapes_no_plan(run_cli: Callable[..., Any], snapshot: Path, throttle: str) -> None:
+    """What is shown by a rehearsal, planned to a file and carried out under any throttle is one and the same plan."""
+    words = ("--snapshot", str(snapshot))
+    plan_id = json.loads(run_cli("rebalance", "plan", *words, "--format", "json").out)["plan_id"]
+    rehearsed = run_cli("rebalance", *words, "--dry-run", "--throttle", throttle)
+    assert f"plan: {plan_id}" in rehearsed.out
+    run_cli("rebalance", *words, "--yes", "--throttle", throttle)
+    assert json.loads(run_cli("rebalance", "status", *words, "-o", "json").out)["plan_id"] == plan_id
+
+
 def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """Every line is an object, the first is the envelope, the last tells the end."""
     done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "-o", "jsonl", "-q")

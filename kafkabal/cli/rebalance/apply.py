@@ -37,14 +37,17 @@ def apply(
 
       kafkabal rebalance apply plan.json --dry-run
     """
-    from kafkabal.cli.rebalance.beginning import carry_out_plan
+    from kafkabal.cli.rebalance.beginning import carry_out_plan, resume_unfinished
+    from kafkabal.cli.rebalance.running import make_workplace
     from kafkabal.plan.file import read_plan
 
     plan = read_plan(plan_file)
     with open_cluster(settings, context) as cluster:
+        workplace = make_workplace(cluster, settings, context, output, "rebalance apply")
+        resume_unfinished(workplace, begin, output, context, "rebalance apply")
         return carry_out_plan(
             plan,
-            cluster,
+            workplace,
             settings,
             begin,
             flags,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.rebalance.running import end, make_workplace, measured_load, run_options, work
+from kafkabal.cli.rebalance.running import end, measured_load, run_options, work
 from kafkabal.errors import ExitCode, FindingsError
 
 if TYPE_CHECKING:
     from kafkabal.cli.context import CommandContext
     from kafkabal.cli.rebalance.flags import BeginFlags, RunFlags, RunOutput
-    from kafkabal.clusters.protocol import Cluster
     from kafkabal.config.settings import Settings
     from kafkabal.executor.options import RunOptions
     from kafkabal.executor.workplace import Workplace
@@ -18,9 +17,38 @@ if TYPE_CHECKING:
     from kafkabal.plan.plan import Plan
 
 
+def resume_unfinished(
+    workplace: Workplace, begin: BeginFlags, output: RunOutput, context: CommandContext, command: str
+) -> None:
+    """Bring a run that this host began and did not end to its end, where nobody is there to be asked.
+
+    Raises
+    ------
+    KafkabalError
+        Where it could not be ended; then nothing new is begun.
+    """
+    from kafkabal.cli.rebalance.flags import OnUnfinished
+    from kafkabal.executor.finding import find_run
+    from kafkabal.executor.runs import resume
+    from kafkabal.reporting.runs.result import summary
+
+    if not begin.yes or begin.dry_run or begin.on_unfinished is OnUnfinished.REFUSE:
+        return
+    found = find_run(workplace)
+    if found is None or not found.is_open or found.record.host != workplace.host:
+        return
+    context.say(f"run {found.record.run_id} was left in state '{found.state.phase}': resuming it first")
+    result = work(workplace, context, lambda: resume(workplace))
+    assert result is not None
+    if result.is_complete:
+        context.say(summary(result))
+    else:
+        end(result, output, context, command)
+
+
 def carry_out_plan(
     plan: Plan,
-    cluster: Cluster,
+    workplace: Workplace,
     settings: Settings,
     begin: BeginFlags,
     flags: RunFlags,
@@ -43,10 +71,9 @@ def carry_out_plan(
     if not plan.partitions:
         context.say("nothing to do")
         return ExitCode.DONE
-    workplace = make_workplace(cluster, settings, context, output, command)
     moves = moves_of_plan(plan.partitions)
     load = measured_load(settings, workplace, context, moves)
-    options = run_options(settings, flags, cluster, load, moves)
+    options = run_options(settings, flags, workplace.cluster, load, moves)
     state = workplace.completed(load.state) if load is not None else None
     _check(workplace, plan, options, begin, context, state, skip_drifted=skip_drifted)
     if begin.dry_run:

@@ -85,6 +85,15 @@ class RunFlags:
     ] = False
 
 
+class OnUnfinished(StrEnum):
+    """What becomes of an earlier run of this host that was not ended."""
+
+    RESUME = "resume"
+    """With --yes it is resumed first; what is still uneven then is planned anew."""
+    REFUSE = "refuse"
+    """Nothing is done (exit 4)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginFlags:
     """Whether, and how, a run is begun."""
@@ -98,6 +107,14 @@ class BeginFlags:
         bool,
         typer.Option("--force", help="Begin although a check says no, where it may.", rich_help_panel=SAFETY_SECTION),
     ] = False
+    on_unfinished: Annotated[
+        OnUnfinished,
+        typer.Option(
+            "--on-unfinished",
+            help="With --yes: what becomes of an earlier run of this host that crashed.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = OnUnfinished.RESUME
     rollback_file: Annotated[
         Path | None,
         typer.Option("--rollback-file", metavar="FILE", help="Write the way back there as well as to the journal."),

@@ -180,5 +180,12 @@ def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
         max_moves=settings.max_moves,
         max_leader_changes=settings.max_leader_changes,
         max_duration_s=settings.max_duration_s,
-        throttle_bytes_per_s=settings.throttle if isinstance(settings.throttle, int) else None,
+        throttle_bytes_per_s=_rate_to_plan_with(settings),
     )
+
+
+def _rate_to_plan_with(settings: Settings) -> int | None:
+    """The throttle, where it shapes the plan: without a longest duration the same plan comes of any."""
+    if settings.max_duration_s is None or not isinstance(settings.throttle, int):
+        return None
+    return settings.throttle

@@ -24,7 +24,8 @@ def rebalance(
 
     Plans, shows the plan, asks, and carries it out under a throttle. Everything that is needed to resume, undo or
     clean up is written down before the first change. With --yes it is safe for cron: it refuses (exit 4) what is not
-    safe, leaves no throttle behind, and is quiet when there is nothing to do.
+    safe, leaves no throttle behind, and is quiet when there is nothing to do. A run of this host that crashed is
+    resumed first.
 
     Examples:
 
@@ -36,14 +37,17 @@ def rebalance(
 
       kafkabal rebalance --drain 3,4
     """
-    from kafkabal.cli.rebalance.beginning import carry_out_plan
+    from kafkabal.cli.rebalance.beginning import carry_out_plan, resume_unfinished
     from kafkabal.cli.rebalance.planning import make
+    from kafkabal.cli.rebalance.running import make_workplace
     from kafkabal.reporting.plan import plan_report
 
     with open_cluster(settings, context) as cluster:
+        workplace = make_workplace(cluster, settings, context, output, "rebalance")
+        resume_unfinished(workplace, begin, output, context, "rebalance")
         plan = make(settings, planning, read_cluster(cluster, settings, context).state)
         if output.output is RunFormat.TABLE and plan.partitions:
             show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)
         for warning in plan.warnings:
             context.warn(warning)
-        return carry_out_plan(plan, cluster, settings, begin, flags, output, context, "rebalance")
+        return carry_out_plan(plan, workplace, settings, begin, flags, output, context, "rebalance")

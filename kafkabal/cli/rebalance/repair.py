@@ -43,7 +43,7 @@ def repair(
     with open_cluster(settings, context) as cluster:
         workplace = make_workplace(cluster, settings, context, output, command)
         found = find_run(workplace, journal)
-        if found is not None and found.state.has_begun and not found.state.is_clean:
+        if found is not None and found.is_open:
             end(repair_run(workplace, journal=journal), output, context, command)
         strays = find_strays(cluster)
         _list(strays, context)

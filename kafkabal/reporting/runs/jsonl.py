@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class EventLines:
-    """Listener that writes every event, with its time; the first line is the envelope.
+    """Listener that writes every event, with its time; the first line is the envelope, written with the first event.
 
     Parameters
     ----------
@@ -28,10 +28,14 @@ class EventLines:
     def __init__(self, stream: TextIO, command: str, wall_clock: Callable[[], float]) -> None:
         self._stream = stream
         self._wall_clock = wall_clock
-        self._write({"kafkabal": {"command": command, "version": FORMAT_VERSION}})
+        self._command = command
+        self._has_begun = False
 
     def on_event(self, event: Event) -> None:
         """Write it."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._write({"kafkabal": {"command": self._command, "version": FORMAT_VERSION}})
         at = datetime.fromtimestamp(self._wall_clock(), UTC).isoformat(timespec="milliseconds")
         self._write({"at": at, **msgspec.to_builtins(event, str_keys=True)})
 
