@@ -1,0 +1,71 @@
+"""What the processes of these tests do: work on a run until it ends, or they are killed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from kafkabal.cli.rebalance.signals import stopping_on_signals
+from kafkabal.clusters.connect import connect
+from kafkabal.config.connection import ConnectionSettings, ZookeeperAddress
+from kafkabal.errors import KafkabalError
+from kafkabal.executor.options import RunOptions
+from kafkabal.executor.repair import repair_run
+from kafkabal.executor.result import RunResult
+from kafkabal.executor.runs import apply, cancel, resume, roll_back
+from kafkabal.executor.states import Outcome
+from kafkabal.executor.workplace import Workplace
+from kafkabal.plan.file import read_plan
+from kafkabal.reporting.runs.result import summary
+
+
+class Order(msgspec.Struct, kw_only=True):
+    """What such a process is to do, and where."""
+
+    servers: tuple[str, ...]
+    controllers: tuple[str, ...] = ()
+    zookeeper: str | None = None
+    state_dir: str
+    host: str
+    action: Literal["apply", "resume", "roll back", "cancel", "repair"]
+    plan: str
+    options: RunOptions
+
+
+def follow(order: Order) -> int:
+    """Do it; returns the exit code and prints the last line of a command."""
+    settings = ConnectionSettings(bootstrap_servers=order.servers, bootstrap_controllers=order.controllers)
+    address = ZookeeperAddress(servers=order.zookeeper, connection=settings) if order.zookeeper else settings
+    try:
+        with connect(address) as cluster:
+            workplace = Workplace(cluster=cluster, state_dir=Path(order.state_dir), host=order.host)
+            with stopping_on_signals(workplace.stop, print):
+                result = _act(workplace, order)
+    except KafkabalError as error:
+        print(error.message, file=sys.stderr)
+        return error.exit_code
+    print(summary(result), *result.problems.items(), sep="\n", file=sys.stderr)
+    return 0 if result.outcome is Outcome.COMPLETE and not result.pending else 1
+
+
+def _act(workplace: Workplace, order: Order) -> RunResult:
+    match order.action:
+        case "apply":
+            result = apply(workplace, read_plan(order.plan), order.options)
+            assert result is not None
+            return result
+        case "resume":
+            return resume(workplace, options=order.options)
+        case "roll back":
+            return roll_back(workplace, options=order.options)
+        case "cancel":
+            return cancel(workplace)
+        case "repair":
+            return repair_run(workplace)
+
+
+if __name__ == "__main__":
+    sys.exit(follow(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Order)))

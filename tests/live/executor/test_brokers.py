@@ -1,0 +1,106 @@
+"""Brokers and controllers that die or hang under a run: the rest goes on, and what is left is named and made up for."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.admin import KafkaAdminClient
+from msgspec.structs import replace
+
+from kafkabal.executor.journal import EffectKind, Intended
+from kafkabal.executor.options import Patience
+
+if TYPE_CHECKING:
+    from kafkabal.executor.options import RunOptions
+    from tests.live.executor.conftest import Process, Stage
+
+_LOST = 4
+"""The broker that is killed or paused; four partitions are to come to it, and it has a throttle of its own."""
+_OTHERS = (1, 2, 3)
+
+
+def _impatient(stage: Stage, broker_return_s: float) -> RunOptions:
+    """Moves that last, and brokers that are missed after two seconds."""
+    patience = Patience(poll_s=0.25, broker_grace_s=2.0, broker_return_s=broker_return_s)
+    return replace(stage.slow, patience=patience)
+
+
+def _lose_broker(stage: Stage, how: str, options: RunOptions, controllers: tuple[str, ...] = ()) -> Process:
+    """Take a broker away while a copy is on its way to it, and see the rest go on."""
+    process = stage.begin(options, controllers=controllers)
+    stage.until(lambda: stage.in_flight(stage.moving(0)))
+    {"killed": stage.sandbox.kill, "paused": stage.sandbox.pause}[how](_LOST)
+    stage.until(lambda: _is_called_back(stage))
+    stage.hasten()
+    stage.until(lambda: _replicas(stage, 1) == (3, 2))
+    return process
+
+
+def _is_called_back(stage: Stage) -> bool:
+    """Whether the move to the lost broker was cancelled."""
+    asked = [r for r in stage.records() if isinstance(r, Intended) and r.kind is EffectKind.CANCEL]
+    return any(str(stage.moving(0)) in r.items for r in asked) and not stage.in_flight(stage.moving(0))
+
+
+def _replicas(stage: Stage, number: int) -> tuple[int, ...]:
+    return stage.cluster.partition_status([stage.moves])[stage.moving(number)].replicas
+
+
+@pytest.mark.parametrize("how", ["killed", "paused"])
+def test_broker_that_comes_back(stage: Stage, how: str) -> None:
+    """Its moves are put aside while the rest goes on, and made up for when it is back: nothing is left to do."""
+    process = _lose_broker(stage, how, _impatient(stage, broker_return_s=120.0))
+    assert process.popen.poll() is None
+    stage.sandbox.start(_LOST)
+    code, said = process.end()
+    assert code == 0, said
+    stage.assert_as_planned()
+
+
+@pytest.mark.parametrize(("how", "then"), [("killed", "repair"), ("paused", "resume")])
+def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
+    """The run ends incomplete (1) and names it and its throttles, no other is left; later those are put back."""
+    code, said = _lose_broker(stage, how, _impatient(stage, broker_return_s=4.0)).end()
+    assert code == 1
+    assert "still set: replication rates of broker 4" in said
+    assert all(f"{stage.moving(n)}', 'broker 4 is not alive" in said for n in (0, 2, 3)), said
+    assert stage.found_configs(_OTHERS) == {r: v for r, v in stage.configs.items() if r.name != str(_LOST)}
+    stage.sandbox.start(_LOST)
+    if then == "repair":
+        stage.carry_out("repair")
+        stage.assert_clean()
+    stage.finish("resume")
+    stage.assert_as_planned()
+
+
+def test_throttle_of_a_dead_broker_is_put_back_through_the_controllers(stage: Stage) -> None:
+    """With the controllers' addresses nothing stays pending: the broker comes back with its own throttle."""
+    process = _lose_broker(stage, "killed", _impatient(stage, broker_return_s=2.0), controllers=stage.controllers)
+    code, said = process.end()
+    assert code == 1
+    assert "no throttle is left" in said
+    stage.sandbox.start(_LOST)
+    stage.assert_clean()
+    stage.finish("resume")
+    stage.assert_as_planned()
+
+
+def test_controller_that_dies(stage: Stage) -> None:
+    """The active controller is killed under a run; another takes over, and the run comes to its end."""
+    process = stage.begin(stage.slow)
+    stage.until(lambda: stage.in_flight(stage.moving(0)))
+    active = _active_controller(stage)
+    stage.sandbox.kill(active)
+    stage.hasten()
+    code, said = process.end()
+    assert code == 0, said
+    stage.assert_as_planned()
+    assert _active_controller(stage) != active
+
+
+def _active_controller(stage: Stage) -> int:
+    with closing(KafkaAdminClient(bootstrap_servers=list(stage.servers))) as admin:
+        quorum: dict[str, Any] = admin.describe_metadata_quorum()
+    return int(quorum["topics"][0]["partitions"][0]["leader_id"])

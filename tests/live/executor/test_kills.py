@@ -1,0 +1,156 @@
+"""Runs killed (SIGKILL) in every state: resumed to the plan or rolled back to the start, nothing lost or left behind."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+
+from kafkabal.executor.finding import find_run
+from kafkabal.executor.journal import Entered
+from kafkabal.executor.options import Throttle
+from kafkabal.executor.runs import apply, cancel, resume, roll_back
+from kafkabal.executor.states import Outcome, Phase
+from kafkabal.executor.status import run_status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kafkabal.executor.options import RunOptions
+    from tests.live.executor.conftest import Process, Stage
+
+_THROTTLE = Throttle(bytes_per_s=1_000_000, log_dir_bytes_per_s=1_000_000)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When the journal has so many records of a phase."""
+
+    phase: Phase
+    records: int
+
+
+_SHORT = (Moment(Phase.MOVING, 4), Moment(Phase.MOVING, 16), Moment(Phase.ELECTING, 2), Moment(Phase.RESTORING, 2))
+_SHORTER = (Moment(Phase.MOVING, 12), Moment(Phase.RESTORING, 1))
+_BUT_MOVING = tuple(
+    Moment(phase, n)
+    for phase, records in (
+        (Phase.PREPARED, (1, 1)),
+        (Phase.RECORDED, (1, 1)),
+        (Phase.PAUSED, (1, 1)),
+        (Phase.ELECTING, (1, 1, 2, 3)),
+        (Phase.CANCELLING, (1, 1, 2, 3)),
+        (Phase.RESTORING, (1, 1, 2, 3)),
+        (Phase.CLOSED, (1,)),
+    )
+    for n in records
+)
+
+
+@pytest.mark.parametrize(
+    ("moments", "then"),
+    [
+        (_SHORT, "resume"),
+        (_SHORT, "roll back"),
+        (_SHORTER, "resume from the topic"),
+        (_SHORTER, "roll back from the topic"),
+        (_SHORTER, "cancel from the topic"),
+    ],
+)
+def test_killed_run(stage: Stage, moments: Sequence[Moment], then: str) -> None:
+    """A run killed in any state comes to the plan or back to the start, to the letter, with its journal or without."""
+    for number, moment in enumerate(moments):
+        _kill_and_mend(stage, moment, then, f"other-{number}" if "topic" in then else "one")
+
+
+@pytest.mark.sweep
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("then", ["resume", "roll back", "resume from the topic"])
+def test_killed_run_at_fifty_moments(stage: Stage, then: str, record_property: Callable[[str, object], None]) -> None:
+    """The same at fifty moments, with at least one in every state."""
+    hit: Counter[str] = Counter()
+    for number, moment in enumerate(_spread(stage, 50)):
+        phase = _kill_and_mend(stage, moment, then, f"other-{number}" if "topic" in then else "one")
+        hit[phase.value] += 1
+        print(f"{then}: {hit.total()} moments, {dict(hit)}", flush=True)
+    record_property("states", dict(hit))
+    assert hit.keys() == {phase.value for phase in Phase}
+
+
+def _spread(stage: Stage, moments: int) -> list[Moment]:
+    """Moments in every other state, and as many as are left spread over the moves."""
+    apply(stage.workplace(), stage.plan, _options(stage, Phase.MOVING))
+    last = _records_by_phase(stage)[Phase.MOVING]
+    roll_back(stage.workplace(), options=stage.fast)
+    stage.assert_as_at_start()
+    moving = moments - len(_BUT_MOVING)
+    return [*_BUT_MOVING, *(Moment(Phase.MOVING, 1 + round(n * (last - 1) / (moving - 1))) for n in range(moving))]
+
+
+def _kill_and_mend(stage: Stage, moment: Moment, then: str, host: str) -> Phase:
+    """Begin at the start, die at a moment, mend it, and go back to the start; the state that it died in."""
+    known = find_run(stage.workplace())
+    phase = _kill(stage, moment)
+    if "topic" in then:
+        for path in stage.journals():
+            path.unlink()
+    found = find_run(stage.workplace(host))
+    if found is None or (known and found.record.run_id == known.record.run_id):
+        assert phase is Phase.PREPARED  # nothing was changed, and nothing is to be mended
+    else:
+        _mend(stage, then.partition(" from")[0], host)
+    stage.assert_as_at_start()
+    return phase
+
+
+def _kill(stage: Stage, moment: Moment) -> Phase:
+    """Carry the plan out and kill the process at a moment; the state that it died in."""
+    before = stage.journals()
+    process = stage.begin(_options(stage, moment.phase))
+    if moment.phase is Phase.CANCELLING:
+        stage.until(stage.in_flight)
+        process.send(signal.SIGTERM)
+    while process.popen.poll() is None:
+        if stage.journals() - before and _records_by_phase(stage)[moment.phase] >= moment.records:
+            process.kill()
+        time.sleep(0.001)
+    assert process.popen.returncode in (-signal.SIGKILL, 0, 1), process.said.read_text()
+    return stage.journal().state.phase
+
+
+def _options(stage: Stage, phase: Phase) -> RunOptions:
+    """Batches that last a little; a window that is closed for hours where a pause is wanted."""
+    opens = datetime.now().astimezone() + timedelta(hours=6)
+    window = f"{opens:%H:%M}-{opens + timedelta(hours=1):%H:%M}" if phase is Phase.PAUSED else None
+    return replace(stage.fast, throttle=_THROTTLE, window=window)
+
+
+def _records_by_phase(stage: Stage) -> Counter[Phase]:
+    """Records of the latest journal by the phase that they were written in."""
+    found: Counter[Phase] = Counter()
+    phase = Phase.PREPARED
+    for record in stage.records():
+        phase = record.phase if isinstance(record, Entered) else phase
+        found[phase] += 1
+    return found
+
+
+def _mend(stage: Stage, then: str, host: str) -> None:
+    """Resume, roll back or cancel a run that was killed; then roll it back."""
+    workplace = stage.workplace(host)
+    if then == "resume":
+        assert stage.when_free(lambda: resume(workplace, options=stage.fast)).outcome is Outcome.COMPLETE
+        stage.assert_as_planned()
+        done = find_run(workplace)
+        assert done is not None
+        assert run_status(stage.cluster, done).is_settled
+    elif then == "cancel":
+        stage.when_free(lambda: cancel(workplace))
+        stage.assert_clean()
+    stage.when_free(lambda: roll_back(workplace, options=stage.fast))

@@ -1,0 +1,97 @@
+"""What other people do to the topics of a run while it goes on."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
+from msgspec.structs import replace
+
+from kafkabal.executor.options import Patience, Throttle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.clusters.protocol import TopicPartition
+    from tests.live.executor.conftest import Stage
+
+
+def _replicas(stage: Stage, name: TopicPartition) -> tuple[int, ...]:
+    return stage.cluster.partition_status([name.topic])[name].replicas
+
+
+def test_topic_deleted(stage: Stage) -> None:
+    """Its partitions are dropped, those of other topics come to their places, and that is a success."""
+    process = stage.begin(stage.slow)
+    stage.until(lambda: stage.in_flight(stage.moving(0)))
+    admin = AdminClient({"bootstrap.servers": stage.sandbox.bootstrap_servers})
+    admin.delete_topics([stage.moves])[stage.moves].result()
+    stage.hasten()
+    code, said = process.end()
+    assert code == 0, said
+    stage.forget(stage.moves)
+    stage.assert_as_planned()
+
+
+def test_topic_given_partitions(stage: Stage) -> None:
+    """New partitions of a moving topic are nobody's business, and the throttle of the others comes off all the same."""
+    process = stage.begin(stage.slow)
+    stage.until(lambda: stage.in_flight(stage.moving(0)))
+    admin = AdminClient({"bootstrap.servers": stage.sandbox.bootstrap_servers})
+    admin.create_partitions([NewPartitions(stage.moves, 7)])[stage.moves].result()
+    stage.hasten()
+    code, said = process.end()
+    assert code == 0, said
+    stage.assert_as_planned()
+
+
+def test_foreign_reassignments_are_never_overwritten(stage: Stage) -> None:
+    """One that somebody turns elsewhere on its way and one that somebody moves first are left to them, and named."""
+    process = stage.begin(stage.slow)
+    stage.until(lambda: stage.in_flight(stage.moving(0)))
+    theirs = {stage.moving(0): (2, 3), stage.moving(2): (3, 2)}
+    assert not stage.cluster.alter_reassignments(theirs)
+    stage.hasten()
+    code, said = process.end()
+    assert code == 1
+    assert all(f"'{name}', 'somebody else" in said for name in theirs), said
+    stage.until(lambda: not stage.in_flight())
+    assert {name: _replicas(stage, name) for name in theirs} == theirs
+    stage.assert_as_planned(*theirs)
+
+
+def test_throttle_below_what_is_written(stage: Stage) -> None:
+    """A copy that never catches up is given up in bounded time, and named with the reason; no throttle is left."""
+    patience = Patience(poll_s=0.25, stall_s=6.0, broker_return_s=6.0)
+    options = replace(stage.slow, throttle=Throttle(bytes_per_s=300_000), patience=patience)
+    busy = stage.moving(3)
+    with _writing(stage, busy):
+        code, said = stage.begin(options, plan=stage.plan_of(busy)).end()
+    assert code == 1
+    assert f"'{busy}', 'more is written to it than its throttle lets through" in said, said
+    assert "no throttle is left" in said
+    stage.assert_as_at_start()
+
+
+@contextmanager
+def _writing(stage: Stage, name: TopicPartition) -> Iterator[None]:
+    """Write about 2 MB a second to a partition."""
+    is_over = threading.Event()
+    producer = Producer({"bootstrap.servers": stage.sandbox.bootstrap_servers, "linger.ms": 0})
+
+    def write() -> None:
+        while not is_over.wait(0.05):
+            producer.produce(name.topic, bytes(100_000), partition=name.partition)
+            producer.poll(0)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        assert producer.flush(30) == 0

@@ -1,0 +1,113 @@
+"""Throttles of other people: kept, joined, left alone or given back; and what happens where ours may not be set."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    KafkaAdminClient,
+    ResourcePattern,
+    ResourceType,
+)
+from msgspec.structs import replace
+
+from kafkabal.clusters.connect import connect
+from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
+from kafkabal.config.connection import (
+    ConnectionSettings,
+    OAuthSettings,
+    SaslMechanism,
+    SaslSettings,
+    SecurityProtocol,
+)
+from kafkabal.errors import NotAuthorizedError
+from kafkabal.executor.options import Throttle
+from kafkabal.executor.runs import apply
+from kafkabal.executor.states import Outcome
+from kafkabal.executor.throttle import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.clusters.protocol import Cluster
+    from tests.live.executor.conftest import Stage
+
+_OURS = "100000"
+
+
+def _broker(number: int) -> ConfigResource:
+    return ConfigResource(ResourceKind.BROKER, str(number))
+
+
+def test_throttles_of_others(stage: Stage) -> None:
+    """A lower rate is kept, a higher one lowered, lists joined; what somebody sets meanwhile stays, and is told."""
+    lower = ConfigChange(_broker(2), LEADER_RATE, "50000")
+    assert not stage.cluster.alter_configs([lower])
+    before = stage.found_configs()
+    process = stage.begin(stage.slow)
+    stage.until(lambda: stage.in_flight(stage.moving(0)))
+    during = stage.found_configs()
+    assert [during[_broker(b)][LEADER_RATE].value for b in (1, 2, 3)] == [_OURS, "50000", "900000000"]
+    assert during[_broker(4)][FOLLOWER_RATE].value == _OURS
+    listed = during[ConfigResource(ResourceKind.TOPIC, stage.moves)][LEADER_REPLICAS].value
+    assert {"3:1", "77:7", "0:1", "0:2"} <= set(listed.split(","))
+    meanwhile = ConfigChange(_broker(4), FOLLOWER_RATE, "600000")
+    assert not stage.cluster.alter_configs([meanwhile])
+    stage.hasten()
+    code, said = process.end()
+    assert code == 0, said
+    before[_broker(4)][FOLLOWER_RATE] = ConfigValue("600000", ConfigSource.OWN)
+    assert stage.found_configs() == before
+
+
+@pytest.fixture
+def mover(stage: Stage) -> Iterator[Cluster]:
+    """The cluster as seen by one who may move replicas and read configs, but change none."""
+    allowed = [
+        (ResourceType.CLUSTER, "kafka-cluster", ["DESCRIBE", "DESCRIBE_CONFIGS", "ALTER"]),
+        (ResourceType.TOPIC, "*", ["DESCRIBE", "DESCRIBE_CONFIGS"]),
+    ]
+    acls = [
+        ACL(
+            principal="User:mover",
+            host="*",
+            operation=ACLOperation[operation],
+            permission_type=ACLPermissionType.ALLOW,
+            resource_pattern=ResourcePattern(kind, name, ACLResourcePatternType.LITERAL),
+        )
+        for kind, name, operations in allowed
+        for operation in operations
+    ]
+    sasl = SaslSettings(mechanism=SaslMechanism.OAUTHBEARER, oauth=OAuthSettings(unsecured_subject="mover"))
+    settings = ConnectionSettings(
+        bootstrap_servers=tuple(stage.sandbox.bootstrap_servers_of("SASL").split(",")),
+        security_protocol=SecurityProtocol.SASL_PLAINTEXT,
+        sasl=sasl,
+    )
+    with closing(_admin(stage)) as admin:
+        admin.create_acls(acls)
+    with connect(settings) as cluster:
+        stage.until(lambda: len(cluster.partition_status(stage.sizes)) == len(stage.start))
+        yield cluster
+
+
+def _admin(stage: Stage) -> Any:
+    return KafkaAdminClient(bootstrap_servers=list(stage.servers))
+
+
+def test_without_permission_for_throttles(stage: Stage, mover: Cluster) -> None:
+    """A run under a throttle is refused before anything moves; without one it is carried out, under a lock of the host."""
+    with pytest.raises(NotAuthorizedError) as refused:
+        apply(stage.workplace(cluster=mover), stage.plan, stage.slow)
+    assert "--throttle none" in (refused.value.hint or "")
+    stage.assert_as_at_start()
+    result = apply(stage.workplace(cluster=mover), stage.plan, replace(stage.fast, throttle=Throttle()))
+    assert result is not None
+    assert result.outcome is Outcome.COMPLETE
+    stage.assert_as_planned()

@@ -1,0 +1,39 @@
+"""A run on a cluster with a ZooKeeper, which keeps its lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkabal.clusters.zookeeper.lock import LOCK_PATH
+from kafkabal.errors import BusyError
+
+if TYPE_CHECKING:
+    from tests.live.executor.conftest import Stage
+
+
+def test_killed_run_is_resumed(zookeeper_stage: Stage) -> None:
+    """While it works the lock is taken; killed, another host ends it once the session is over, and undoes it."""
+    stage = zookeeper_stage
+    process = stage.begin(stage.slow)
+    stage.until(stage.in_flight)
+    lock = f"kafkabal on one (process {process.popen.pid}) is changing this cluster"
+    with pytest.raises(BusyError) as busy:
+        stage.cluster.lock("a second one", stage.slow.session_s)
+    assert busy.value.message == lock
+    process.kill()
+    stage.finish("resume", host="two")
+    stage.assert_as_planned()
+    stage.finish("roll back", host="two")
+    stage.assert_as_at_start()
+
+
+def test_command(zookeeper_stage: Stage) -> None:
+    """``rebalance --yes`` evens the cluster under a throttle, says which lock is in force, and leaves no throttle."""
+    stage = zookeeper_stage
+    ended = stage.command("--yes", "--throttle", "20MB", "--tolerance", "0.3")
+    assert ended.returncode == 0, ended.stderr
+    assert f"zookeeper {LOCK_PATH}" in ended.stderr
+    assert stage.placement() != stage.start
+    stage.assert_clean()
