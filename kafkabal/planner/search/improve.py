@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kafkabal.planner.search.size_keys import SizeKeys
 from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def _slots_on(state: State, brokers: Bools) -> dict[int, tuple[I64, I64]]:
     problem = state.problem
     p, k = np.nonzero((state.place >= 0) & brokers[state.place] & (problem.movable & problem.size_known)[:, None])
     broker = state.place[p, k]
-    order = np.lexsort((p, state.load(p, k, broker), broker))
+    load = state.load(p, k, broker)
+    order = np.argsort(SizeKeys(load).of(broker, load), kind="stable")
     return _by_broker(broker[order], p[order], k[order], brokers)
 
 

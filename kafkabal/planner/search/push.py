@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.planner.search.groups import is_first, running_count, running_sum
+from kafkabal.planner.search.size_keys import SizeKeys
 from kafkabal.planner.search.targets import make_targets, zones
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ USUAL_PACE = 1 / 4
 _LEAST_A_ROUND = 64
 """Moves up to which a round does not shrink any further."""
 _TRIES = (0, 1, -1, 2, -2)
-_SIZE_BITS = 43
-_SIZE_MASK = (1 << _SIZE_BITS) - 1
 _MOST_IDLE_ROUNDS = 6
 _LEAST_YIELD = 1 / 4
 
@@ -39,18 +38,15 @@ class _Shelf:
         p, k = cell // self.width, cell % self.width
         broker = state.place[p, k]
         bytes_ = state.load(p, k, broker)
-        self.shift = max(0, int(bytes_.max(initial=0)).bit_length() - _SIZE_BITS)
-        key = self._key(broker, bytes_)
+        self.keys = SizeKeys(bytes_)
+        key = self.keys.of(broker, bytes_)
         order = np.argsort(key, kind="stable")
         self.key, self.cell = key[order], cell[order]
         self.n_brokers = problem.n_brokers
         self._index()
 
-    def _key(self, broker: I32, bytes_: I64) -> I64:
-        return (broker.astype(np.int64) << _SIZE_BITS) | (bytes_ >> self.shift)
-
     def _index(self) -> None:
-        self.first = np.searchsorted(self.key, np.arange(self.n_brokers + 1) << _SIZE_BITS)
+        self.first = self.keys.ends(self.key, self.n_brokers)
         self.sum_before = np.concatenate(([0], np.cumsum(self.bytes(slice(None)))))
 
     def __len__(self) -> int:
@@ -58,7 +54,7 @@ class _Shelf:
 
     def bytes(self, at: I64 | slice) -> I64:
         """Bytes of replicas, rounded down to what a key can tell."""
-        return (self.key[at] & _SIZE_MASK) << self.shift
+        return self.keys.bytes_of(self.key[at])
 
     def slots(self, at: I64) -> tuple[I64, I64]:
         """Partition and position of replicas."""
@@ -73,8 +69,7 @@ class _Shelf:
 
     def find(self, broker: I32, size: F64) -> I64:
         """Position of the smallest replica of each broker that is at least so large."""
-        wanted = np.clip(size, 0, _SIZE_MASK << self.shift).astype(np.int64)
-        return np.searchsorted(self.key, self._key(broker, wanted))
+        return np.searchsorted(self.key, self.keys.at_least(broker, size))
 
     def remove(self, taken: Bools) -> None:
         """Forget replicas that were taken."""

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kafkabal.planner.search.groups import sorted_distinct
+from kafkabal.planner.search.size_keys import SizeKeys
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I64, Bools
     from kafkabal.planner.search.state import State
 
-_SIZE_BITS = 43
-_SIZE_MASK = (1 << _SIZE_BITS) - 1
-_MOST_BYTES = float(1 << 62)
 _NEAR = 24
 """Replicas of each broker that are looked at, on either side of the size that is wanted."""
 _RUNGS = 6
@@ -94,16 +92,13 @@ class Index:
         p, k = np.nonzero(free)
         broker = state.place[p, k].astype(np.int64)
         bytes_ = state.load(p, k, broker)
-        self.shift = max(0, int(bytes_.max(initial=0)).bit_length() - _SIZE_BITS)
+        self.keys = SizeKeys(bytes_)
         # moved ones first: to move them on costs nothing more
         shelf = 2 * broker + (problem.home[p, k] == broker)
-        key = self._key(shelf, bytes_)
+        key = self.keys.of(shelf, bytes_)
         order = np.argsort(key, kind="stable")
         self.p, self.k, self.key = p[order], k[order], key[order]
-        self.first = np.searchsorted(self.key, np.arange(2 * problem.n_brokers + 1) << _SIZE_BITS)
-
-    def _key(self, shelf: I64, bytes_: I64) -> I64:
-        return (shelf << _SIZE_BITS) | (bytes_ >> self.shift)
+        self.first = self.keys.ends(self.key, 2 * problem.n_brokers)
 
     def pick(self, brokers: I64, size: float, number: int, look: _Look) -> tuple[I64, I64]:
         """Slots on each broker, near a size or of all sizes."""
@@ -117,8 +112,7 @@ class Index:
     def near(self, brokers: I64, sizes: list[float], number: int) -> tuple[I64, I64]:
         """Slots on each broker nearest each of some sizes: so many on either side, moved and unmoved ones."""
         shelf = _shelves(brokers)[:, None]
-        wanted = np.minimum(np.array(sizes), _MOST_BYTES).astype(np.int64)
-        at = np.searchsorted(self.key, self._key(shelf, np.minimum(wanted, _SIZE_MASK << self.shift)))
+        at = np.searchsorted(self.key, self.keys.at_least(shelf, np.array(sizes)))
         around = at[:, :, None] + np.arange(-number, number)
         inside = (around >= self.first[shelf][:, :, None]) & (around < self.first[shelf + 1][:, :, None])
         return self._still(sorted_distinct(around[inside]))
@@ -132,7 +126,7 @@ class Index:
 
     def _still(self, at: I64) -> tuple[I64, I64]:
         p, k = self.p[at], self.k[at]
-        here = self.state.place[p, k] == self.key[at] >> (_SIZE_BITS + 1)
+        here = self.state.place[p, k] == self.keys.group_of(self.key[at]) // 2
         return p[here], k[here]
 
 
