@@ -9,6 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from kafkabal.model.state import I32
 
+_ROWS_OF_16_BITS = 2**16
+
 
 class KeyOrder:
     """Follows the partition of every key.
@@ -19,6 +21,8 @@ class KeyOrder:
 
     def __init__(self, n_keys: int) -> None:
         self._last = np.full(n_keys, -1, np.int32)
+        # numbers of 16 bits are sorted by their digits, which is quicker
+        self._sortable = np.uint16 if n_keys <= _ROWS_OF_16_BITS else np.int32
         self.violations = 0
 
     def follow(self, key: I32, partition: I32) -> None:
@@ -30,7 +34,7 @@ class KeyOrder:
         if ((before == partition) | (before < 0)).all() and (last[key] == partition).all():
             return
         keyed = np.flatnonzero(key >= 0)
-        order = keyed[np.argsort(key[keyed], kind="stable")]
+        order = keyed[np.argsort(key[keyed].astype(self._sortable), kind="stable")]
         sorted_key, sorted_partition = key[order], partition[order]
         first = np.ones(len(order), np.bool_)
         first[1:] = sorted_key[1:] != sorted_key[:-1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from kafkabal.routing.keys import KeyTable
+from kafkabal.routing.simulation.discrete import Discrete
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,15 +105,13 @@ class ZipfKeys:
 
     n_keys: int
     exponent: float
-    _cumulative: list[F64] = field(default_factory=list, repr=False, compare=False)
+    _made: list[Discrete] = field(default_factory=list, repr=False, compare=False)
 
     def draw(self, generator: np.random.Generator, n: int) -> I32:
         """See :class:`Keys`."""
-        if not self._cumulative:
-            weight = np.arange(1, self.n_keys + 1, dtype=np.float64) ** -self.exponent
-            self._cumulative.append(np.cumsum(weight) / weight.sum())
-        # the last bound may be a hair below 1
-        return np.searchsorted(self._cumulative[0][:-1], generator.random(n), side="right").astype(np.int32)
+        if not self._made:
+            self._made.append(Discrete(np.arange(1, self.n_keys + 1, dtype=np.float64) ** -self.exponent))
+        return self._made[0].outcomes(generator.random(n))
 
 
 class Process(StrEnum):
