@@ -14,7 +14,7 @@ from kafkabal.routing.simulation.discrete import Discrete
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafkabal.model.state import F64, I32, I64
+    from kafkabal.model.state import I32, I64
 
 
 class Sizes(Protocol):
