@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters.protocol import ConfigChange, ConfigOperation, ConfigResource, ConfigSource, ResourceKind
+from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.journal import Rate, RateChanged
 from kafkabal.executor.record import Original
 from kafkabal.executor.throttle import (
@@ -178,6 +179,7 @@ class Throttling:
                 changes += self._rate_change(resource, key, rate, current[resource].get(key))
         self._announce({c.value for c in changes if c.value is not None})
         faults |= self._effects.alter_configs(changes)
+        _refuse_denied(faults)
         self._in_force |= {at: rate for at, rate in wanted.items() if at[0] not in faults}
         return {int(resource.name): str(fault) for resource, fault in faults.items()}
 
@@ -224,6 +226,7 @@ class Throttling:
                 self._listed[resource] = active[resource]
             else:
                 del self._listed[resource]
+        _refuse_denied(faults)
         return self._without_deleted(faults)
 
     def _put_back_lists(self, still_running: Collection[TopicPartition], left: Leftovers) -> None:
@@ -306,6 +309,15 @@ def read_originals(
         found += [Original.found(r, key, v.get(key)) for r, v in sorted(values.items()) for key in keys]
         faults |= silent
     return tuple(found), faults
+
+
+def _refuse_denied(faults: Mapping[ConfigResource, Fault]) -> None:
+    """Nothing moves without the throttle that was asked for, and no other try would be allowed it."""
+    for resource, fault in faults.items():
+        if fault.name.endswith("AUTHORIZATION_FAILED"):
+            raise NotAuthorizedError(
+                f"the throttle of {resource} may not be set: {fault}", hint="run without one: --throttle none"
+            )
 
 
 def _active(starting: Iterable[Task], running: Iterable[Task]) -> dict[ConfigResource, Entries]:
