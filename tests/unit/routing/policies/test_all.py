@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from kafkabal.errors import OperationError
-from kafkabal.routing.compiled import is_available
+from kafkabal.routing.compiled import as_arrays, compiled, is_available, write_back
 from kafkabal.routing.decision import DecisionPolicy
-from kafkabal.routing.policy import Context
+from kafkabal.routing.policy import Context, Feedback
 from kafkabal.routing.registry import load_policy, policy_names
 
 if TYPE_CHECKING:
@@ -88,9 +89,7 @@ def test_batches_equal_single_picks(text: str, uneven_view: RoutingView, mixed_r
 
 
 @pytest.mark.skipif(not is_available(), reason="numba is not installed")
-@pytest.mark.parametrize(
-    "text", [name for name in policy_names() if issubclass(load_policy(name).make, DecisionPolicy)]
-)
+@pytest.mark.parametrize("text", [text for text in VARIANTS if issubclass(load_policy(text).make, DecisionPolicy)])
 def test_machine_code_equals_python(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
     """Compiled kernels give the same partitions and leave the same state behind."""
     plain, fast = make(text), make(text, compiled=True)
@@ -99,6 +98,37 @@ def test_machine_code_equals_python(text: str, uneven_view: RoutingView, mixed_r
 
     assert in_batches(plain, mixed_records, (2000,)) == in_batches(fast, mixed_records, (2000,))
     assert plain.state == fast.state  # type: ignore[attr-defined]
+
+
+def acknowledge(learn: Any, state: Any, picks: list[int], records: RecordBatch) -> None:
+    """Tell a kernel of every other record, the partition's number saying how long it took; each tenth has failed."""
+    assert records.at_s is not None
+    for i in range(0, len(picks), 2):
+        latency_s = math.nan if i % 20 == 0 else 0.002 * (1 + picks[i])
+        learn(state, picks[i], int(records.size_bytes[i]), latency_s, float(records.at_s[i]) + 0.01)
+
+
+@pytest.mark.skipif(not is_available(), reason="numba is not installed")
+@pytest.mark.parametrize("text", [text for text in VARIANTS if load_policy(text).about.feedback is Feedback.ACKS])
+def test_machine_code_learns_as_python_does(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
+    """With acknowledgements in between, compiled kernels go on giving the same partitions, to the last bit of state."""
+    plain, fast = make(text), make(text, compiled=True)
+    assert isinstance(plain, DecisionPolicy)
+    assert isinstance(fast, DecisionPolicy)
+    for policy in (plain, fast):
+        policy.refresh(uneven_view)
+    for start in range(0, 1500, 300):
+        records = mixed_records[start : start + 300]
+        picks = in_batches(plain, records, ())
+
+        assert in_batches(fast, records, ()) == picks
+
+        acknowledge(plain.learn, plain.state, picks, records)
+        arrays = as_arrays(fast.state)
+        acknowledge(compiled(fast.learn), arrays, picks, records)
+        write_back(arrays, fast.state)
+
+        assert plain.state == fast.state
 
 
 @pytest.mark.parametrize("text", VARIANTS)
