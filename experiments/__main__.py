@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import socket
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments import existing_skew, space_usage, write_latency
+from experiments import existing_skew, prediction, space_usage, training_time, write_latency
 from experiments.bench import Bench
 from experiments.proxy import Proxies
 from experiments.report import write_report
@@ -20,57 +21,74 @@ if TYPE_CHECKING:
     from experiments.report import Finding
     from kafkabal.sandbox import Sandbox
 
-EXPERIMENTS: dict[str, Callable[[Bench, Callable[[str], None]], Finding]] = {
+SHAPED = "SHAPED"
+"""Listener that clients reach through proxies."""
+BROKER_BYTES_PER_S = 8e6
+SLOWER = 8
+
+DIRECT: Mapping[str, Callable[[Bench, Callable[[str], None]], Finding]] = {
     "1": space_usage.run,
     "2a": write_latency.run_healthy,
-    "2b": write_latency.run_slow_broker,
+    "2b-rf3": write_latency.run_slow_replica,
     "3": existing_skew.run,
+    "4": training_time.run,
+    "prediction": prediction.run_bytes,
 }
-_SHAPED = "SHAPED"
-_BROKER_BYTES_PER_S = 8e6
-_SLOWER = 8
+BEHIND_PROXIES: Mapping[str, Callable[[Bench, Callable[[str], None]], Finding]] = {
+    "2b": write_latency.run_slow_broker,
+    "prediction-latency": lambda bench, say: prediction.run_order(bench, say, rates_bytes_per_s(len(bench.brokers))),
+}
+_ORDER = ("prediction", "prediction-latency", "1", "2a", "2b", "2b-rf3", "3", "4")
 
 
 def main() -> None:
     """Run what was asked for, all without arguments."""
     options = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    options.add_argument("experiments", nargs="*", help=f"any of {', '.join(EXPERIMENTS)}; all by default")
+    options.add_argument("experiments", nargs="*", help=f"any of {', '.join(_ORDER)}; all by default")
     options.add_argument("--brokers", type=int, default=4)
     options.add_argument("--output-folder", type=Path, default=Path("experiments-report"))
     given = options.parse_args()
     findings = []
-    ports = {broker: _free_port() for broker in range(1, given.brokers + 1)}
-    spec = SandboxSpec(
-        brokers=given.brokers,
-        log_dirs=1,
-        listeners=(Listener(name=_SHAPED, protocol="PLAINTEXT", advertised_ports=ports),),
-        properties={"log.segment.bytes": str(256 * 2**20)},
-    )
-    with tempfile.TemporaryDirectory() as home, up(spec, "experiments", home=Path(home)) as sandbox:
-        for name in given.experiments or EXPERIMENTS:
-            findings.append(_run(name, sandbox, ports))
+    ports = free_ports(given.brokers)
+    with tempfile.TemporaryDirectory() as home, up(spec(ports), "experiments", home=Path(home)) as sandbox:
+        for name in given.experiments or _ORDER:
+            findings.append(run_one(name, sandbox, ports))
             write_report(findings, given.output_folder)
     for finding in findings:
         for what, reached in finding.verdicts:
             print(f"{'reached    ' if reached else 'NOT REACHED'}  {finding.key}: {what}")
 
 
-def _run(name: str, sandbox: Sandbox, ports: Mapping[int, int]) -> Finding:
-    """One experiment; that of the slow broker behind proxies, the others without."""
-    slow = name == "2b"
+def spec(ports: Mapping[int, int]) -> SandboxSpec:
+    """Brokers with one log dir each, which clients reach directly or by the ports of proxies."""
+    return SandboxSpec(
+        brokers=len(ports),
+        log_dirs=1,
+        listeners=(Listener(name=SHAPED, protocol="PLAINTEXT", advertised_ports=ports),),
+        # a quota is to hold within two seconds, not on average over eleven
+        properties={"log.segment.bytes": str(256 * 2**20), "quota.window.num": "2"},
+    )
+
+
+def rates_bytes_per_s(brokers: int) -> list[float]:
+    """What each broker takes behind its proxy; the last one an eighth of the others."""
+    return [BROKER_BYTES_PER_S] * (brokers - 1) + [BROKER_BYTES_PER_S / SLOWER]
+
+
+def run_one(name: str, sandbox: Sandbox, ports: Mapping[int, int]) -> Finding:
+    """One experiment, behind proxies or not."""
+    rates = rates_bytes_per_s(len(ports))
     routes = {
-        port: (
-            sandbox.record.node(broker).ports[_SHAPED],
-            _BROKER_BYTES_PER_S / (_SLOWER if broker == max(ports) else 1),
-        )
-        for broker, port in ports.items()
+        port: (sandbox.record.node(broker).ports[SHAPED], rate)
+        for (broker, port), rate in zip(sorted(ports.items()), rates, strict=True)
     }
-    with Proxies(routes):
-        bench = Bench(sandbox, _SHAPED if slow else None)
-        try:
-            return EXPERIMENTS[name](bench, lambda text: print(text, flush=True))
-        finally:
-            bench.close()
+    with Proxies(routes), closing(Bench(sandbox, SHAPED if name in BEHIND_PROXIES else None)) as bench:
+        return {**DIRECT, **BEHIND_PROXIES}[name](bench, lambda text: print(text, flush=True))
+
+
+def free_ports(brokers: int) -> dict[int, int]:
+    """A free port for each broker, by its id."""
+    return {broker: _free_port() for broker in range(1, brokers + 1)}
 
 
 def _free_port() -> int:

@@ -19,9 +19,11 @@ from kafkabal.model.sizes import replica_bytes
 from kafkabal.routing.policy import Context
 from kafkabal.routing.producer.producer import RoutingProducer
 from kafkabal.routing.registry import load_policy
+from kafkabal.routing.view import view_of
 from kafkabal.sandbox.home import default_cache
 from kafkabal.sandbox.jars import ensure_jars
 from kafkabal.sandbox.java import java_command, run_java
+from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_scores
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError, Message
 
-    from kafkabal.model.state import F64, I64
+    from kafkabal.model.state import F64, I32, I64
+    from kafkabal.routing.view import RoutingView
     from kafkabal.sandbox import Sandbox
 
 LIBRDKAFKA = "librdkafka default"
@@ -65,7 +68,11 @@ class Sent:
 
     seconds: float
     latency_s: F64
-    """float64, shape (n_records,): from produce to acknowledgement; empty where it was not measured."""
+    """float64, shape (n_records,): from when a record was due to its acknowledgement; empty where not measured."""
+    partition: I32
+    """int32, shape (n_records,): what the policy picked, -1 where that is not known; empty where not measured."""
+    at_s: F64
+    """float64, shape (n_records,): when each was taken, since the first was; empty where not measured."""
 
 
 class Bench:
@@ -102,6 +109,10 @@ class Bench:
         sizes = replica_bytes(state)[of_topic]
         return np.bincount(state.replicas.broker[of_topic], sizes, len(state.brokers)).astype(np.int64)
 
+    def view(self, topic: str, scores: Sequence[str]) -> RoutingView:
+        """The topic as policies see it now, with scores that need no measurements or whose measurements come later."""
+        return view_of(self.cluster.read(ReadRequest()).state, topic, load_scores(scores), supplied=[Need.TELEMETRY])
+
     def send(
         self,
         topic: str,
@@ -134,6 +145,16 @@ class Bench:
         with RoutingProducer(self.cluster, topic, chosen, own, scores=loaded, refresh_s=REFRESH_S) as producer:
             return _send(producer, sizes, per_s)
 
+    def send_by_hand(self, topic: str, counts: Sequence[int], record_bytes: int) -> None:
+        """Send so many records to each partition, in turns."""
+        producer = _bare(self.settings, topic)
+        value = np.random.default_rng(1).bytes(record_bytes)
+        for turn in range(max(counts)):
+            for partition, count in enumerate(counts):
+                if turn < count:
+                    producer.produce(value, partition=partition)
+        producer.flush()
+
     def close(self) -> None:
         """Drop connections."""
         self.cluster.close()
@@ -149,7 +170,7 @@ class Bench:
             start = monotonic()
             done = run_java(command, timeout_s=_JAVA_S)
             assert done.exit_code == 0, done.stderr
-        return Sent(monotonic() - start, np.empty(0))
+        return Sent(monotonic() - start, np.empty(0), np.empty(0, np.int32), np.empty(0))
 
 
 class _bare:  # noqa: N801 - used like a function
@@ -159,14 +180,15 @@ class _bare:  # noqa: N801 - used like a function
         self._producer = Producer(settings)
         self._topic = topic
 
-    def produce(self, value: bytes, on_delivery: Any) -> None:
+    def produce(self, value: bytes, on_delivery: Any = None, partition: int = -1) -> int:
         while True:
             try:
-                self._producer.produce(self._topic, value, on_delivery=on_delivery)
+                self._producer.produce(self._topic, value, partition=partition, on_delivery=on_delivery)
                 break
             except BufferError:
                 self._producer.poll(0.05)
         self._producer.poll(0)
+        return -1
 
     def poll(self, timeout_s: float = 0.0) -> None:
         self._producer.poll(timeout_s)
@@ -177,11 +199,13 @@ class _bare:  # noqa: N801 - used like a function
 
 def _send(producer: Any, sizes: I64, per_s: float | None) -> Sent:
     content = np.random.default_rng(0).bytes(int(sizes.max()))
-    latency_s = np.full(len(sizes), np.nan)
+    latency_s, at_s = np.full(len(sizes), np.nan), np.empty(len(sizes))
+    partition = np.empty(len(sizes), np.int32)
     start = monotonic()
 
     def reporter(number: int) -> Any:
-        sent_s = monotonic()
+        # a record that is late because others had to wait has waited too
+        sent_s = monotonic() if per_s is None else start + number / per_s
 
         def report(error: KafkaError | None, _message: Message) -> None:
             if error is None:
@@ -192,8 +216,9 @@ def _send(producer: Any, sizes: I64, per_s: float | None) -> Sent:
     for number, size in enumerate(sizes.tolist()):
         while per_s is not None and (ahead_s := start + number / per_s - monotonic()) > 0:
             producer.poll(ahead_s)
-        producer.produce(content[:size], on_delivery=reporter(number))
+        partition[number] = producer.produce(content[:size], on_delivery=reporter(number))
+        at_s[number] = monotonic() - start
     producer.flush()
     seconds = monotonic() - start
     assert not np.isnan(latency_s).any(), "records were lost"
-    return Sent(seconds, latency_s)
+    return Sent(seconds, latency_s, partition, at_s)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from confluent_kafka import Producer
 
 from experiments.bench import LIBRDKAFKA
 from experiments.report import Finding
@@ -31,7 +30,8 @@ def run(bench: Bench, say: Callable[[str], None]) -> Finding:
     for policy in _POLICIES:
         topic = f"skew-{_POLICIES.index(policy)}"
         bench.create(topic, assignment)
-        _preload(bench, topic, [2 if replicas[0] in heavy else 1 for replicas in assignment])
+        units = [2 if replicas[0] in heavy else 1 for replicas in assignment]
+        bench.send_by_hand(topic, [count * _UNIT_BYTES // 2 // _RECORD_BYTES for count in units], _RECORD_BYTES)
         found[policy] = [bench.bytes_by_broker(topic).tolist()]
         records = sum(found[policy][0]) // _RECORD_BYTES // _STEPS
         for step in range(_STEPS):
@@ -53,21 +53,6 @@ def run(bench: Bench, say: Callable[[str], None]) -> Finding:
         bar_axis="bytes over the mean of all brokers, when the data has doubled",
         data=found,
     )
-
-
-def _preload(bench: Bench, topic: str, units: list[int]) -> None:
-    producer = Producer(bench.settings)
-    value = np.random.default_rng(1).bytes(_RECORD_BYTES)
-    for partition, count in enumerate(units):
-        for _ in range(count * _UNIT_BYTES // 2 // _RECORD_BYTES):
-            while True:
-                try:
-                    producer.produce(topic, value, partition=partition)
-                    break
-                except BufferError:
-                    producer.poll(0.05)
-            producer.poll(0)
-    producer.flush()
 
 
 def _skew(sizes: list[int]) -> float:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from experiments.bench import LIBRDKAFKA
+from experiments.halting import HALT_PERIOD_S, Halting
 from experiments.report import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from experiments.bench import Bench
 
@@ -19,7 +20,9 @@ _HEALTHY_RECORDS = 6_000
 _HEALTHY_PER_S = 2_000.0
 _PAIRS = 10
 _SLOW_RECORDS = 40_000
-_SLOW_RUNS = 2
+_REPLICATED_RECORDS = 20_000
+_SLOW_RUNS = 3
+_HALTED = 7 / 8
 _BUFFER_KIB = 4 * 1024
 _HEALTHY = ("round-robin", "power-of-d", "score")
 _SLOW = ("round-robin", "adaptive", "least-loaded", "astraea", "c3", "prequal", "join-idle-queue", "score")
@@ -58,9 +61,56 @@ def run_healthy(bench: Bench, say: Callable[[str], None]) -> Finding:
 
 def run_slow_broker(bench: Bench, say: Callable[[str], None]) -> Finding:
     """As fast as it goes with a bounded buffer; one of the brokers takes an eighth of the others' rate."""
-    sizes = np.full(_SLOW_RECORDS, _RECORD_BYTES, np.int64)
-    bench.create("slow", [[broker] for broker in bench.brokers for _ in range(2)])
     settings = {"queue_buffering_max_kbytes": _BUFFER_KIB, "acks": 1, "enable_idempotence": False}
+    assignment = [[broker] for broker in bench.brokers for _ in range(2)]
+    found = _with_slow_broker(bench, say, assignment, _SLOW_RECORDS, settings)
+    medians = _medians(found)
+    return _slow_finding(
+        found,
+        key="slow-broker",
+        title="2b. Write latency with one slow broker",
+        setting=f"{len(bench.brokers)} brokers, one replica, acks=1, {_BUFFER_KIB} KiB of buffer. Each broker lies "
+        "behind a proxy that holds it to a rate, one of them to an eighth of the others'. "
+        f"{_SLOW_RECORDS} records of {_RECORD_BYTES} bytes as fast as they go; median of {_SLOW_RUNS} runs. The policy "
+        "score evens out the score latency.",
+        verdicts=[verdict for policy in _JUDGED for verdict in _verdicts(policy, medians[policy], medians[LIBRDKAFKA])],
+    )
+
+
+def run_slow_replica(bench: Bench, say: Callable[[str], None]) -> Finding:
+    """Three replicas and acks=all, one of the brokers halted most of the time: as leader and as follower."""
+    settings = {"queue_buffering_max_kbytes": _BUFFER_KIB, "acks": "all"}
+    n = len(bench.brokers)
+    assignment = [[bench.brokers[(p + i) % n] for i in range(3)] for p in range(2 * n)]
+    with Halting(bench.sandbox, bench.brokers[-1], _HALTED):
+        found = _with_slow_broker(bench, say, assignment, _REPLICATED_RECORDS, settings)
+    own, default = _medians(found)["score"], _medians(found)[LIBRDKAFKA]
+    return _slow_finding(
+        found,
+        key="slow-replica",
+        title="2b, replicated. Write latency with one slow broker, three replicas, acks=all",
+        setting=f"{n} brokers, three replicas on brokers in a row, acks=all, idempotent, {_BUFFER_KIB} KiB of buffer. "
+        f"One broker is halted for seven eighths of every {HALT_PERIOD_S * 1000:g} ms, so that it is slow as leader "
+        "and as follower, and only the partitions without a replica there escape it. "
+        f"{_REPLICATED_RECORDS} records of {_RECORD_BYTES} bytes as fast as they go; median of {_SLOW_RUNS} runs. "
+        "There is no goal: what waits for a slow follower cannot be routed around but by the partitions that it does "
+        "not follow.",
+        verdicts=[
+            (f"policy score: not less than the default's throughput ({own[0] / default[0]:.2f})", own[0] >= default[0])
+        ],
+    )
+
+
+def _with_slow_broker(
+    bench: Bench,
+    say: Callable[[str], None],
+    assignment: Sequence[Sequence[int]],
+    records: int,
+    settings: Mapping[str, Any],
+) -> dict[str, list[tuple[float, float, float]]]:
+    """Records a second, p50 and p99 in seconds of each run of each policy."""
+    sizes = np.full(records, _RECORD_BYTES, np.int64)
+    bench.create("slow", assignment)
     found: dict[str, list[tuple[float, float, float]]] = {}
     for _ in range(_SLOW_RUNS):
         for policy in (LIBRDKAFKA, *_SLOW):
@@ -68,23 +118,35 @@ def run_slow_broker(bench: Bench, say: Callable[[str], None]) -> Finding:
             p50, p99 = np.percentile(sent.latency_s, [50, 99])
             found.setdefault(policy, []).append((len(sizes) / sent.seconds, float(p50), float(p99)))
     bench.delete("slow")
-    medians = {policy: np.median(runs, axis=0).tolist() for policy, runs in found.items()}
-    for policy, (per_s, _, p99) in medians.items():
+    for policy, (per_s, _, p99) in _medians(found).items():
         say(f"{policy}: {per_s:.0f} records a second, p99 {p99 * 1000:.0f} ms")
+    return found
+
+
+def _medians(found: Mapping[str, list[tuple[float, float, float]]]) -> dict[str, list[float]]:
+    return {policy: np.median(runs, axis=0).tolist() for policy, runs in found.items()}
+
+
+def _slow_finding(
+    found: Mapping[str, list[tuple[float, float, float]]],
+    *,
+    key: str,
+    title: str,
+    setting: str,
+    verdicts: Sequence[tuple[str, bool]],
+) -> Finding:
+    medians = _medians(found)
     default = medians[LIBRDKAFKA]
     return Finding(
-        key="slow-broker",
-        title="2b. Write latency with one slow broker",
-        setting=f"{len(bench.brokers)} brokers, one replica, acks=1, {_BUFFER_KIB} KiB of buffer. Each broker lies "
-        "behind a proxy that holds it to a rate, one of them to an eighth of the others'. "
-        f"{_SLOW_RECORDS} records of {_RECORD_BYTES} bytes as fast as they go; median of {_SLOW_RUNS} runs. The policy "
-        "score evens out the score latency.",
+        key=key,
+        title=title,
+        setting=setting,
         columns=["policy", "records/s", "over the default", "p50, ms", "p99, ms"],
         rows=[
             [policy, f"{per_s:.0f}", f"{per_s / default[0]:.2f}", f"{p50 * 1000:.0f}", f"{tail * 1000:.0f}"]
             for policy, (per_s, p50, tail) in medians.items()
         ],
-        verdicts=[verdict for policy in _JUDGED for verdict in _verdicts(policy, medians[policy], default)],
+        verdicts=verdicts,
         bars={policy: [per_s / default[0]] for policy, (per_s, _, _) in medians.items()},
         bar_labels=["throughput"],
         bar_axis="records a second over those of the default",

@@ -1,0 +1,53 @@
+"""A broker that is halted for most of the time, and so slow in all that it does: serving, following, answering."""
+
+from __future__ import annotations
+
+import os
+import signal
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from kafkabal.sandbox import Sandbox
+
+HALT_PERIOD_S: Final = 0.08
+_ENDING_S = 5.0
+
+
+class Halting:
+    """Halts a broker of a sandbox for a part of every period until the block ends.
+
+    Parameters
+    ----------
+    part
+        0 to 1.
+    """
+
+    def __init__(self, sandbox: Sandbox, broker: int, part: float) -> None:
+        (node,) = (status for status in sandbox.status() if status.node.id == broker)
+        assert node.pid is not None
+        self._pid = node.pid
+        self._part = part
+        self._stop = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join(_ENDING_S)
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.wait((1 - self._part) * HALT_PERIOD_S):
+                os.kill(self._pid, signal.SIGSTOP)
+                self._stop.wait(self._part * HALT_PERIOD_S)
+                os.kill(self._pid, signal.SIGCONT)
+        finally:
+            os.kill(self._pid, signal.SIGCONT)
