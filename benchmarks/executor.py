@@ -8,6 +8,7 @@ The time inside the simulated cluster is taken off; the journal is written, and 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import tempfile
 from pathlib import Path
@@ -52,6 +53,22 @@ class TimedCluster(FaultyCluster):
             self.count += 1
 
 
+class TimedSync:
+    """Counts how often the journal waits for the disk, and for how long."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.waited_s = 0.0
+        self._sync = os.fsync
+
+    def __call__(self, descriptor: int) -> None:
+        """Wait for the disk."""
+        began = perf_counter()
+        self._sync(descriptor)
+        self.count += 1
+        self.waited_s += perf_counter() - began
+
+
 class Memory:
     """Listener that notes how much memory was in use when a tenth, and when all of the moves were done."""
 
@@ -89,7 +106,8 @@ def main() -> None:
     parser.add_argument("--folder", default=None, help="file system of the journal")
     options = parser.parse_args()
     memory, plan = make_case(options.moves)
-    timed, usage = TimedCluster(memory), Memory()
+    timed, usage, synced = TimedCluster(memory), Memory(), TimedSync()
+    os.fsync = synced
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         workplace = Workplace(
             cluster=timed, state_dir=Path(folder), clock=memory.kafka.clock, listener=usage, run_suffix=lambda: "x"
@@ -104,7 +122,7 @@ def main() -> None:
     print(f"{timed.count} calls, {timed.inside_s:.1f} s inside the simulated cluster, {cpu_s:.1f} s CPU in all")
     print(f"own CPU {own_cpu_s:.2f} s: {own_cpu_s / options.moves * 1000:.2f} ms a move (limit {LIMIT_MS} ms)")
     print(f"own wall time {own_s:.2f} s: {own_s / options.moves * 1000:.2f} ms a move, waits for the disk included")
-    print(f"journal {journal_bytes / 1e6:.1f} MB")
+    print(f"journal {journal_bytes / 1e6:.1f} MB, synced {synced.count} times, {synced.waited_s:.1f} s")
     tenth = next(rss for done, rss in usage.at if done >= options.moves / 10)
     print(f"most memory: {tenth / 1024:.0f} MiB when a tenth was done, {usage.at[-1][1] / 1024:.0f} MiB at the end")
 
