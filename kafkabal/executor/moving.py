@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from kafkabal.executor import stall
 from kafkabal.executor.auto_rate import AutoRate, next_rate
 from kafkabal.executor.batches import Slots, choose
 from kafkabal.executor.disks import Disks
@@ -18,7 +19,6 @@ from kafkabal.executor.look import Stage, look, look_closer
 from kafkabal.executor.progress import ProgressMeter
 from kafkabal.executor.starting import endangers_isr, start
 from kafkabal.executor.task import Task
-from kafkabal.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -126,7 +126,7 @@ class Mover:
         self._start([t for t in starting if t not in refused])
         self._regroup([*self._running, *self._unseen, *starting])
         self._tell(seen)
-        self._end_stall(seen)
+        self._end_stall()
 
     def _look(self) -> Look:
         """Look at what is under way, or at everything where that is not known."""
@@ -310,24 +310,19 @@ class Mover:
         elif self._now() - self._idle_since_s >= self._patience.broker_return_s:
             self._give_up(still_open, "a broker did not say in which log dir it lies")
 
-    def _end_stall(self, seen: Look) -> None:
+    def _end_stall(self) -> None:
         """Give up what runs if it comes no further for very long."""
         assert self._meter is not None
         running = [t for t in self._running if not t.is_given_up]
         stalled_s = self._meter.seconds_without_a_byte(self._now())
         if not running or stalled_s < self._patience.stall_s:
             return
+        context = self._context
+        why = stall.reasons(context.cluster, running, context.throttling.rate, context.elapsed_s, stalled_s)
         self._call_back([t for t in running if t.stage is not Stage.COPYING])
         self._meter.restart_stall(self._now())
-        outrun = [t for t in running if _is_outrun(t, seen)]
-        self._give_up(outrun, "more is written to it than its throttle lets through")
-        self._give_up((t for t in running if t not in outrun), f"no byte has arrived for {format_duration(stalled_s)}")
+        for task, reason in why.items():
+            self._give_up([task], reason)
 
     def _now(self) -> float:
         return self._context.clock.monotonic()
-
-
-def _is_outrun(task: Task, seen: Look) -> bool:
-    """Whether all copies hold more than there was at the start, and yet do not catch up."""
-    arrived = seen.arrived_bytes(task.wanted).values()
-    return bool(arrived) and min(arrived) > task.wanted.copy_bytes
