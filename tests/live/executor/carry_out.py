@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -14,12 +14,14 @@ from kafkabal.config.connection import ConnectionSettings, ZookeeperAddress
 from kafkabal.errors import KafkabalError
 from kafkabal.executor.options import RunOptions
 from kafkabal.executor.repair import repair_run
-from kafkabal.executor.result import RunResult
 from kafkabal.executor.runs import apply, cancel, resume, roll_back
 from kafkabal.executor.states import Outcome
 from kafkabal.executor.workplace import Workplace
 from kafkabal.plan.file import read_plan
 from kafkabal.reporting.runs.result import summary
+
+if TYPE_CHECKING:
+    from kafkabal.executor.result import RunResult
 
 
 class Order(msgspec.Struct, kw_only=True):
@@ -42,12 +44,12 @@ def follow(order: Order) -> int:
     try:
         with connect(address) as cluster:
             workplace = Workplace(cluster=cluster, state_dir=Path(order.state_dir), host=order.host)
-            with stopping_on_signals(workplace.stop, print):
+            with stopping_on_signals(workplace.stop, sys.stderr.write):
                 result = _act(workplace, order)
     except KafkabalError as error:
-        print(error.message, file=sys.stderr)
+        sys.stderr.write(f"{error.message}\n")
         return error.exit_code
-    print(summary(result), *result.problems.items(), sep="\n", file=sys.stderr)
+    sys.stderr.writelines(f"{line}\n" for line in (summary(result), *result.problems.items()))
     return 0 if result.outcome is Outcome.COMPLETE and not result.pending else 1
 
 

@@ -6,7 +6,6 @@ Every test gets topics of its own and ends its run; what it kills, pauses or thr
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -34,7 +33,6 @@ from kafkabal.clusters.protocol import (
 from kafkabal.config.connection import ConnectionSettings, ZookeeperAddress
 from kafkabal.errors import BusyError
 from kafkabal.executor.finding import find_run
-from kafkabal.executor.control import request_rate
 from kafkabal.executor.journal import Record, read_journal
 from kafkabal.executor.options import Limits, Patience, RunOptions, Throttle
 from kafkabal.executor.runs import cancel
@@ -46,6 +44,7 @@ from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, up
 from kafkabal.sandbox.spec import CONTROLLER_LISTENER
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Collection, Iterator
 
     from kafkabal.clusters.protocol import Cluster
@@ -104,7 +103,7 @@ class Stage:
     sizes: dict[str, tuple[int, ...]]
     moves: str
     stays: str
-    plan: Plan = Plan(partitions=())
+    plan: Plan = field(default_factory=lambda: Plan(partitions=()))
     start: dict[TopicPartition, Any] = field(default_factory=dict)
     configs: dict[Any, Any] = field(default_factory=dict)
     processes: list[Process] = field(default_factory=list)

@@ -1,8 +1,9 @@
-"""Runs killed (SIGKILL) in every state: resumed to the plan or rolled back to the start, nothing lost or left behind."""
+"""Runs killed (SIGKILL) in every state: resumed to the plan or rolled back to the start, with nothing left behind."""
 
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from kafkabal.executor.finding import find_run
 from kafkabal.executor.journal import Entered
-from kafkabal.executor.options import Throttle
+from kafkabal.executor.options import Limits, Patience, RunOptions, Throttle
 from kafkabal.executor.runs import apply, cancel, resume, roll_back
 from kafkabal.executor.states import Outcome, Phase
 from kafkabal.executor.status import run_status
@@ -22,9 +23,15 @@ from kafkabal.executor.status import run_status
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kafkabal.executor.options import RunOptions
-    from tests.live.executor.conftest import Process, Stage
+    from tests.live.executor.conftest import Stage
 
+_QUICKLY = RunOptions(
+    limits=Limits(disk_share=1.0),
+    patience=Patience(poll_s=0.1),
+    throttle=Throttle(bytes_per_s=50_000_000, log_dir_bytes_per_s=50_000_000),
+    session_s=3.0,
+)
+"""How what was killed is mended: all at once."""
 _THROTTLE = Throttle(bytes_per_s=1_000_000, log_dir_bytes_per_s=1_000_000)
 
 
@@ -78,7 +85,7 @@ def test_killed_run_at_fifty_moments(stage: Stage, then: str, record_property: C
     for number, moment in enumerate(_spread(stage, 50)):
         phase = _kill_and_mend(stage, moment, then, f"other-{number}" if "topic" in then else "one")
         hit[phase.value] += 1
-        print(f"{then}: {hit.total()} moments, {dict(hit)}", flush=True)
+        sys.stdout.write(f"{then}: {hit.total()} moments, {dict(hit)}\n")
     record_property("states", dict(hit))
     assert hit.keys() == {phase.value for phase in Phase}
 
@@ -87,7 +94,7 @@ def _spread(stage: Stage, moments: int) -> list[Moment]:
     """Moments in every other state, and as many as are left spread over the moves."""
     apply(stage.workplace(), stage.plan, _options(stage, Phase.MOVING))
     last = _records_by_phase(stage)[Phase.MOVING]
-    roll_back(stage.workplace(), options=stage.fast)
+    roll_back(stage.workplace(), options=_QUICKLY)
     stage.assert_as_at_start()
     moving = moments - len(_BUT_MOVING)
     return [*_BUT_MOVING, *(Moment(Phase.MOVING, 1 + round(n * (last - 1) / (moving - 1))) for n in range(moving))]
@@ -145,7 +152,7 @@ def _mend(stage: Stage, then: str, host: str) -> None:
     """Resume, roll back or cancel a run that was killed; then roll it back."""
     workplace = stage.workplace(host)
     if then == "resume":
-        assert stage.when_free(lambda: resume(workplace, options=stage.fast)).outcome is Outcome.COMPLETE
+        assert stage.when_free(lambda: resume(workplace, options=_QUICKLY)).outcome is Outcome.COMPLETE
         stage.assert_as_planned()
         done = find_run(workplace)
         assert done is not None
@@ -153,4 +160,4 @@ def _mend(stage: Stage, then: str, host: str) -> None:
     elif then == "cancel":
         stage.when_free(lambda: cancel(workplace))
         stage.assert_clean()
-    stage.when_free(lambda: roll_back(workplace, options=stage.fast))
+    stage.when_free(lambda: roll_back(workplace, options=_QUICKLY))

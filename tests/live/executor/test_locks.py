@@ -46,7 +46,7 @@ def test_one_that_slept_while_nobody_worked_goes_on(stage: Stage) -> None:
 
 
 def test_two_hosts_at_once(stage: Stage) -> None:
-    """The command of the second ends with 75 and names the first; that killed, it may go on when its session is over."""
+    """The command of the second ends with 75 and names the first; once that was killed, it may go on in time."""
     plan = stage.folder / "plan.json"
     write_plan(stage.plan, plan)
     words = stage.command_line("apply", str(plan), "--yes", "--throttle", "100kB")

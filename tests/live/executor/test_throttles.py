@@ -102,7 +102,7 @@ def _admin(stage: Stage) -> Any:
 
 
 def test_without_permission_for_throttles(stage: Stage, mover: Cluster) -> None:
-    """A run under a throttle is refused before anything moves; without one it is carried out, under a lock of the host."""
+    """A run under a throttle is refused before anything moves; without one it is carried out."""
     with pytest.raises(NotAuthorizedError) as refused:
         apply(stage.workplace(cluster=mover), stage.plan, stage.slow)
     assert "--throttle none" in (refused.value.hint or "")
