@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments import existing_skew, prediction, space_usage, training_time, write_latency
-from experiments.bench import Bench
+from experiments.bench import FULL, SHORT, Bench
 from experiments.proxy import Proxies
 from experiments.report import write_report
 from kafkabal.sandbox import Listener, SandboxSpec, up
@@ -18,6 +18,7 @@ from kafkabal.sandbox import Listener, SandboxSpec, up
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from experiments.bench import Extent
     from experiments.report import Finding
     from kafkabal.sandbox import Sandbox
 
@@ -46,13 +47,14 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     options.add_argument("experiments", nargs="*", help=f"any of {', '.join(_ORDER)}; all by default")
     options.add_argument("--brokers", type=int, default=4)
+    options.add_argument("--short", action="store_true", help="a few records and policies, to see that all works")
     options.add_argument("--output-folder", type=Path, default=Path("experiments-report"))
     given = options.parse_args()
     findings = []
     ports = free_ports(given.brokers)
     with tempfile.TemporaryDirectory() as home, up(spec(ports), "experiments", home=Path(home)) as sandbox:
         for name in given.experiments or _ORDER:
-            findings.append(run_one(name, sandbox, ports))
+            findings.append(run_one(name, sandbox, ports, SHORT if given.short else FULL))
             write_report(findings, given.output_folder)
     for finding in findings:
         for what, reached in finding.verdicts:
@@ -75,14 +77,15 @@ def rates_bytes_per_s(brokers: int) -> list[float]:
     return [BROKER_BYTES_PER_S] * (brokers - 1) + [BROKER_BYTES_PER_S / SLOWER]
 
 
-def run_one(name: str, sandbox: Sandbox, ports: Mapping[int, int]) -> Finding:
+def run_one(name: str, sandbox: Sandbox, ports: Mapping[int, int], extent: Extent = FULL) -> Finding:
     """One experiment, behind proxies or not."""
     rates = rates_bytes_per_s(len(ports))
     routes = {
         port: (sandbox.record.node(broker).ports[SHAPED], rate)
         for (broker, port), rate in zip(sorted(ports.items()), rates, strict=True)
     }
-    with Proxies(routes), closing(Bench(sandbox, SHAPED if name in BEHIND_PROXIES else None)) as bench:
+    listener = SHAPED if name in BEHIND_PROXIES else None
+    with Proxies(routes), closing(Bench(sandbox, listener, extent)) as bench:
         return {**DIRECT, **BEHIND_PROXIES}[name](bench, lambda text: print(text, flush=True))
 
 

@@ -63,6 +63,34 @@ _SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.kb
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of an experiment is done."""
+
+    part: float = 1.0
+    """Of its records."""
+    most_runs: int | None = None
+    only: frozenset[str] | None = None
+    """Policies."""
+
+    def records(self, count: int) -> int:
+        """How many of so many records."""
+        return int(self.part * count)
+
+    def runs(self, count: int) -> int:
+        """How many of so many repetitions."""
+        return count if self.most_runs is None else min(count, self.most_runs)
+
+    def policies(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Which of these policies."""
+        return tuple(name for name in names if self.only is None or name in self.only)
+
+
+FULL = Extent()
+SHORT = Extent(part=0.2, most_runs=1, only=frozenset({LIBRDKAFKA, JAVA, "round-robin", "score"}))
+"""Enough to see that an experiment works, too little for its figures to be quoted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
     """What sending took."""
 
@@ -78,8 +106,9 @@ class Sent:
 class Bench:
     """One sandbox, used by one experiment after the other."""
 
-    def __init__(self, sandbox: Sandbox, listener: str | None = None) -> None:
+    def __init__(self, sandbox: Sandbox, listener: str | None = None, extent: Extent = FULL) -> None:
         self.sandbox = sandbox
+        self.extent = extent
         servers = sandbox.bootstrap_servers if listener is None else sandbox.bootstrap_servers_of(listener)
         inner = tuple(sandbox.bootstrap_servers.split(","))
         self.settings: dict[str, Any] = {"bootstrap.servers": servers, **_SETTINGS}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from experiments.bench import Bench
 
-_UNIT_BYTES = 30_000_000
+_UNIT_RECORDS = 7_500
 _RECORD_BYTES = 2_000
 _STEPS = 8
 _GOAL = 1.05
@@ -27,11 +27,11 @@ def run(bench: Bench, say: Callable[[str], None]) -> Finding:
     heavy = brokers[: len(brokers) // 2]
     assignment = [[broker] for broker in brokers for _ in range(2)]
     found: dict[str, list[list[int]]] = {}
-    for policy in _POLICIES:
+    for policy in bench.extent.policies(_POLICIES):
         topic = f"skew-{_POLICIES.index(policy)}"
         bench.create(topic, assignment)
-        units = [2 if replicas[0] in heavy else 1 for replicas in assignment]
-        bench.send_by_hand(topic, [count * _UNIT_BYTES // 2 // _RECORD_BYTES for count in units], _RECORD_BYTES)
+        unit = bench.extent.records(_UNIT_RECORDS)
+        bench.send_by_hand(topic, [unit * (2 if replicas[0] in heavy else 1) for replicas in assignment], _RECORD_BYTES)
         found[policy] = [bench.bytes_by_broker(topic).tolist()]
         records = sum(found[policy][0]) // _RECORD_BYTES // _STEPS
         for step in range(_STEPS):

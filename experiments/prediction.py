@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.log_bytes import log_bytes
 from experiments.report import Finding
+from kafkabal.routing.compiled import is_available
 from kafkabal.routing.registry import load_policy
 from kafkabal.routing.simulation.run import SimulationOptions, simulate
 from kafkabal.routing.simulation.workload import FixedSize, Process, Transport, Workload
@@ -26,7 +27,7 @@ ORDERED = ("random", "uniform-sticky", "round-robin", "adaptive", "prequal", "c3
 _RECORDS = 100_000
 _RECORD_BYTES = 1_000
 _SEEDS = 10
-_BLIND_SEED = 1000
+_BLIND_SEED, _BLIND_SEEDS = 1000, 40
 _SAME_PICKS_GOAL, _BLIND_GOAL = 0.01, 0.03
 _BATCH_BYTES, _LINGER_S = 1_000_000, 0.005
 _REFRESH_S = 0.5
@@ -47,19 +48,13 @@ class Run(NamedTuple):
     rate_bytes_per_s: float
 
 
-def run_bytes(
-    bench: Bench,
-    say: Callable[[str], None],
-    *,
-    policies: Sequence[str] = POLICIES,
-    records: int = _RECORDS,
-    seeds: int = _SEEDS,
-) -> Finding:
+def run_bytes(bench: Bench, say: Callable[[str], None]) -> Finding:
     """Send with some seeds, compute from the recorded picks, and predict with others."""
+    records, seeds = bench.extent.records(_RECORDS), bench.extent.runs(_SEEDS)
     found: dict[str, tuple[float, float, list[float]]] = {}
-    for policy in policies:
+    for policy in bench.extent.policies(POLICIES):
         runs, view = _send_all(bench, policy, records, seeds)
-        blind = _predict(view, policy, records, seeds, float(np.median([run.rate_bytes_per_s for run in runs])))
+        blind = _predict(view, policy, records, float(np.median([run.rate_bytes_per_s for run in runs])))
         held = np.array([run.held for run in runs])
         same = float(np.abs(np.array([run.from_picks for run in runs]) / held - 1).max())
         mean = held.mean(axis=0)
@@ -73,7 +68,7 @@ def run_bytes(
         setting=f"{len(bench.brokers)} brokers, a partition on each and two more; {records} records of {_RECORD_BYTES} "
         f"bytes a run, {seeds} runs of each policy. What the log dirs hold is compared with what the format of the "
         "log makes of the recorded picks (worst broker of the worst run), and with what the simulator predicts from "
-        "the cluster before the run, with other seeds (worst broker, mean of the runs).",
+        f"the cluster before the run, with {_BLIND_SEEDS} other seeds (worst broker, means over the seeds).",
         columns=["policy", "from the same picks", "blind", "bytes over the mean, by broker"],
         rows=[
             [policy, f"{same:.2%}", f"{blind:.2%}", " ".join(f"{share:.3f}" for share in shares)]
@@ -112,7 +107,7 @@ def _partition_bytes(sent: Sent, sizes: I64, n_partitions: int) -> list[int]:
     return [log_bytes(sizes[own], sent.at_s[own], batch_bytes=_BATCH_BYTES, linger_s=_LINGER_S) for own in rows]
 
 
-def _predict(view: RoutingView, policy: str, records: int, seeds: int, bytes_per_s: float) -> F64:
+def _predict(view: RoutingView, policy: str, records: int, bytes_per_s: float) -> F64:
     """float64, shape (n_brokers,): mean over seeds that were not sent with; the format of the log added."""
     workload = Workload(
         records=records,
@@ -121,7 +116,8 @@ def _predict(view: RoutingView, policy: str, records: int, seeds: int, bytes_per
         process=Process.STEADY,
         metrics_interval_s=_REFRESH_S,
     )
-    options = [SimulationOptions(seed=_BLIND_SEED + seed, delivery=False, compiled=False) for seed in range(seeds)]
+    seeds = range(_BLIND_SEED, _BLIND_SEED + _BLIND_SEEDS)
+    options = [SimulationOptions(seed=seed, delivery=False, compiled=is_available()) for seed in seeds]
     outcomes = [simulate(view, load_policy(policy), workload, each) for each in options]
     written = np.mean([outcome.added_bytes for outcome in outcomes], axis=0)
     in_time = np.arange(records) * _RECORD_BYTES / bytes_per_s * view.n_partitions
@@ -129,10 +125,9 @@ def _predict(view: RoutingView, policy: str, records: int, seeds: int, bytes_per
     return np.asarray(written * (one / (records * _RECORD_BYTES)), np.float64)
 
 
-def run_order(
-    bench: Bench, say: Callable[[str], None], rates_bytes_per_s: Sequence[float], policies: Sequence[str] = ORDERED
-) -> Finding:
+def run_order(bench: Bench, say: Callable[[str], None], rates_bytes_per_s: Sequence[float]) -> Finding:
     """The tail of latency with a slow broker, real and simulated; records come at most of the brokers' rate."""
+    policies = bench.extent.policies(ORDERED)
     bench.create("order", [[broker] for broker in bench.brokers for _ in range(2)])
     view = bench.view("order", ("latency",))
     sizes = np.full(_ORDERED_RECORDS, _RECORD_BYTES, np.int64)

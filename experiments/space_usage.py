@@ -25,10 +25,11 @@ def run(bench: Bench, say: Callable[[str], None]) -> Finding:
     """Fill a topic anew with each policy, a few times, and compare the brokers."""
     n = len(bench.brokers)
     assignment = [[broker] for broker in [*bench.brokers, *bench.brokers[:2]]]
-    sizes = np.full(_RECORDS, _RECORD_BYTES, np.int64)
+    records, runs = bench.extent.records(_RECORDS), bench.extent.runs(_RUNS)
+    sizes = np.full(records, _RECORD_BYTES, np.int64)
     found: dict[str, list[list[int]]] = {}
-    for policy in POLICIES:
-        for seed in range(_RUNS):
+    for policy in bench.extent.policies(POLICIES):
+        for seed in range(runs):
             topic = f"space-{POLICIES.index(policy)}-{seed}"
             bench.create(topic, assignment)
             bench.send(topic, policy, sizes, seed=seed)
@@ -39,8 +40,8 @@ def run(bench: Bench, say: Callable[[str], None]) -> Finding:
     return Finding(
         key="space-usage",
         title="1. Space usage under uneven partition allocation",
-        setting=f"{n} brokers, {n + 2} partitions: one a broker, and a second one on two of them. {_RECORDS} records "
-        f"of {_RECORD_BYTES} bytes a run, {_RUNS} runs. Bytes from the brokers' log dirs; the worst run counts.",
+        setting=f"{n} brokers, {n + 2} partitions: one a broker, and a second one on two of them. {records} records "
+        f"of {_RECORD_BYTES} bytes a run, {runs} runs. Bytes from the brokers' log dirs; the worst run counts.",
         columns=["policy", "max/mean", "min/mean", "bytes a broker, MB (last run)"],
         rows=[
             [

@@ -33,8 +33,9 @@ _FETCH_BYTES = 128 * 1024
 _NO_DATA_S = 30.0
 
 
-def run(bench: Bench, say: Callable[[str], None], *, records: int = _RECORDS) -> Finding:
+def run(bench: Bench, say: Callable[[str], None]) -> Finding:
     """Fill a topic whose leaders lie unevenly in several ways, and train with each."""
+    records = bench.extent.records(_RECORDS)
     n = len(bench.brokers)
     # so many partitions on the first broker that the client's default makes it hold most
     leaders = [bench.brokers[0]] * (n + 1) + bench.brokers[1:]

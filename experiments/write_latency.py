@@ -34,10 +34,11 @@ _THROUGHPUT_GOAL, _SLOW_P99_GOAL = 1.9, 0.5
 def run_healthy(bench: Bench, say: Callable[[str], None]) -> Finding:
     """Interleaved pairs with the client's default at a fixed rate."""
     bench.create("latency", [[broker] for broker in bench.brokers for _ in range(2)])
-    sizes = np.full(_HEALTHY_RECORDS, _RECORD_BYTES, np.int64)
+    records, pairs = bench.extent.records(_HEALTHY_RECORDS), bench.extent.runs(_PAIRS)
+    sizes = np.full(records, _RECORD_BYTES, np.int64)
     ratios: dict[str, list[tuple[float, float]]] = {}
-    for policy in _HEALTHY:
-        for pair in range(_PAIRS):
+    for policy in bench.extent.policies(_HEALTHY):
+        for pair in range(pairs):
             default = _percentiles(bench, "latency", LIBRDKAFKA, sizes, pair)
             own = _percentiles(bench, "latency", policy, sizes, pair)
             ratios.setdefault(policy, []).append((own[0] / default[0], own[1] / default[1]))
@@ -47,8 +48,8 @@ def run_healthy(bench: Bench, say: Callable[[str], None]) -> Finding:
     return Finding(
         key="write-latency",
         title="2a. Write latency, all brokers healthy",
-        setting=f"{_HEALTHY_RECORDS} records of {_RECORD_BYTES} bytes at {_HEALTHY_PER_S:g} a second; "
-        f"{_PAIRS} interleaved pairs with librdkafka's default, each policy over the default; median, least and most.",
+        setting=f"{records} records of {_RECORD_BYTES} bytes at {_HEALTHY_PER_S:g} a second; "
+        f"{pairs} interleaved pairs with librdkafka's default, each policy over the default; median, least and most.",
         columns=["policy", "p50", "p99"],
         rows=[[policy, _spread(ratios[policy], 0), _spread(ratios[policy], 1)] for policy in ratios],
         verdicts=[
@@ -71,9 +72,13 @@ def run_slow_broker(bench: Bench, say: Callable[[str], None]) -> Finding:
         title="2b. Write latency with one slow broker",
         setting=f"{len(bench.brokers)} brokers, one replica, acks=1, {_BUFFER_KIB} KiB of buffer. Each broker lies "
         "behind a proxy that holds it to a rate, one of them to an eighth of the others'. "
-        f"{_SLOW_RECORDS} records of {_RECORD_BYTES} bytes as fast as they go; median of {_SLOW_RUNS} runs. The policy "
-        "score evens out the score latency.",
-        verdicts=[verdict for policy in _JUDGED for verdict in _verdicts(policy, medians[policy], medians[LIBRDKAFKA])],
+        f"{bench.extent.records(_SLOW_RECORDS)} records of {_RECORD_BYTES} bytes as fast as they go; median of "
+        f"{bench.extent.runs(_SLOW_RUNS)} runs. The policy score evens out the score latency.",
+        verdicts=[
+            verdict
+            for policy in bench.extent.policies(_JUDGED)
+            for verdict in _verdicts(policy, medians[policy], medians[LIBRDKAFKA])
+        ],
     )
 
 
@@ -92,7 +97,8 @@ def run_slow_replica(bench: Bench, say: Callable[[str], None]) -> Finding:
         setting=f"{n} brokers, three replicas on brokers in a row, acks=all, idempotent, {_BUFFER_KIB} KiB of buffer. "
         f"One broker is halted for seven eighths of every {HALT_PERIOD_S * 1000:g} ms, so that it is slow as leader "
         "and as follower, and only the partitions without a replica there escape it. "
-        f"{_REPLICATED_RECORDS} records of {_RECORD_BYTES} bytes as fast as they go; median of {_SLOW_RUNS} runs. "
+        f"{bench.extent.records(_REPLICATED_RECORDS)} records of {_RECORD_BYTES} bytes as fast as they go; median of "
+        f"{bench.extent.runs(_SLOW_RUNS)} runs. "
         "There is no goal: what waits for a slow follower cannot be routed around but by the partitions that it does "
         "not follow.",
         verdicts=[
@@ -109,11 +115,11 @@ def _with_slow_broker(
     settings: Mapping[str, Any],
 ) -> dict[str, list[tuple[float, float, float]]]:
     """Records a second, p50 and p99 in seconds of each run of each policy."""
-    sizes = np.full(records, _RECORD_BYTES, np.int64)
+    sizes = np.full(bench.extent.records(records), _RECORD_BYTES, np.int64)
     bench.create("slow", assignment)
     found: dict[str, list[tuple[float, float, float]]] = {}
-    for _ in range(_SLOW_RUNS):
-        for policy in (LIBRDKAFKA, *_SLOW):
+    for _ in range(bench.extent.runs(_SLOW_RUNS)):
+        for policy in (LIBRDKAFKA, *bench.extent.policies(_SLOW)):
             sent = bench.send("slow", policy, sizes, scores=("latency",), **settings)
             p50, p99 = np.percentile(sent.latency_s, [50, 99])
             found.setdefault(policy, []).append((len(sizes) / sent.seconds, float(p50), float(p99)))
