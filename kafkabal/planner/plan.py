@@ -14,7 +14,7 @@ from kafkabal.planner.options import Mode, PlanOptions
 from kafkabal.planner.outcome import make_outcome
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.reasons import Before, Reasons
-from kafkabal.planner.search.balance import balance, is_outside
+from kafkabal.planner.search.balance import balance, is_outside, repair
 from kafkabal.planner.search.budget import has_budget, send_home
 from kafkabal.planner.search.dirs import choose_log_dirs
 from kafkabal.planner.search.leaders import choose_leaders
@@ -81,20 +81,21 @@ class _Draft(NamedTuple):
 
 def _search(problem: Problem, listener: PlanListener) -> _Draft:
     """The best of some searches; of one where the cluster is large or the first is close to the bound."""
-    best = _attempt(problem, listener, USUAL_PACE)
-    if problem.home.size > _SMALL or problem.options.mode is not Mode.FULL or has_budget(best.state):
-        return best
+    repaired = State(problem)
+    homeless = repair(repaired, listener)
+    if problem.home.size > _SMALL or problem.options.mode is not Mode.FULL or has_budget(repaired):
+        return _attempt(repaired, homeless, listener, USUAL_PACE)
+    best = _attempt(repaired.copy(), homeless, listener, USUAL_PACE)
     bound = bound_bytes(State(problem), best.state.moved_bytes())
     for pace in _OTHER_PACES:
         if best.state.moved_bytes() <= bound * (1 + _CLOSE) and not is_outside(best.state):
             break
-        best = min(best, _attempt(problem, listener, pace), key=_merit)
+        best = min(best, _attempt(repaired.copy(), homeless, listener, pace), key=_merit)
     return best
 
 
-def _attempt(problem: Problem, listener: PlanListener, pace: float) -> _Draft:
-    state = State(problem)
-    homeless = balance(state, listener, pace)
+def _attempt(state: State, homeless: I64, listener: PlanListener, pace: float) -> _Draft:
+    balance(state, listener, pace)
     listener.step("log dirs")
     log_dir, left = _log_dirs(state)
     homeless = np.concatenate((homeless, left))

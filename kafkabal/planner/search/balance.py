@@ -14,21 +14,22 @@ from kafkabal.planner.search.deal import deal
 from kafkabal.planner.search.improve import improve
 from kafkabal.planner.search.push import USUAL_PACE, push
 from kafkabal.planner.search.settle import settle
+from kafkabal.planner.search.state import State
 from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
     from kafkabal.model.state import I64
     from kafkabal.planner.listener import PlanListener
-    from kafkabal.planner.search.state import State
 
+_NOTHING_MOVES = frozenset({Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY})
 _MOST_REFINEMENTS = 5
 _MOST_TOPIC_ROUNDS = 3
 _NARROWED = 2e-4
 """How far the bands of bytes are drawn in while the total may still change a little."""
 
 
-def balance(state: State, listener: PlanListener, pace: float = USUAL_PACE) -> I64:
-    """Repair what breaks a rule, then bring the brokers inside their bands, as far as the mode and the budget go.
+def repair(state: State, listener: PlanListener) -> I64:
+    """Repair what breaks a rule, and what crowds a topic, as far as the mode asks for it.
 
     Returns
     -------
@@ -36,29 +37,32 @@ def balance(state: State, listener: PlanListener, pace: float = USUAL_PACE) -> I
         Cells of replicas that had to leave their broker, or to be added, and for which there is no place.
     """
     mode = state.problem.options.mode
-    if mode in {Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY}:
+    if mode in _NOTHING_MOVES:
         return np.empty(0, np.int64)
-    high_bytes, used = state.bands.high_bytes.copy(), state.used.copy()
-    homeless = _repair(state, listener)
-    if mode is not Mode.REPAIR_ONLY:
-        _relieve_topics(state)
-        if is_outside(state):
-            _even(state, listener, pace)
-    if has_budget(state):
-        listener.step("budget")
-        trim_to_budget(state, high_bytes, used)
-    return homeless
-
-
-def _repair(state: State, listener: PlanListener) -> I64:
     listener.step("repair")
     drop_surplus(state)
     _mark_new(state)
     lift_leaving(state)
     lift_for_racks(state)
-    if state.problem.options.mode is not Mode.REPAIR_ONLY:
+    if mode is not Mode.REPAIR_ONLY:
         lift_for_topics(state)
-    return _return_home(state, deal(state))
+    homeless = _return_home(state, deal(state))
+    if mode is not Mode.REPAIR_ONLY:
+        _relieve_topics(state)
+    return homeless
+
+
+def balance(state: State, listener: PlanListener, pace: float = USUAL_PACE) -> None:
+    """Bring the brokers of a repaired placement inside their bands, as far as the mode and the budget go."""
+    mode = state.problem.options.mode
+    if mode in _NOTHING_MOVES:
+        return
+    if mode is not Mode.REPAIR_ONLY and is_outside(state):
+        _even(state, listener, pace)
+    if has_budget(state):
+        listener.step("budget")
+        before = State(state.problem)
+        trim_to_budget(state, before.bands.high_bytes, before.used)
 
 
 def _mark_new(state: State) -> None:

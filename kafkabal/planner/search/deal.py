@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _CELLS_AT_ONCE = 2**17
 _MOST_AT_ONCE = 256
+_LEAST_AT_ONCE = 24
 
 
 def deal(state: State) -> I64:
@@ -46,7 +47,9 @@ def _deal(state: State, *, crowding: bool = False) -> I64:
     zone = zones(problem)
     waiting = (0, 0) if zone.any() else (int(bytes_.sum()), len(p))
     targets = make_targets(state, zone, *waiting)
-    step = max(1, min(_MOST_AT_ONCE, _CELLS_AT_ONCE // problem.n_brokers, int(problem.takes.sum())))
+    step = max(
+        1, min(_MOST_AT_ONCE, _CELLS_AT_ONCE // problem.n_brokers, max(_LEAST_AT_ONCE, int(problem.takes.sum())))
+    )
     left: list[I64] = []
     while p.size:
         now, again = _first_of_each(p[:step])

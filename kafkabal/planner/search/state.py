@@ -5,6 +5,7 @@ A slot is named by its partition and its position, or by one number, its *cell*:
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -40,6 +41,15 @@ class State:
         """A :class:`~kafkabal.planner.why.Why` for each slot that has left its place."""
         self._recount()
         self.bands: Bands = make_bands(problem, self._total_bytes())
+
+    def copy(self) -> State:
+        """The same placement, to be changed on its own."""
+        twin = copy(self)
+        for name in ("place", "is_slot", "why", "used", "count"):
+            setattr(twin, name, getattr(self, name).copy())
+        if self.topic_count is not None:
+            twin.topic_count = self.topic_count.copy()
+        return twin
 
     def _recount(self) -> None:
         problem = self.problem
