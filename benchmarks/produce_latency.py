@@ -78,7 +78,7 @@ class Writer:
                 producer.poll(wait_s)
             producer.produce(TOPIC, value, partition=number % PARTITIONS, on_delivery=self._note(due_s))
             due_s += 1 / self.records_per_s
-        producer.flush(30)
+        producer.flush()
 
     def _note(self, due_s: float) -> Any:
         def note(error: Any, message: Any) -> None:
@@ -137,7 +137,7 @@ def rebalance(servers: str, plan: Plan, throttle: str, folder: Path) -> None:
     write_plan(plan, path)
     words = ("rebalance", "apply", str(path), "--yes", "--throttle", throttle, "-b", servers, "-q")
     environment = {**os.environ, "XDG_STATE_HOME": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-m", "kafkabal", *words], check=True, env=environment)
+    subprocess.run([sys.executable, "-m", "kafkabal", *words], check=True, env=environment, stdout=subprocess.DEVNULL)
 
 
 def main() -> None:

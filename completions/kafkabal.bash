@@ -107,6 +107,7 @@ _kafkabal() {
         "kafkabal rebalance --snapshot") return ;;
         "kafkabal rebalance --zookeeper") return ;;
         "kafkabal rebalance --broker-timeout") return ;;
+        "kafkabal rebalance --bootstrap-controller") return ;;
         "kafkabal rebalance --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
         "kafkabal rebalance --tolerance") return ;;
         "kafkabal rebalance --max-bytes") return ;;
@@ -162,6 +163,7 @@ _kafkabal() {
         "kafkabal rebalance apply --snapshot") return ;;
         "kafkabal rebalance apply --zookeeper") return ;;
         "kafkabal rebalance apply --broker-timeout") return ;;
+        "kafkabal rebalance apply --bootstrap-controller") return ;;
         "kafkabal rebalance apply --throttle") return ;;
         "kafkabal rebalance apply --log-dir-throttle") return ;;
         "kafkabal rebalance apply --window") return ;;
@@ -188,6 +190,7 @@ _kafkabal() {
         "kafkabal rebalance resume --snapshot") return ;;
         "kafkabal rebalance resume --zookeeper") return ;;
         "kafkabal rebalance resume --broker-timeout") return ;;
+        "kafkabal rebalance resume --bootstrap-controller") return ;;
         "kafkabal rebalance resume --throttle") return ;;
         "kafkabal rebalance resume --log-dir-throttle") return ;;
         "kafkabal rebalance resume --window") return ;;
@@ -203,6 +206,7 @@ _kafkabal() {
         "kafkabal rebalance cancel --snapshot") return ;;
         "kafkabal rebalance cancel --zookeeper") return ;;
         "kafkabal rebalance cancel --broker-timeout") return ;;
+        "kafkabal rebalance cancel --bootstrap-controller") return ;;
         "kafkabal rebalance cancel -o" | "kafkabal rebalance cancel --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance cancel --textfile") return ;;
         "kafkabal rebalance rollback --journal") return ;;
@@ -212,6 +216,7 @@ _kafkabal() {
         "kafkabal rebalance rollback --snapshot") return ;;
         "kafkabal rebalance rollback --zookeeper") return ;;
         "kafkabal rebalance rollback --broker-timeout") return ;;
+        "kafkabal rebalance rollback --bootstrap-controller") return ;;
         "kafkabal rebalance rollback -o" | "kafkabal rebalance rollback --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance rollback --textfile") return ;;
         "kafkabal rebalance repair --journal") return ;;
@@ -221,6 +226,7 @@ _kafkabal() {
         "kafkabal rebalance repair --snapshot") return ;;
         "kafkabal rebalance repair --zookeeper") return ;;
         "kafkabal rebalance repair --broker-timeout") return ;;
+        "kafkabal rebalance repair --bootstrap-controller") return ;;
         "kafkabal rebalance repair -o" | "kafkabal rebalance repair --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance repair --textfile") return ;;
         "kafkabal rebalance throttle -b" | "kafkabal rebalance throttle --bootstrap-server") return ;;
@@ -318,15 +324,15 @@ _kafkabal() {
         "kafkabal inspect") words="--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal create") words="--placement --if-not-exists --dry-run -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
         "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --policy --refresh --producer-config --any-key-order --manifest --no-manifest --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
-        "kafkabal rebalance") words="plan explain apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --replication-factor --yes --dry-run --exit-code --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance") words="plan explain apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --replication-factor --yes --dry-run --exit-code --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance plan") words="-o --plan-file --format --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --replication-factor -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance explain") words="-o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
-        "kafkabal rebalance apply") words="--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --throttle --log-dir-throttle --window --yes --dry-run --exit-code --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance apply") words="--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --yes --dry-run --exit-code --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance status") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
-        "kafkabal rebalance resume") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
-        "kafkabal rebalance cancel") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
-        "kafkabal rebalance rollback") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
-        "kafkabal rebalance repair") words="--journal --remove -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance resume") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance cancel") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance rollback") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance repair") words="--journal --remove -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance throttle") words="-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal sandbox") words="up status logs kill pause start stop down -h --help" ;;
         "kafkabal sandbox up") words="--name --timeout --brokers --racks --log-dirs --capacity --controllers --zookeeper --kafka-version --replicas --heap --property --broker-property --listener --class-path -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;

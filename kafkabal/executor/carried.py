@@ -70,15 +70,16 @@ class Load:
         return float((taken + given)[involved].max(initial=0.0))
 
 
-def take_sample(cluster: Cluster, clock: Clock) -> Sample:
+def take_sample(cluster: Cluster, clock: Clock, broker_timeout_s: float = 10.0) -> Sample:
     """Read the whole cluster with its offsets, and those of consumer groups where that is possible and allowed."""
     if Capability.GROUP_OFFSETS in cluster.capabilities:
         try:
-            state = cluster.read(ReadRequest(offsets=True, group_offsets=True)).state
+            state = cluster.read(ReadRequest(offsets=True, group_offsets=True, deadline_s=broker_timeout_s)).state
             return Sample(state, has_groups=True, at_s=clock.monotonic())
         except NotAuthorizedError:
             pass  # not to see groups is no reason to see nothing
-    return Sample(cluster.read(ReadRequest(offsets=True)).state, has_groups=False, at_s=clock.monotonic())
+    state = cluster.read(ReadRequest(offsets=True, deadline_s=broker_timeout_s)).state
+    return Sample(state, has_groups=False, at_s=clock.monotonic())
 
 
 def load_between(before: Sample, after: Sample, leaders: Collection[int]) -> Load:
@@ -89,11 +90,11 @@ def load_between(before: Sample, after: Sample, leaders: Collection[int]) -> Loa
     return Load(state, behind)
 
 
-def measure_load(cluster: Cluster, clock: Clock, leaders: Collection[int]) -> Load:
+def measure_load(cluster: Cluster, clock: Clock, leaders: Collection[int], broker_timeout_s: float = 10.0) -> Load:
     """Look twice, a few seconds apart."""
-    before = take_sample(cluster, clock)
+    before = take_sample(cluster, clock, broker_timeout_s)
     clock.sleep(SAMPLE_S)
-    return load_between(before, take_sample(cluster, clock), leaders)
+    return load_between(before, take_sample(cluster, clock, broker_timeout_s), leaders)
 
 
 def incoming_bytes_per_s(state: ClusterState, moves: Moves) -> dict[int, float]:

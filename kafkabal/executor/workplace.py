@@ -46,12 +46,15 @@ class Workplace:
     run_suffix: Callable[[], str] = _random_suffix
     """Makes run ids of the same second differ."""
 
+    broker_timeout_s: float = 10.0
+    """How long each broker may take when the whole state is read."""
+
     completed: Callable[[ClusterState], ClusterState] = _as_it_is
     """Adds what a configuration knows of the disks and the brokers do not tell."""
 
     def read_state(self) -> ClusterState:
         """The state of the cluster, with the disks as configured."""
-        return self.completed(self.cluster.read(ReadRequest()).state)
+        return self.completed(self.cluster.read(ReadRequest(deadline_s=self.broker_timeout_s)).state)
 
     @property
     def owner(self) -> str:

@@ -125,6 +125,12 @@ def test_a_crashed_run_of_another_host_is_left_to_it(
     assert refused.code == 4
 
 
+@pytest.mark.parametrize("words", [(), ("apply",), ("resume",), ("cancel",), ("rollback",), ("repair",)], ids=str)
+def test_commands_that_put_throttles_back_take_controllers(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
+    """The configs of a dead broker are changed through controllers: every such command can be told where they are."""
+    assert "--bootstrap-controller" in run_cli("rebalance", *words, "--help").out
+
+
 @pytest.mark.parametrize("throttle", ["none", "7MB", "auto"])
 def test_the_throttle_shapes_no_plan(run_cli: Callable[..., Any], snapshot: Path, throttle: str) -> None:
     """What is shown by a rehearsal, planned to a file and carried out under any throttle is one and the same plan."""

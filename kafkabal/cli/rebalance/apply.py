@@ -7,15 +7,15 @@ import typer
 
 from kafkabal.cli.cluster import open_cluster
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import CLUSTER, Uses
-from kafkabal.cli.rebalance.flags import RUN_SETTINGS, BeginFlags, RunFlags, RunOutput
+from kafkabal.cli.options import Uses
+from kafkabal.cli.rebalance.flags import RUN_CLUSTER, RUN_SETTINGS, BeginFlags, RunFlags, RunOutput
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
 
 def apply(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, *RUN_SETTINGS)],
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
     begin: BeginFlags,
     flags: RunFlags,
     output: RunOutput,

@@ -4,15 +4,15 @@ from typing import Annotated
 
 from kafkabal.cli.cluster import open_cluster
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import CLUSTER, Uses
-from kafkabal.cli.rebalance.flags import JournalOption, RunOutput
+from kafkabal.cli.options import Uses
+from kafkabal.cli.rebalance.flags import RUN_CLUSTER, JournalOption, RunOutput
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
 
 def cancel(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER)],
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER)],
     output: RunOutput,
     journal: JournalOption = None,
 ) -> ExitCode:

@@ -7,9 +7,12 @@ from typing import Annotated, Final
 
 import typer
 
-from kafkabal.cli.options import OUTPUT_SECTION, SAFETY_SECTION
+from kafkabal.cli.options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION
 from kafkabal.executor.options import OnInterrupt
 from kafkabal.units import parse_duration
+
+RUN_CLUSTER: Final = (*CLUSTER, "bootstrap_controllers")
+"""Settings of the cluster, for commands that change its configs."""
 
 RUN_SETTINGS: Final = ("throttle", "log_dir_throttle", "window")
 """Settings that shape how data moves."""

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from kafkabal.cli.cluster import open_cluster, read_cluster
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import CLUSTER, Format, OutputOptions, Uses
+from kafkabal.cli.options import Format, OutputOptions, Uses
 from kafkabal.cli.output import show
-from kafkabal.cli.rebalance.flags import RUN_SETTINGS, BeginFlags, RunFlags, RunFormat, RunOutput
+from kafkabal.cli.rebalance.flags import RUN_CLUSTER, RUN_SETTINGS, BeginFlags, RunFlags, RunFormat, RunOutput
 from kafkabal.cli.rebalance.planning import PLAN_SETTINGS, PlanFlags
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
@@ -14,7 +14,7 @@ from kafkabal.errors import ExitCode
 
 def rebalance(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, *RUN_SETTINGS)],
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *PLAN_SETTINGS, *RUN_SETTINGS)],
     planning: PlanFlags,
     begin: BeginFlags,
     flags: RunFlags,

@@ -6,8 +6,8 @@ import typer
 
 from kafkabal.cli.cluster import open_cluster
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import CLUSTER, Uses
-from kafkabal.cli.rebalance.flags import JournalOption, RunOutput
+from kafkabal.cli.options import Uses
+from kafkabal.cli.rebalance.flags import RUN_CLUSTER, JournalOption, RunOutput
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def repair(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER)],
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER)],
     output: RunOutput,
     journal: JournalOption = None,
     remove: Annotated[bool, typer.Option("--remove", help="Delete throttles that no known run has set.")] = False,

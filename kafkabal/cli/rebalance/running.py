@@ -35,12 +35,14 @@ def make_workplace(
     cluster: Cluster, settings: Settings, context: CommandContext, output: RunOutput, command: str
 ) -> Workplace:
     """The place in which runs on this cluster are worked on; those on a snapshot have one of their own."""
+    from kafkabal.clusters.protocol import ReadRequest
     from kafkabal.executor.workplace import Workplace
 
     return Workplace(
         cluster=cluster,
         state_dir=runs_folder(settings, context),
         listener=_listener(output, context, command),
+        broker_timeout_s=settings.broker_timeout_s or ReadRequest().deadline_s,
         completed=partial(completed, settings=settings),
     )
 
@@ -91,7 +93,8 @@ def measured_load(settings: Settings, workplace: Workplace, context: CommandCont
     if not is_live or settings.throttle == "none" or not any(moves.values()):
         return None
     context.detail(f"measuring for {format_duration(SAMPLE_S)} what the brokers carry")
-    return measure_load(workplace.cluster, workplace.clock, workplace.cluster.broker_ids())
+    brokers = workplace.cluster.broker_ids()
+    return measure_load(workplace.cluster, workplace.clock, brokers, workplace.broker_timeout_s)
 
 
 def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load | None, moves: Moves) -> Throttle:
