@@ -39,9 +39,10 @@ def debts_of(view: RoutingView, before: Debts | None = None) -> Debts:
 @kernel
 def owe(debts: Debts, partition: int, amount: int) -> int:
     """Note that so much was sent to a partition; the broker that it goes to."""
-    broker = debts.leader[partition]
-    debts.owed[partition] += amount
-    debts.pending[broker] += amount
+    leader, owed, pending = debts
+    broker = leader[partition]
+    owed[partition] += amount
+    pending[broker] += amount
     return broker
 
 

@@ -72,8 +72,9 @@ def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s
     """Average the time that it took in; a failure tells nothing of it."""
     broker = owe(state.debts, partition, -1)
     if latency_s == latency_s:
-        memory = _MEMORY if state.response_s[broker] > 0.0 else 0.0
-        state.response_s[broker] = memory * state.response_s[broker] + (1.0 - memory) * latency_s
+        response_s = state.response_s
+        memory = _MEMORY if response_s[broker] > 0.0 else 0.0
+        response_s[broker] = memory * response_s[broker] + (1.0 - memory) * latency_s
 
 
 class Prequal(BrokerFirst):

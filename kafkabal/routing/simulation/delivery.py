@@ -160,20 +160,23 @@ def deliver(
     int
         How many were acknowledged.
     """
+    counts, now_s, leader = sim.counts, sim.now_s, sim.topic.leader
     acked = 0
     for i in range(len(size_bytes)):
         acked = advance(sim, learn, states, at_s[i], latency_s, acked)
-        while sim.counts[FREE_BATCHES] == 0 or sim.counts[FREE_RECORDS] == 0:
+        while counts[FREE_BATCHES] == 0 or counts[FREE_RECORDS] == 0:
             acked = advance(sim, learn, states, next_event_s(sim), latency_s, acked)
-        sim.now_s[0] = max(sim.now_s[0], at_s[i])
+        now_s[0] = max(now_s[0], at_s[i])
         producer = (turn + i) % len(states)
-        if picks[i] < 0:
-            picks[i] = choose(states[producer], size_bytes[i], hashes[i], uniforms[i], sim.now_s[0])
-        if sim.topic.leader[picks[i]] < 0:
-            sim.counts[REFUSED] += 1
-            learn(states[producer], picks[i], size_bytes[i], math.nan, sim.now_s[0])
+        partition = picks[i]
+        if partition < 0:
+            partition = choose(states[producer], size_bytes[i], hashes[i], uniforms[i], now_s[0])
+            picks[i] = partition
+        if leader[partition] < 0:
+            counts[REFUSED] += 1
+            learn(states[producer], partition, size_bytes[i], math.nan, now_s[0])
         else:
-            offer(sim, producer * len(sim.topic.leader) + picks[i], size_bytes[i], at_s[i])
+            offer(sim, producer * len(leader) + partition, size_bytes[i], at_s[i])
     return acked
 
 
@@ -196,36 +199,37 @@ def advance(sim: Delivery, learn: Any, states: Any, until_s: float, latency_s: l
 @kernel
 def next_event_s(sim: Delivery) -> float:
     """When something happens next, infinity if nothing does."""
-    event_s = math.inf
-    if sim.counts[TO_COME] > 0:
-        event_s = sim.agenda.at_s[0]
-    if sim.counts[OLDEST] >= 0:
-        event_s = min(event_s, sim.batches.opened_s[sim.counts[OLDEST]] + sim.limits.linger_s[0])
+    counts = sim.counts
+    event_s = sim.agenda.at_s[0] if counts[TO_COME] > 0 else math.inf
+    oldest = counts[OLDEST]
+    if oldest >= 0:
+        event_s = min(event_s, sim.batches.opened_s[oldest] + sim.limits.linger_s[0])
     return event_s
 
 
 @kernel
 def offer(sim: Delivery, place: int, size_bytes: int, offered_s: float) -> None:
     """Append a record to the open batch of its producer and partition, or open one."""
+    batches, records, most_bytes = sim.batches, sim.records, sim.limits.batch_bytes[0]
     batch = sim.open_batch[place]
-    if batch >= 0 and sim.batches.size_bytes[batch] + size_bytes > sim.limits.batch_bytes[0]:
+    if batch >= 0 and batches.size_bytes[batch] + size_bytes > most_bytes:
         fill_up(sim, batch)
         batch = NONE
     if batch < 0:
         batch = start_batch(sim, place)
     sim.counts[FREE_RECORDS] -= 1
-    record = sim.records.spare[sim.counts[FREE_RECORDS]]
-    sim.records.following[record] = NONE
-    sim.records.at_s[record] = sim.now_s[0]
-    sim.records.offered_s[record] = offered_s
-    sim.records.size_bytes[record] = size_bytes
-    if sim.batches.first_record[batch] < 0:
-        sim.batches.first_record[batch] = record
+    record = records.spare[sim.counts[FREE_RECORDS]]
+    records.following[record] = NONE
+    records.at_s[record] = sim.now_s[0]
+    records.offered_s[record] = offered_s
+    records.size_bytes[record] = size_bytes
+    if batches.first_record[batch] < 0:
+        batches.first_record[batch] = record
     else:
-        sim.records.following[sim.batches.last_record[batch]] = record
-    sim.batches.last_record[batch] = record
-    sim.batches.size_bytes[batch] += size_bytes
-    if sim.batches.size_bytes[batch] >= sim.limits.batch_bytes[0]:
+        records.following[batches.last_record[batch]] = record
+    batches.last_record[batch] = record
+    batches.size_bytes[batch] += size_bytes
+    if batches.size_bytes[batch] >= most_bytes:
         fill_up(sim, batch)
 
 
@@ -337,16 +341,17 @@ def acknowledge(sim: Delivery, learn: Any, states: Any, latency_s: list[float], 
     sim.servers.acked_bytes[broker] += sim.batches.size_bytes[batch]
     producer = sim.batches.place[batch] // len(sim.topic.leader)
     partition = sim.batches.place[batch] % len(sim.topic.leader)
+    counts, records = sim.counts, sim.records
     record = sim.batches.first_record[batch]
     while record >= 0:
-        latency_s[acked] = now_s - sim.records.offered_s[record]
+        latency_s[acked] = now_s - records.offered_s[record]
         acked += 1
-        learn(states[producer], partition, sim.records.size_bytes[record], now_s - sim.records.at_s[record], now_s)
-        sim.records.spare[sim.counts[FREE_RECORDS]] = record
-        sim.counts[FREE_RECORDS] += 1
-        record = sim.records.following[record]
-    sim.batches.spare[sim.counts[FREE_BATCHES]] = batch
-    sim.counts[FREE_BATCHES] += 1
+        learn(states[producer], partition, records.size_bytes[record], now_s - records.at_s[record], now_s)
+        records.spare[counts[FREE_RECORDS]] = record
+        counts[FREE_RECORDS] += 1
+        record = records.following[record]
+    sim.batches.spare[counts[FREE_BATCHES]] = batch
+    counts[FREE_BATCHES] += 1
     sim.links.in_flight[link] -= 1
     waiting = sim.links.first[link]
     if waiting >= 0:
