@@ -59,8 +59,7 @@ def find_run(workplace: Workplace, journal: Path | str | None = None) -> FoundRu
             f"{local.path}: is the journal of a run on cluster {local.record.cluster_id}, not {cluster_id}",
             hint="check --bootstrap-server and --journal",
         )
-    remembered = remembered_run(workplace.cluster)
-    known = remembered.load() if remembered is not None else None
+    known = _recalled(workplace.cluster)
     if local is None or known is None:
         return _only(local, known)
     record, state = known
@@ -77,6 +76,15 @@ def remembered_run(cluster: Cluster) -> RememberedRun | None:
     try:
         return RememberedRun(cluster.records())
     except (MissingCapabilityError, NotAuthorizedError):
+        return None
+
+
+def _recalled(cluster: Cluster) -> tuple[RunRecord, RunState] | None:
+    """What the cluster remembers, None where it may not be read."""
+    remembered = remembered_run(cluster)
+    try:
+        return remembered.load() if remembered is not None else None
+    except NotAuthorizedError:
         return None
 
 

@@ -31,7 +31,7 @@ from kafkabal.plan.file import write_plan
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from kafkabal.executor.context import RunContext
@@ -88,9 +88,10 @@ def begin_run(
         journal = undo.enter_context(closing(Journal.create(path, record)))
         write_plan(_way_back(record), rollback_file or path.with_suffix(".rollback.json"))
         confirm_lock(lock, options.session_s)
-        at_first = RunState(at=record.started_at)
-        remembered = _remember(workplace, record, options)
-        context = make_context(workplace, OpenRun(record, at_first, options, journal, lock, remembered))
+        at = record.started_at
+        begun = RunState(at=at, phase=Phase.RECORDED)
+        remembered = _if_allowed(workplace, options, lambda r: r.begin(record, begun))
+        context = make_context(workplace, OpenRun(record, RunState(at=at), options, journal, lock, remembered))
         context.enter(Goal.APPLY, Phase.RECORDED)
         undo.pop_all()
     _tell_start(context)
@@ -132,10 +133,8 @@ def reopen_run(
         undo.callback(release_lock, lock)
         found = find_run(workplace, journal) or found  # whoever held the lock before may have gone on with it
         opened = undo.enter_context(closing(_open_journal(workplace, found)))
-        remembered = remembered_run(workplace.cluster)
-        if remembered is not None:
-            confirm_lock(lock, wanted.session_s)
-            _remember_again(remembered, found)
+        confirm_lock(lock, wanted.session_s)
+        remembered = _if_allowed(workplace, wanted, lambda r: _remember_again(r, found))
         effects = found.journal.effects if found.journal else 0
         run = OpenRun(found.record, found.state, wanted, opened, lock, remembered, last_effect=effects)
         context = make_context(workplace, run)
@@ -244,15 +243,16 @@ def _way_back(record: RunRecord) -> Plan:
     return Plan(partitions=tuple(changes), cluster_id=record.cluster_id, taken_at=record.started_at)
 
 
-def _remember(workplace: Workplace, record: RunRecord, options: RunOptions) -> RememberedRun | None:
-    """Let the cluster keep what another host needs, where it may."""
+def _if_allowed(
+    workplace: Workplace, options: RunOptions, write: Callable[[RememberedRun], None]
+) -> RememberedRun | None:
+    """Let the cluster keep what another host needs; None where it may not."""
     remembered = remembered_run(workplace.cluster)
     if remembered is None:
         return None
-    state = RunState(at=record.started_at, phase=Phase.RECORDED)
     endurance = Endurance(workplace.clock, options.patience, workplace.listener)
     try:
-        endurance.until_done(lambda: remembered.begin(record, state))
+        endurance.until_done(lambda: write(remembered))
     except (NotAuthorizedError, MissingCapabilityError) as error:
         message = f"only the journal on this host can resume or roll back this run: {error.message}"
         workplace.listener.on_event(Warned(message=message))

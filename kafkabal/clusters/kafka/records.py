@@ -15,7 +15,7 @@ from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.offsets import leader_offsets
 from kafkabal.clusters.kafka.topics import create_topics
 from kafkabal.clusters.protocol import NewTopic, TopicPartition
-from kafkabal.errors import RefusedByClusterError, UnreachableError
+from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -123,6 +123,8 @@ class TopicRecordStore:
             },
         )
         for fault in create_topics(self._client, [topic], validate_only=False).values():
+            if fault.name.endswith("AUTHORIZATION_FAILED"):
+                raise NotAuthorizedError(f"cannot create topic {RECORDS_TOPIC}: {fault}")
             if fault.name != error_name(TOPIC_ALREADY_EXISTS):
                 raise RefusedByClusterError(f"cannot create topic {RECORDS_TOPIC}: {fault}")
 

@@ -8,7 +8,9 @@ import pytest
 
 from kafkabal.clusters.protocol import Fault, ResourceKind
 from kafkabal.errors import NotAuthorizedError
-from kafkabal.executor.runs import apply
+from kafkabal.executor.events import Warned
+from kafkabal.executor.runs import apply, resume
+from kafkabal.executor.states import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,3 +32,23 @@ def test_throttle_that_may_not_be_set(scene: Any, monkeypatch: pytest.MonkeyPatc
     assert "--throttle none" in (refused.value.hint or "")
     assert scene.memory.kafka.clock.monotonic() - began_s < 10.0
     scene.assert_as_at_start()
+
+
+def test_records_that_may_be_neither_read_nor_written(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that the cluster may not remember says so, and is carried out and resumed from its journal alone."""
+
+    def deny() -> Any:
+        raise NotAuthorizedError("cannot read topic __kafkabal")
+
+    def die(call: Any) -> None:
+        if call.method == "alter_reassignments":
+            raise scene.Crash
+
+    records = scene.memory.records()
+    monkeypatch.setattr(type(records), "get_all", lambda store: deny())
+    scene.faulty.before.append(die)
+    with pytest.raises(scene.Crash):
+        apply(scene.workplace(), scene.plan, scene.options)
+    assert any("only the journal on this host" in e.message for e in scene.recorder.of(Warned))
+    assert resume(scene.next_process()).outcome is Outcome.COMPLETE
+    scene.assert_as_planned()
