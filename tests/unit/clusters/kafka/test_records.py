@@ -109,6 +109,20 @@ def test_the_last_value_of_a_key_counts(store: TopicRecordStore) -> None:
     assert store.get_all() == {"a": b"x" * 2_000_000, "c": b""}
 
 
+def test_what_was_read_is_not_read_again(store: TopicRecordStore, log: Log, cluster: Any) -> None:
+    """A second look fetches only what came since; a topic that was made anew is read from its beginning."""
+    store.put("a", b"1")
+    store.put("b", b"2")
+    assert store.get_all() == {"a": b"1", "b": b"2"}
+    assert store.get_all() == {"a": b"1", "b": b"2"}
+    store.put("b", b"3")
+    assert store.get_all() == {"a": b"1", "b": b"3"}
+    assert [request.topics[0].partitions[0].fetch_offset for request in cluster.asked("Fetch")] == [0, 1, 2]
+    log.batches.clear()
+    store.put("c", b"4")
+    assert store.get_all() == {"c": b"4"}
+
+
 def test_records_are_compressed_and_acknowledged_by_all(store: TopicRecordStore, cluster: Any) -> None:
     """What a run writes is text, and it must be safe before the run goes on."""
     store.put("a", b"x" * 2_000_000)
