@@ -48,7 +48,7 @@ def _replicas(stage: Stage, number: int) -> tuple[int, ...]:
     return stage.cluster.partition_status([stage.moves])[stage.moving(number)].replicas
 
 
-@pytest.mark.parametrize("how", ["killed", "paused"])
+@pytest.mark.parametrize("how", ["killed", pytest.param("paused", marks=pytest.mark.sweep)])
 def test_broker_that_comes_back(stage: Stage, how: str) -> None:
     """Its moves are put aside while the rest goes on, and made up for when it is back: nothing is left to do."""
     process = _lose_broker(stage, how, _impatient(stage, broker_return_s=120.0))
