@@ -119,7 +119,7 @@ def _kill_and_mend(stage: Stage, moment: Moment, then: str, host: str) -> Phase:
 def _kill(stage: Stage, moment: Moment) -> Phase:
     """Carry the plan out and kill the process at a moment; the state that it died in."""
     before = stage.journals()
-    process = stage.begin(_options(stage, moment.phase))
+    process = stage.begin_when_free(_options(stage, moment.phase), "apply")
     if moment.phase is Phase.CANCELLING:
         stage.until(stage.in_flight)
         process.send(signal.SIGTERM)
