@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_CLOSING_S = 10.0
+_CLOSING_S = 3.0
 
 
 class Refresher:
@@ -53,7 +53,7 @@ class Refresher:
         self._wake.set()
 
     def close(self) -> None:
-        """Stop; waits for a refresh that is under way, though not for ever."""
+        """Stop; waits for a refresh that is under way, though not for ever. A failure after that is nobody's."""
         self._stop.set()
         self._wake.set()
         self._thread.join(_CLOSING_S)
@@ -74,4 +74,5 @@ class Refresher:
         try:
             action()
         except Exception as error:  # noqa: BLE001 - records must go on whatever a plug-in does
-            self._failed(error)
+            if not self._stop.is_set():
+                self._failed(error)
