@@ -11,6 +11,7 @@ call to the acknowledgement.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import subprocess
@@ -19,6 +20,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +53,7 @@ class Writer:
     servers: str
     records_per_s: float
     seen: list[tuple[float, float]] = field(default_factory=list)
-    """Monotonic seconds, and latency in seconds."""
+    """Seconds since the epoch at which it was due, and latency in seconds."""
     failed: int = 0
 
     def __post_init__(self) -> None:
@@ -70,11 +72,11 @@ class Writer:
 
     def _write(self) -> None:
         producer = Producer({"bootstrap.servers": self.servers, "acks": "all", "linger.ms": 0})
-        value, due_s = random.randbytes(RECORD_BYTES), time.monotonic()
+        value, due_s = random.randbytes(RECORD_BYTES), time.time()
         for number in range(sys.maxsize):
             if self._stop.is_set():
                 break
-            while (wait_s := due_s - time.monotonic()) > 0:
+            while (wait_s := due_s - time.time()) > 0:
                 producer.poll(wait_s)
             producer.produce(TOPIC, value, partition=number % PARTITIONS, on_delivery=self._note(due_s))
             due_s += 1 / self.records_per_s
@@ -131,20 +133,29 @@ def make_plan(cluster: Cluster, target: tuple[int, ...]) -> Plan:
     return Plan(partitions=tuple(changes), cluster_id=cluster.cluster_id())
 
 
-def rebalance(servers: str, plan: Plan, throttle: str, folder: Path) -> None:
-    """Carry a plan out as a user would."""
+def rebalance(servers: str, plan: Plan, throttle: str, folder: Path) -> tuple[float, float]:
+    """Carry a plan out as a user would; when the first move and the end of the run were, in seconds since the epoch."""
     path = folder / "plan.json"
     write_plan(plan, path)
-    words = ("rebalance", "apply", str(path), "--yes", "--throttle", throttle, "-b", servers, "-q")
+    words = ("rebalance", "apply", str(path), "--yes", "--throttle", throttle, "-b", servers, "-q", "-o", "jsonl")
     environment = {**os.environ, "XDG_STATE_HOME": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-m", "kafkabal", *words], check=True, env=environment, stdout=subprocess.DEVNULL)
+    done = subprocess.run(
+        [sys.executable, "-m", "kafkabal", *words], check=True, env=environment, stdout=subprocess.PIPE
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()][1:]
+    moving = next(e for e in events if e["event"] == "phase" and e["phase"] == "moving")
+    return _seconds(moving), _seconds(events[-1])
+
+
+def _seconds(event: dict[str, Any]) -> float:
+    return datetime.fromisoformat(event["at"]).timestamp()
 
 
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--throttle", action="append", help="for each broker; may be repeated")
-    parser.add_argument("--records-per-s", type=float, default=300.0)
+    parser.add_argument("--records-per-s", type=float, default=100.0)
     parser.add_argument("--partition-mb", type=int, default=8)
     parser.add_argument("--quiet-s", type=float, default=15.0, help="how long before and after each rebalance")
     options = parser.parse_args()
@@ -166,13 +177,11 @@ def measure(servers: str, plan: Plan, throttle: str, options: argparse.Namespace
     """One rebalance with quiet before and after it."""
     writer = Writer(servers, options.records_per_s)
     time.sleep(SETTLE_S)
-    quiet_s = time.monotonic()
+    quiet_s = time.time()
     time.sleep(options.quiet_s)
-    begin_s = time.monotonic()
-    rebalance(servers, plan, throttle, folder)
-    end_s = time.monotonic()
+    begin_s, end_s = rebalance(servers, plan, throttle, folder)
     time.sleep(options.quiet_s)
-    after_s = time.monotonic()
+    after_s = time.time()
     writer.close()
     rate = f"{parse_rate(throttle) / 1e6:g} MB/s"
     for when, start_s, stop_s in (
