@@ -1,0 +1,53 @@
+"""Views of a live cluster, and the same ones with newer latencies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.routing.producer.views import ViewSource
+from kafkabal.routing.simulation.synthetic import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.scoring.registry import load_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Reader:
+    """A cluster that counts how often it is read."""
+
+    reads = 0
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The same state every time."""
+        self.reads += 1
+        return Reading(build_synthetic(SyntheticCluster(brokers=3)))
+
+
+class Latencies:
+    """Figures that can be changed."""
+
+    figures: Mapping[int, float] = {}
+
+    def latencies_s(self) -> Mapping[int, float]:
+        """See LatencySource."""
+        return self.figures
+
+
+def test_the_same_view_has_the_latencies_of_now() -> None:
+    """Neither is the cluster read again nor the view newer; latencies are, and scores that need them are there."""
+    reader, latencies, now_s = Reader(), Latencies(), [5.0]
+    source = ViewSource(reader, TOPIC, latency=latencies, prometheus=None, clock=lambda: now_s[0])
+    scores = load_scores(["latency"])
+    view = source.next_view(scores)
+    assert (view.at_s, view.pressures, np.isnan(view.latency_s).all()) == (5.0, (), True)
+
+    now_s[0], latencies.figures = 6.0, {1: 0.5, 3: 0.1}
+    same = source.same_view(scores)
+    assert (same.at_s, reader.reads) == (5.0, 1)
+    np.testing.assert_array_equal(same.latency_s, [0.5, np.nan, 0.1])
+    assert [pressure.name for pressure in same.pressures] == ["latency"]
+
+    assert (source.next_view(scores).at_s, reader.reads) == (6.0, 2)
