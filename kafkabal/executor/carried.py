@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from kafkabal.clusters.clock import Clock
     from kafkabal.clusters.protocol import Cluster
+    from kafkabal.executor.record import PlannedPartition
     from kafkabal.model.state import ClusterState
     from kafkabal.plan.plan import PartitionChange
 
@@ -114,3 +115,8 @@ def incoming_bytes_per_s(state: ClusterState, moves: Moves) -> dict[int, float]:
 def moves_of_plan(changes: Iterable[PartitionChange]) -> dict[tuple[str, int], Collection[int]]:
     """Brokers to which each planned partition comes."""
     return {(c.topic, c.partition): c.adding for c in changes if c.previous}
+
+
+def moves_of_run(partitions: Iterable[PlannedPartition]) -> dict[tuple[str, int], Collection[int]]:
+    """Brokers to which each partition of a run comes."""
+    return {(p.topic, p.partition): [b for b in p.replicas if b not in p.start.replicas] for p in partitions}

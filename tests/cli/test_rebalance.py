@@ -142,6 +142,19 @@ def test_the_throttle_shapes_no_plan(run_cli: Callable[..., Any], snapshot: Path
     assert json.loads(run_cli("rebalance", "status", *words, "-o", "json").out)["plan_id"] == plan_id
 
 
+def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
+) -> None:
+    """A profile says how new runs go; one that is resumed keeps its own options unless --throttle says otherwise."""
+    run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    _crash(tmp_path)
+    profile = tmp_path / "p.yaml"
+    profile.write_text("window: nonsense\nthrottle: 7MB\n")
+    words = ("rebalance", "resume", "--snapshot", str(snapshot), "--profile", str(profile))
+    assert run_cli(*words, "--throttle", "8MB").code == 2
+    assert run_cli(*words).code == 0
+
+
 def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """Every line is an object, the first is the envelope, the last tells the end."""
     done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "-o", "jsonl", "-q")

@@ -11,8 +11,10 @@ import pytest
 from kafkabal.clusters.protocol import TopicPartition
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.auto_rate import AutoRate, Sight, first_rate, next_rate
-from kafkabal.executor.carried import load_between, measure_load, moves_of_plan, take_sample
+from kafkabal.executor.carried import load_between, measure_load, moves_of_plan, moves_of_run, take_sample
+from kafkabal.executor.record import PlannedPartition
 from kafkabal.model.state import CommittedOffsets
+from kafkabal.plan.plan import Placement
 from kafkabal.telemetry.lag import groups_behind
 
 MB = 10**6
@@ -26,6 +28,12 @@ A0 = TopicPartition("a", 0)
 def test_first_rate(incoming: float, carried: float, expected: int) -> None:
     """It begins above what comes in, with a part of what is carried, and with a little in any case."""
     assert first_rate(incoming, carried) == expected
+
+
+def _planned(start: tuple[int, ...], replicas: tuple[int, ...]) -> PlannedPartition:
+    placement = Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start))
+    dirs = ("any",) * len(replicas)
+    return PlannedPartition(topic="a", partition=0, start=placement, replicas=replicas, log_dirs=dirs, copy_bytes=1)
 
 
 BUSY = Sight(used_share=0.9)
@@ -68,6 +76,7 @@ def test_load_of_brokers(scene: Any) -> None:
     assert load.carried_bytes_per_s([1, 4]) == pytest.approx(6 * MB, rel=0.01)
     assert load.carried_bytes_per_s([3]) == pytest.approx(3 * MB, rel=0.01)
     assert load.carried_bytes_per_s([5]) == 0.0
+    assert moves_of_run([_planned((1, 2, 3), (4, 2, 3))]) == {("a", 0): [4]}
     assert load.brokers_of(moves_of_plan(scene.plan.partitions)) == {1, 2, 3, 4, 5}
 
 
