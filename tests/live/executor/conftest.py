@@ -165,8 +165,8 @@ class Stage:
 
     def records(self, host: str = "one") -> list[Record]:
         """What the journal of the latest run of a host tells, line by line."""
-        lines = max(self.journals(host)).read_bytes().splitlines()
-        return [msgspec.json.decode(line, type=Record) for line in lines]
+        whole = max(self.journals(host)).read_bytes().rpartition(b"\n")[0]  # the last line may be on its way
+        return [msgspec.json.decode(line, type=Record) for line in whole.splitlines()]
 
     def hasten(self, host: str = "one") -> None:
         """Ask the run of a host for a rate that holds nothing up."""

@@ -160,4 +160,4 @@ def _mend(stage: Stage, then: str, host: str) -> None:
     elif then == "cancel":
         stage.when_free(lambda: cancel(workplace))
         stage.assert_clean()
-    stage.when_free(lambda: roll_back(workplace, options=_QUICKLY))
+    assert stage.when_free(lambda: roll_back(workplace, options=_QUICKLY)).outcome is Outcome.COMPLETE
