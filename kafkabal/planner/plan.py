@@ -51,14 +51,15 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     """
     options = options or PlanOptions()
     problem = build_problem(cluster, options)
-    before = Before.of(State(problem))
-    draft = _search(problem, listener)
+    start = State(problem)
+    before = Before.of(start)
+    draft = _search(start, listener)
     after = make_outcome(draft.state, draft.leader, draft.log_dir)
     if _falls_short(draft):
-        draft, after = _persist(problem, draft, after, listener)
+        draft, after = _persist(start, draft, after, listener)
     state, leader = draft.state, _leaders_of(draft, after)
     listener.step("bound")
-    bound = _bound(problem, state)
+    bound = _bound(start, state)
     listener.step("changes")
     return Plan(
         partitions=make_changes(cluster, after, Reasons(state, before, leader)),
@@ -79,14 +80,14 @@ class _Draft(NamedTuple):
     homeless: I64
 
 
-def _search(problem: Problem, listener: PlanListener) -> _Draft:
+def _search(start: State, listener: PlanListener) -> _Draft:
     """The best of some searches; of one where the cluster is large or the first is close to the bound."""
-    repaired = State(problem)
+    problem, repaired = start.problem, start.copy()
     homeless = repair(repaired, listener)
     if problem.home.size > _SMALL or problem.options.mode is not Mode.FULL or has_budget(repaired):
         return _attempt(repaired, homeless, listener, USUAL_PACE)
     best = _attempt(repaired.copy(), homeless, listener, USUAL_PACE)
-    bound = bound_bytes(State(problem), best.state.moved_bytes())
+    bound = bound_bytes(start, best.state.moved_bytes())
     for pace in _OTHER_PACES:
         if best.state.moved_bytes() <= bound * (1 + _CLOSE) and not is_outside(best.state):
             break
@@ -117,20 +118,18 @@ def _falls_short(draft: _Draft) -> bool:
     return bool(warnings_of(draft.state, draft.leader, draft.homeless))
 
 
-def _persist(
-    problem: Problem, draft: _Draft, after: ClusterState, listener: PlanListener
-) -> tuple[_Draft, ClusterState]:
+def _persist(start: State, draft: _Draft, after: ClusterState, listener: PlanListener) -> tuple[_Draft, ClusterState]:
     """Where bands are out of reach, go on from the result as long as it helps, so that a later run finds nothing.
 
     What mends no rule and helps less than :data:`_LEAST_HELP` is not worth a single byte.
     """
-    start = State(problem)
+    problem = start.problem
     left = shortfall(start, problem.leader)
     if not _mends(draft) and not _helps(draft, left):
         return _Draft(start, problem.leader, draft.log_dir, draft.homeless), problem.cluster
     for _ in range(_MOST_REPEATS):
         left = shortfall(draft.state, _leaders_of(draft, after))
-        again = _search(build_problem(after, problem.options), listener)
+        again = _search(State(build_problem(after, problem.options)), listener)
         if not _helps(again, left):
             break
         after = make_outcome(again.state, again.leader, again.log_dir)
@@ -165,13 +164,13 @@ def _log_dirs(state: State) -> tuple[I32, I64]:
     return log_dir, np.concatenate(homeless)
 
 
-def _bound(problem: Problem, state: State) -> int | None:
+def _bound(start: State, state: State) -> int | None:
     """The bound, where the plan was to reach the bands with as few bytes as possible, and does."""
-    options = problem.options
+    options = start.problem.options
     asks_more = options.below is not None or options.replication_factor is not None
     if options.mode is not Mode.FULL or asks_more or is_outside(state):
         return None
-    return bound_bytes(State(problem), state.moved_bytes())
+    return bound_bytes(start, state.moved_bytes())
 
 
 def _scores(problem: Problem, after: ClusterState) -> dict[str, ScoreChange]:

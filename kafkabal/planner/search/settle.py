@@ -139,13 +139,16 @@ def settle(state: State) -> None:
     violation = Violation(state)
     index = Index(state)
     stuck = np.zeros(state.problem.n_brokers, np.bool_)
-    steps = 0
+    steps = steps_before = 0
     while steps < _STEPS_A_BROKER * len(stuck):
-        now = violation.now()
-        now[stuck] = 0.0
+        now = np.where(stuck, 0.0, violation.now())
         worst = int(now.argmax())
         if now[worst] <= 0:
-            return
+            if not stuck.any() or steps == steps_before:
+                return
+            # what others did since may have made room
+            stuck[:], steps_before = False, steps
+            continue
         violation.least_gain = max(_LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))
         step = _best_single(state, violation, index, worst, _NARROW) or _best_single(
             state, violation, index, worst, _WIDE

@@ -232,8 +232,9 @@ class State:
 
 def _count_pairs(topic: I32, broker: I32, n_topics: int, n_brokers: int) -> Counts:
     """shape (n_topics, n_brokers): replicas of each topic on each broker, in the smallest type that will do."""
-    pairs, number = np.unique(topic.astype(np.int64) * n_brokers + broker, return_counts=True)
-    even = -(-np.bincount(topic, minlength=1).max() // n_brokers) if len(topic) else 0
-    table = np.zeros(n_topics * n_brokers, np.min_scalar_type(2 * int(number.max(initial=0)) + 2 * int(even) + 4))
-    table[pairs] = number
-    return table.reshape(n_topics, n_brokers)
+    largest = int(np.bincount(topic, minlength=1).max())
+    table = np.zeros((n_topics, n_brokers), np.min_scalar_type(largest))
+    np.add.at(table, (topic, broker), 1)
+    # twice what a broker holds, or is due, is more than it will ever get
+    needed = np.min_scalar_type(2 * int(table.max(initial=0)) + 2 * -(-largest // n_brokers) + 4)
+    return table.astype(needed, copy=False)
