@@ -49,6 +49,7 @@ def test_throttles_of_others(stage: Stage) -> None:
     """A lower rate is kept, a higher one lowered, lists joined; what somebody sets meanwhile stays, and is told."""
     lower = ConfigChange(_broker(2), LEADER_RATE, "50000")
     assert not stage.cluster.alter_configs([lower])
+    stage.until(lambda: stage.found_configs()[_broker(2)][LEADER_RATE].value == lower.value)
     before = stage.found_configs()
     process = stage.begin(stage.slow)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
