@@ -147,6 +147,7 @@ class RoutingProducer:
         self._views = ViewSource(cluster, topic, latency=latency or own, prometheus=prometheus, clock=clock)
         self._scores = tuple(scores)
         self._view = self._views.next_view(self._scores)
+        self._unseen_view: RoutingView | None = None
         self._install(policy)
         read = StatisticsReader(own, memory_s=refresh_s, backlogged=self._backlogged)
         interval_s = min(refresh_s, max(_STATISTICS_S, _STATISTICS_S_A_PARTITION * self._view.n_partitions))
@@ -211,6 +212,9 @@ class RoutingProducer:
 
     def poll(self, timeout_s: float = 0.0) -> None:
         """Call what waits to be called back; at most for so long. A signal is handled when it is over."""
+        if self._unseen_view is not None:
+            view, self._unseen_view = self._unseen_view, None
+            self._policy.refresh(view)
         with signals_held_back():
             self._client.poll(timeout_s)
         self._next_poll_s = self._clock() + _POLL_EVERY_S
@@ -284,6 +288,7 @@ class RoutingProducer:
             self.close()
 
     def _install(self, policy: Policy) -> None:
+        self._unseen_view = None
         policy.refresh(self._view)
         self._policy = policy
         self._learn = policy.acked if policy.about.feedback is Feedback.ACKS else None
@@ -292,8 +297,15 @@ class RoutingProducer:
         self._pick = policy.pick
 
     def _refresh(self) -> None:
-        self._view = self._views.next_view(self._scores)
-        self._policy.refresh(self._view)
+        self._show(self._views.next_view(self._scores))
+
+    def _show(self, view: RoutingView) -> None:
+        """Refresh the policy here, or, if it counts what is under way, between two of its counts: in its own thread."""
+        self._view = view
+        if self._learn is None:
+            self._policy.refresh(view)
+        else:
+            self._unseen_view = view
 
     def _backlogged(self) -> None:
         if any(Need.TELEMETRY in weighted.score.needs for weighted in self._scores):
@@ -301,8 +313,7 @@ class RoutingProducer:
 
     def _revise(self) -> None:
         """Route by the latencies of now: a broker that falls behind fills the buffer long before the next view."""
-        self._view = self._views.same_view(self._scores)
-        self._policy.refresh(self._view)
+        self._show(self._views.same_view(self._scores))
 
     def _report(self, error: KafkaError | None, _message: Message) -> None:
         if error is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal
 from collections import Counter
-from threading import Event, Timer
+from threading import Event, Timer, current_thread
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -244,3 +244,23 @@ def test_a_partition_that_is_gone_is_an_error_of_the_topic(mock_cluster: MockClu
         producer.reload(policy=Fixed(99))
         with pytest.raises(OperationError, match=f"topic {TOPIC} is gone, or has lost partitions"):
             producer.produce(b"x")
+
+
+def test_a_policy_that_counts_is_refreshed_by_the_thread_that_counts(mock_cluster: MockCluster) -> None:
+    """What a refresh counts anew is not changed meanwhile by an acknowledgement or the next record."""
+    threads: list[str] = []
+
+    class Counting(Learning):
+        """Notes which thread refreshes it."""
+
+        def refresh(self, view: RoutingView) -> None:
+            """Note the thread."""
+            super().refresh(view)
+            threads.append(current_thread().name)
+
+    with RoutingProducer(mock_cluster, TOPIC, Counting(0), mock_cluster.client, refresh_s=0.01) as producer:
+        reads = len(mock_cluster.reads)
+        while len(threads) < 3:
+            producer.poll(0.02)
+        assert len(mock_cluster.reads) > reads
+    assert set(threads) == {current_thread().name}
