@@ -75,6 +75,10 @@ class ByteRing:
         """
         self._awaited = weights, span_bytes
 
+    def set_slot_bytes(self, slot_bytes: int) -> None:
+        """Take slots of at least this length from the next ring on. May be called by another thread."""
+        self._least_slot_bytes = slot_bytes
+
     def next(self, size_bytes: int) -> int:
         """Partition of the next record."""
         at = self._at_bytes

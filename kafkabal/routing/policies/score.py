@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from kafkabal.routing.policy import RecordBatch
     from kafkabal.routing.view import RoutingView
 
+# batches that a slot takes at most: longer ones would make the bytes of brokers uneven
+_LONGEST_SLOT = 2
 # over so many horizons an imbalance of today is nothing
 _FAR = 1e4
 
@@ -37,6 +40,10 @@ class ScoreWeighted(PolicyBase):
         shorter, the fewer brokers take most of the writes meanwhile.
     batch_size
         Bytes, 1 or more, that go to one partition before the next is considered.
+    linger_ms
+        For how long the client keeps a batch open, 0 or more. Where records come so slowly that time closes batches
+        and not their size, a partition is kept for whole such times: a batch that was opened just before the change
+        would make its records wait for no others.
     """
 
     about: ClassVar = About(
@@ -54,13 +61,18 @@ class ScoreWeighted(PolicyBase):
         max_change: float = 0.5,
         horizon: float = 0.2,
         batch_size: int = 16384,
+        linger_ms: float = 5.0,
     ) -> None:
         if not (0 < floor <= 1 and max_change > 0 and horizon > 0 and batch_size >= 1):
             raise UsageError("score: floor is above 0 and at most 1, max-change, horizon and batch-size are above 0")
+        if not linger_ms >= 0:
+            raise UsageError("score: linger-ms is 0 or more")
         super().__init__(context)
         self._floor = floor
         self._max_change = max_change
         self._horizon = horizon
+        self._batch_bytes = batch_size
+        self._linger_s = linger_ms / 1000
         self._ring = ByteRing(batch_size, Uniforms(context.seed).next(), self._weigh_again)
         self._weights: F64 = np.empty(0)
         self._calm: F64 = self._weights
@@ -78,6 +90,7 @@ class ScoreWeighted(PolicyBase):
         if self._view is None or view.at_s > self._view.at_s:
             self._seen = self._sent_until(view, now_s, sent)
             if self._view is not None:
+                self._stick_for(float(sent.sum() - self._sent_then.sum()), now_s - self._refreshed_s)
                 self._grown_bytes = float(view.partition_bytes.sum() - self._view.partition_bytes.sum())
             self._refreshed_s, self._sent_then = now_s, sent
         self._view = view
@@ -91,6 +104,14 @@ class ScoreWeighted(PolicyBase):
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
         self._ring.fill(records.size_bytes, out)
+
+    def _stick_for(self, own_bytes: float, elapsed_s: float) -> None:
+        """Lay slots as long as the number of linger times that comes closest to a batch at the rate of late."""
+        in_linger = own_bytes / elapsed_s * self._linger_s if elapsed_s > 0 else 0.0
+        if 0 < in_linger <= _LONGEST_SLOT * self._batch_bytes:
+            self._ring.set_slot_bytes(ceil(max(1, round(self._batch_bytes / in_linger)) * in_linger))
+        else:
+            self._ring.set_slot_bytes(self._batch_bytes)
 
     def _sent_until(self, view: RoutingView, now_s: float, sent: I64) -> I64 | F64:
         """What of this producer's own bytes the view can show: those sent before it was measured."""

@@ -159,3 +159,23 @@ def test_slow_broker_does_not_fill_the_buffer() -> None:
     assert own.latency is not None
     assert default.latency is not None
     assert own.latency.p99_s <= 0.5 * default.latency.p99_s
+
+
+def test_a_partition_is_kept_for_whole_linger_times(view_over: Callable[..., RoutingView]) -> None:
+    """Where time closes batches, records wait less for others if partitions change when a batch is closed."""
+    view = view_over(brokers=4, partitions=8)
+    workload = Workload(
+        records=8000,
+        bytes_per_s=5e6,
+        process=Process.STEADY,
+        metrics_interval_s=0.5,
+        transport=Transport(batch_bytes=10**6, linger_s=0.005),
+    )
+    aligned, by_bytes = (
+        simulate(view, load_policy(name), workload, SimulationOptions()) for name in ("score", "score:linger-ms=0")
+    )
+
+    assert aligned.latency is not None
+    assert by_bytes.latency is not None
+    assert aligned.latency.p50_s < 0.95 * by_bytes.latency.p50_s
+    assert aligned.max_over_mean < 1.01
