@@ -17,6 +17,8 @@ from kafkabal.planner.reasons import Before, Reasons
 from kafkabal.planner.search.balance import balance, is_outside, repair
 from kafkabal.planner.search.budget import has_budget, send_home
 from kafkabal.planner.search.dirs import choose_log_dirs
+from kafkabal.planner.search.further import even_placement
+from kafkabal.planner.search.further_loads import FurtherLoads, further_scores
 from kafkabal.planner.search.leaders import choose_leaders
 from kafkabal.planner.search.push import USUAL_PACE
 from kafkabal.planner.search.state import State
@@ -97,12 +99,21 @@ def _search(start: State, listener: PlanListener) -> _Draft:
 
 def _attempt(state: State, homeless: I64, listener: PlanListener, pace: float) -> _Draft:
     balance(state, listener, pace)
+    if _may_exchange_for_further(state):
+        listener.step("further scores")
+        even_placement(state, FurtherLoads(state, choose_leaders(state)))
     listener.step("log dirs")
     log_dir, left = _log_dirs(state)
     homeless = np.concatenate((homeless, left))
     refuse_if_infeasible(state, homeless)
     listener.step("leaders")
     return _Draft(state, choose_leaders(state), log_dir, homeless)
+
+
+def _may_exchange_for_further(state: State) -> bool:
+    """Whether replicas may be exchanged for the sake of further scores; a budget leaves these to leadership."""
+    problem = state.problem
+    return problem.options.mode is Mode.FULL and bool(further_scores(problem)) and not has_budget(state)
 
 
 def _merit(draft: _Draft) -> tuple[float, int, int]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkabal.planner.search.further_loads import further_scores
 from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Reasons:
         rows = problem.weighed
         mean = before.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
         self.share: F64 = before.used / problem.capacity / (mean or 1.0)
+        self._further = ", ".join(w.score.name for w in further_scores(problem))
         self._told: dict[tuple[int, int, int], str] = {}
 
     def __call__(self, partitions: I64) -> list[str]:
@@ -96,6 +98,8 @@ class Reasons:
             return (
                 f"replicas: broker {self.ids[target]} holds {self.before.count[target]}, at least {b.low_count[target]}"
             )
+        if self._further:
+            return f"{self._further}, or room on broker {self.ids[origin]} for what another broker has to shed"
         return f"makes room on broker {self.ids[origin]} for what another broker has to shed"
 
     def _led(self, old: int, new: int) -> str:
@@ -114,4 +118,6 @@ class Reasons:
             return f"leaders: broker {self.ids[old]} leads {self.before.leads[old]}, at most {b.high_leaders[old]}"
         if self.before.leads[new] < b.low_leaders[new]:
             return f"leaders: broker {self.ids[new]} leads {self.before.leads[new]}, at least {b.low_leaders[new]}"
+        if self._further:
+            return f"{self._further}: broker {self.ids[new]} leads instead of {self.ids[old]}"
         return f"leaders: broker {self.ids[new]} leads instead of {self.ids[old]}, which others need to hand on to"

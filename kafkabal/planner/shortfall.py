@@ -10,6 +10,7 @@ from kafkabal.errors import InfeasibleError
 from kafkabal.planner.bands import excess
 from kafkabal.planner.options import Mode
 from kafkabal.planner.search.budget import has_budget
+from kafkabal.planner.search.further_loads import FurtherLoads, further_scores
 from kafkabal.planner.search.settle import Violation
 from kafkabal.planner.why import Why
 
@@ -58,7 +59,7 @@ def warnings_of(state: State, leader: I32, homeless: I64) -> tuple[str, ...]:
     if mode is Mode.FULL and not has_budget(state):
         lines += [*_bytes_outside(state), *_counts_outside(state), *_topics_outside(state)]
     if mode in {Mode.FULL, Mode.LEADERS_ONLY} and state.problem.options.max_leader_changes is None:
-        lines += _leaders_outside(state, leader)
+        lines += [*_leaders_outside(state, leader), *_further_outside(state, leader)]
     return tuple(lines)
 
 
@@ -69,7 +70,9 @@ def shortfall(state: State, leader: I32) -> float:
     above, below = excess(led, bands.low_leaders, bands.high_leaders, problem.counted)
     leaders = float((above + below).sum()) / max(1.0, len(leader) / max(1, int(problem.counted.sum())))
     surplus = _crowded(state)[1]
-    return float(Violation(state).now().sum()) + leaders + float(surplus.sum()) / max(1, int(state.count.sum()))
+    further = float(FurtherLoads(state, leader).violation().sum()) if further_scores(problem) else 0.0
+    topics = float(surplus.sum()) / max(1, int(state.count.sum()))
+    return float(Violation(state).now().sum()) + leaders + topics + further
 
 
 def _unrepaired(state: State, homeless: I64) -> Iterator[str]:
@@ -121,6 +124,21 @@ def _counts_outside(state: State) -> Iterator[str]:
 def _leaders_outside(state: State, leader: I32) -> Iterator[str]:
     led = np.bincount(leader[leader >= 0], minlength=state.problem.n_brokers).astype(np.int64)
     yield from _outside(state, led, state.bands.low_leaders, state.bands.high_leaders, "leaders")
+
+
+def _further_outside(state: State, leader: I32) -> Iterator[str]:
+    if not further_scores(state.problem):
+        return
+    loads = FurtherLoads(state, leader)
+    ids = state.problem.cluster.brokers.id
+    for row, weighted in enumerate(loads.scores):
+        load, counted = loads.load[row], loads.price[row] > 0
+        rows = np.flatnonzero(counted & ((load > loads.high[row]) | (load < loads.low[row])))
+        for b in rows[:_NAMED].tolist():
+            fair = weighted.weight / loads.price[row, b]
+            yield f"broker {ids[b]} stays at {load[b] / fair:.2f} of its share of {weighted.score.name}"
+        if len(rows) > _NAMED:
+            yield f"{len(rows) - _NAMED} more brokers stay outside their band of {weighted.score.name}"
 
 
 def _outside(state: State, number: I64, low: I64, high: I64, what: str) -> Iterator[str]:
