@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.bench import LIBRDKAFKA
+from experiments.bench import JAVA, LIBRDKAFKA
 from experiments.halting import HALT_PERIOD_S, Halting
 from experiments.report import Finding
 
@@ -24,7 +25,7 @@ _REPLICATED_RECORDS = 20_000
 _SLOW_RUNS = 3
 _HALTED = 7 / 8
 _BUFFER_KIB = 4 * 1024
-_HEALTHY = ("round-robin", "power-of-d", "score")
+_HEALTHY = (JAVA, "round-robin", "power-of-d", "score")
 _SLOW = ("round-robin", "adaptive", "least-loaded", "astraea", "c3", "prequal", "join-idle-queue", "score")
 _JUDGED = ("prequal", "score")
 _P50_GOAL, _P99_GOAL = 1.05, 1.15
@@ -49,7 +50,9 @@ def run_healthy(bench: Bench, say: Callable[[str], None]) -> Finding:
         key="write-latency",
         title="2a. Write latency, all brokers healthy",
         setting=f"{records} records of {_RECORD_BYTES} bytes at {_HEALTHY_PER_S:g} a second; "
-        f"{pairs} interleaved pairs with librdkafka's default, each policy over the default; median, least and most.",
+        f"{pairs} interleaved pairs with librdkafka's default, each policy over the default: median with its 95 % "
+        "interval, least and most. "
+        "The Java client's figures are those of Kafka's performance tool, in whole milliseconds.",
         columns=["policy", "p50", "p99"],
         rows=[[policy, _spread(ratios[policy], 0), _spread(ratios[policy], 1)] for policy in ratios],
         verdicts=[
@@ -121,8 +124,7 @@ def _with_slow_broker(
     for _ in range(bench.extent.runs(_SLOW_RUNS)):
         for policy in (LIBRDKAFKA, *bench.extent.policies(_SLOW)):
             sent = bench.send("slow", policy, sizes, scores=("latency",), **settings)
-            p50, p99 = np.percentile(sent.latency_s, [50, 99])
-            found.setdefault(policy, []).append((len(sizes) / sent.seconds, float(p50), float(p99)))
+            found.setdefault(policy, []).append((len(sizes) / sent.seconds, *sent.p50_and_p99_s))
     bench.delete("slow")
     for policy, (per_s, _, p99) in _medians(found).items():
         say(f"{policy}: {per_s:.0f} records a second, p99 {p99 * 1000:.0f} ms")
@@ -172,9 +174,7 @@ def _verdicts(policy: str, own: list[float], default: list[float]) -> list[tuple
 
 
 def _percentiles(bench: Bench, topic: str, policy: str, sizes: np.ndarray, seed: int) -> tuple[float, float]:
-    latency_s = bench.send(topic, policy, sizes, seed=seed, per_s=_HEALTHY_PER_S).latency_s
-    p50, p99 = np.percentile(latency_s, [50, 99])
-    return float(p50), float(p99)
+    return bench.send(topic, policy, sizes, seed=seed, per_s=_HEALTHY_PER_S).p50_and_p99_s
 
 
 def _median(pairs: list[tuple[float, float]], column: int) -> float:
@@ -182,5 +182,13 @@ def _median(pairs: list[tuple[float, float]], column: int) -> float:
 
 
 def _spread(pairs: list[tuple[float, float]], column: int) -> str:
-    values = [pair[column] for pair in pairs]
-    return f"{np.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+    values = sorted(pair[column] for pair in pairs)
+    low, high = _median_interval(len(values))
+    return f"{np.median(values):.2f} [{values[low]:.2f}, {values[high]:.2f}] ({values[0]:.2f} to {values[-1]:.2f})"
+
+
+def _median_interval(n: int) -> tuple[int, int]:
+    """Places between which the median lies with 95 %, whatever the distribution: quantiles of the binomial one."""
+    below = np.cumsum([comb(n, k) / 2**n for k in range(n + 1)])
+    low = max(0, int(np.searchsorted(below, 0.025)) - 1)
+    return low, n - 1 - low
