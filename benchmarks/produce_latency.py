@@ -155,7 +155,7 @@ def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--throttle", action="append", help="for each broker; may be repeated")
-    parser.add_argument("--records-per-s", type=float, default=100.0)
+    parser.add_argument("--records-per-s", type=float, default=50.0)
     parser.add_argument("--partition-mb", type=int, default=8)
     parser.add_argument("--quiet-s", type=float, default=15.0, help="how long before and after each rebalance")
     options = parser.parse_args()
