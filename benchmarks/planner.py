@@ -1,6 +1,6 @@
 """How fast, how small and how close to the bound plans are: the whole process from the shell to the plan file.
 
-    python benchmarks/planner.py [--brokers 40,100,200] [--worlds random,heavy,grow,rack-blind] [--seeds N]
+    python benchmarks/planner.py [--brokers 40,100,200] [--worlds random,heavy,grow,rack-blind,untidy] [--seeds N]
 
 Clusters come from ``make_snapshot.py`` in ``KAFKABAL_BENCH_DIR`` (by default ``../shared/bench``) and plans are
 judged by ``check_plan.py`` beside it; without them, our own worlds and the planner's own certificate are used.
@@ -15,11 +15,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 BENCH_DIR = Path(os.environ.get("KAFKABAL_BENCH_DIR", Path(__file__).resolve().parents[2] / "shared" / "bench"))
 ALL_SCORES = ("disk", "replicas", "leaders", "topic-spread")
+UNTIDY: dict[str, list[object]] = {
+    "4 dirs": ["--dirs", 4],
+    "followers differ by 30 %": ["--follower-jitter", 0.3],
+    "half led by the last": ["--leader-skew", 0.5],
+    "5 % unknown sizes": ["--unknown", 0.05],
+    "2 dead": ["--dead", 2],
+    "2 cordoned, 4 dirs": ["--cordoned", 2, "--dirs", 4],
+    "no rack": ["--no-rack"],
+    "rack-blind": ["--rack-blind"],
+}
 COLUMNS = ((("disk",), 0.09), (ALL_SCORES, 0.09), (ALL_SCORES, 0.02))
 
 
@@ -29,6 +39,8 @@ class Cluster:
 
     name: str
     path: Path
+    drain: str = ""
+    """Brokers to be drained, with commas."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,16 @@ def clusters(folder: Path, options: argparse.Namespace) -> list[Cluster]:
         made += [generate(folder, f"heavy 12 seed {s}", ["heavy", "--seed", s]) for s in range(1, 6)]
     if "grow" in worlds:
         made.append(grown(folder))
+    if "untidy" in worlds:
+        made += [cluster for kind in ("random", "heavy") for cluster in untidy(folder, kind)]
     return made
+
+
+def untidy(folder: Path, kind: str) -> list[Cluster]:
+    """Clusters that lack something or break a rule, and one of which two brokers are drained."""
+    made = [generate(folder, f"{kind}, {name}", [kind, *words]) for name, words in UNTIDY.items()]
+    drained = generate(folder, f"{kind}, drain 2", [kind])
+    return [*made, replace(drained, drain="3,4")]
 
 
 def generate(folder: Path, name: str, words: list[object]) -> Cluster:
@@ -121,6 +142,7 @@ def measure(cluster: Cluster, scores: tuple[str, ...], tolerance: float, folder:
     plan = folder / "plan.json"
     words = ["rebalance", "plan", "--snapshot", cluster.path, "--tolerance", str(tolerance), "-o", plan, "-q"]
     words += [word for score in scores for word in ("--score", score)]
+    words += ["--drain", cluster.drain] if cluster.drain else []
     began = time.monotonic()
     process = subprocess.Popen([sys.executable, "-m", "kafkabal.cli.main", *map(str, words)])
     _, status, used = os.wait4(process.pid, 0)
@@ -145,7 +167,7 @@ def judge(cluster: Cluster, plan: Path, scores: tuple[str, ...], tolerance: floa
     referee = BENCH_DIR / "check_plan.py"
     if not referee.exists():
         return {}
-    words = [sys.executable, referee, cluster.path, plan, "--json", "--band", str(tolerance)]
+    words = [sys.executable, referee, cluster.path, plan, "--json", "--band", str(tolerance), "--drain", cluster.drain]
     done = subprocess.run([*words, "--scores", ",".join(scores)], capture_output=True, text=True, check=False)
     return json.loads(done.stdout)
 
@@ -153,10 +175,16 @@ def judge(cluster: Cluster, plan: Path, scores: tuple[str, ...], tolerance: floa
 def row(cluster: Cluster, measured: list[Measured]) -> str:
     """One line of the table; the certificate in parentheses."""
     cells = [
-        f"{m.over_bound or 0:.4f} ({m.over_certificate or 0:.4f}){' FAULTS' if m.faults else ''}" for m in measured
+        f"{ratio(m.over_bound)} ({ratio(m.over_certificate)}){' FAULTS' + str(m.faults) if m.faults else ''}"
+        for m in measured
     ]
     wall, user = max(m.wall_s for m in measured), max(m.user_s for m in measured)
     return f"| {cluster.name} | {', '.join(cells)} | {wall:.2f} | {user:.2f} | {max(m.peak_mb for m in measured):.0f} |"
+
+
+def ratio(value: float | None) -> str:
+    """Four digits, or a dash where no bound is known."""
+    return f"{value:.4f}" if value else "-"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from kafkabal.planner.options import Mode
 from kafkabal.planner.search.budget import has_budget
 from kafkabal.planner.search.further_loads import FurtherLoads, further_scores
 from kafkabal.planner.search.settle import Violation
+from kafkabal.planner.search.targets import zones
 from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
@@ -94,16 +95,48 @@ def _bytes_outside(state: State) -> Iterator[str]:
     above, below = excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed)
     rows = np.flatnonzero((above > 0) | (below > 0))
     share = _shares(state)
+    bound = _Racks(state)
     for b in rows[:_NAMED].tolist():
         broker_id = problem.cluster.brokers.id[b]
         text = f"broker {broker_id} stays at {share[b]:.2f} of its disk share"
-        if above[b]:
+        if bound.explain(b):
+            text += bound.told(b)
+        elif above[b]:
             text += _largest(state, b)
         elif not problem.takes[b]:
             text += ": it takes nothing"
         yield text
     if len(rows) > _NAMED:
         yield f"{len(rows) - _NAMED} more brokers stay outside their disk band"
+
+
+class _Racks:
+    """Racks between which nothing can move, since every partition has a replica in each of them."""
+
+    def __init__(self, state: State) -> None:
+        problem = state.problem
+        zone, self.rows = zones(problem), problem.weighed
+        self.names = problem.cluster.racks
+        self.tolerance = problem.options.tolerance
+        self.zone = np.where(self.rows, zone, -1)
+        used = np.bincount(zone[self.rows], state.used[self.rows])
+        capacity = np.bincount(zone[self.rows], problem.capacity[self.rows])
+        mean = used.sum() / capacity.sum() if capacity.size else 0.0
+        self.share: F64 = np.divide(used, capacity * (mean or 1.0), out=np.ones(len(used)), where=capacity > 0)
+
+    def explain(self, broker: int) -> bool:
+        """Whether the rack of a broker as a whole lies outside the band."""
+        return bool(self.zone[broker] >= 0 and abs(self.share[self.zone[broker]] - 1) > self.tolerance)
+
+    def told(self, broker: int) -> str:
+        """What keeps the rack there."""
+        zone = int(self.zone[broker])
+        number = int((self.zone == zone).sum())
+        name = self.names[zone] if zone < len(self.names) else "none"
+        return (
+            f": every partition has a replica in its rack {name}, "
+            f"whose {number} of {int(self.rows.sum())} brokers are at {self.share[zone]:.2f} together"
+        )
 
 
 def _largest(state: State, broker: int) -> str:

@@ -77,8 +77,10 @@ def plan(
         write_plan(made, plan_file)
     if form is not Format.TABLE or not context.quiet:
         show(plan_report(made, "rebalance plan"), output, context)
-    for warning in made.warnings:
-        context.warn(warning)
+    if form is not Format.TABLE or context.quiet:
+        # the table tells them itself
+        for warning in made.warnings:
+            context.warn(warning)
     return ExitCode.DONE
 
 
