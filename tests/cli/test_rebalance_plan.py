@@ -1,0 +1,119 @@
+"""``kafkabal rebalance plan`` and ``explain`` on snapshots: what is told, what is written, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkabal.clusters.snapshot.writer import write_snapshot
+from kafkabal.plan.file import read_plan
+from kafkabal.testing.synthetic import World, make_world
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> str:
+    """Eight uneven brokers on four racks."""
+    path = tmp_path / "cluster.jsonl"
+    write_snapshot(make_world(World(seed=3)), path)
+    return str(path)
+
+
+def test_the_plan_is_shown_and_written(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
+    """The table tells who moves what and the scores; the file holds the same plan."""
+    file = tmp_path / "plan.json"
+    shown = run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", str(file))
+    plan = read_plan(file)
+
+    assert shown.code == 0
+    assert f"{len(plan.partitions)} partitions change" in shown.out
+    assert plan.plan_id in shown.out
+    assert all(score in shown.out for score in ("disk", "replicas", "leaders", "topic-spread"))
+
+
+def test_equal_clusters_give_equal_plans_whatever_the_rate(snapshot: str, run_cli: Cli) -> None:
+    """The throttle shapes no plan, and so no plan id; a tolerance does."""
+
+    def plan_id(*words: str) -> str:
+        out = run_cli("rebalance", "plan", "--snapshot", snapshot, "--format", "json", *words).out
+        return str(json.loads(out)["plan_id"])
+
+    assert plan_id() == plan_id("--throttle", "50MB")
+    assert plan_id() != plan_id("--tolerance", "2%")
+
+
+def test_warnings_are_told_once(tmp_path: Path, run_cli: Cli) -> None:
+    """In the table they are part of it; without a table they go to standard error."""
+    path = tmp_path / "racks.jsonl"
+    write_snapshot(make_world(World(seed=1, brokers=7, racks=3)), path)
+    table = run_cli("rebalance", "plan", "--snapshot", str(path))
+    quiet = run_cli("rebalance", "plan", "--snapshot", str(path), "-q")
+
+    assert table.out.count("whose 3 of 7 brokers") == quiet.err.count("whose 3 of 7 brokers") == 3
+    assert (table.err, quiet.out) == ("", "")
+
+
+def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) -> None:
+    """The tighter the band, the more bytes."""
+    out = run_cli("rebalance", "plan", "--snapshot", snapshot, "--frontier", "--format", "json").out
+    points = json.loads(out)["frontier"]
+    bytes_ = [p["moved_bytes"] for p in sorted(points, key=lambda p: -p["tolerance"])]
+
+    assert len(points) > 3
+    assert bytes_ == sorted(bytes_)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["--drain", "99"], 2, "this cluster has no broker 99"),
+        (["--topics", "nosuch*"], 2, "no topic 'nosuch*'"),
+        (["--what-if", "add=90:r1:4TiB", "-o", "plan.json"], 2, "cannot be kept as a plan"),
+        (["--what-if", "add=1:r1:4TiB"], 2, "1"),
+        (["--drain", "1,2,3,4,5,6"], 4, "cannot be drained"),
+        (["--tolerance", "10"], 2, "10"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_asked_is_refused(snapshot: str, run_cli: Cli, words: list[str], code: int, told: str) -> None:
+    """One line that names what and where, and the right exit code."""
+    refused = run_cli("rebalance", "plan", "--snapshot", snapshot, *words)
+
+    assert (refused.code, refused.out) == (code, "")
+    assert told in refused.err.splitlines()[0]
+
+
+def test_supposed_brokers_are_planned_for_and_shown(snapshot: str, run_cli: Cli) -> None:
+    """A broker that does not exist yet gets replicas in the table."""
+    shown = run_cli("rebalance", "plan", "--snapshot", snapshot, "--what-if", "add=90:r1:4TiB")
+
+    assert shown.code == 0
+    assert any(line.split()[:1] == ["90"] for line in shown.out.splitlines())
+
+
+def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
+    """From what to what, at what price, and the reason that the plan holds."""
+    file = tmp_path / "plan.json"
+    run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", str(file))
+    change = next(c for c in read_plan(file).partitions if c.adding)
+    told = run_cli("rebalance", "explain", str(file), change.name)
+
+    assert told.code == 0
+    assert change.reason in told.out
+
+
+def test_explain_names_what_the_plan_does_not_hold(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
+    """A partition that stays is no fault of the plan, but of the question."""
+    file = tmp_path / "plan.json"
+    run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", str(file))
+    told = run_cli("rebalance", "explain", str(file), "nosuch-7")
+
+    assert told.code == 2
+    assert "nosuch-7" in told.err.splitlines()[0]
