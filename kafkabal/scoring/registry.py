@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from kafkabal.errors import UsageError
@@ -55,7 +54,7 @@ def load_score(name: str) -> Score:
     UsageError
         If there is none of that name, or the object is no score.
     """
-    location = name if ":" in name else _locations().get(name)
+    location = name if ":" in name else BUILT_IN.get(name) or _locations().get(name)
     if location is None:
         near = get_close_matches(name, score_names(), n=3, cutoff=0.5)
         known = ", ".join(near or score_names())
@@ -90,6 +89,9 @@ def default_scores(*, several_log_dirs: bool, options: ScoreOptions | None = Non
 
 
 def _locations() -> dict[str, str]:
+    # looking through every installed package takes longer than most plans of small clusters
+    from importlib.metadata import entry_points
+
     offered = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
     return {**offered, **BUILT_IN}
 

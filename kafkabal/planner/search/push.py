@@ -26,6 +26,9 @@ _LEAST_A_ROUND = 64
 _TRIES = (0, 1, -1, 2, -2)
 _MOST_IDLE_ROUNDS = 6
 _LEAST_YIELD = 1 / 4
+"""Share of the pairs that find a replica, below which others are paired in the next round."""
+_WORTH_A_ROUND = 16
+"""Moves for which a round costs less than as many single steps."""
 
 
 class _Shelf:
@@ -95,10 +98,12 @@ def push(state: State, pace: float = USUAL_PACE, *, moved: bool = False) -> None
         return
     free = state.moved() if moved else state.at_home()
     shelf = _Shelf(state, free & givers[state.place])
-    idle = 0
+    idle = turn = 0
     while idle < _MOST_IDLE_ROUNDS and len(shelf):
-        tried, done = _round(state, shelf, targets, zone, idle, pace)
-        idle += int(done <= tried * _LEAST_YIELD)
+        tried, done = _round(state, shelf, targets, zone, turn, pace)
+        poor = done <= tried * _LEAST_YIELD
+        turn += int(poor)
+        idle += int(poor and done < _WORTH_A_ROUND)
 
 
 def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int, pace: float) -> tuple[int, int]:
