@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import UsageError
-from kafkabal.scoring import registry
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.parts import parts_of
 from kafkabal.scoring.protocol import Grain, ScoreBase
@@ -61,7 +60,7 @@ def test_an_installed_package_can_offer_scores(monkeypatch: pytest.MonkeyPatch) 
         EntryPoint("heat", f"{HERE}:Heat", "kafkabal.scores"),
         EntryPoint("disk", f"{HERE}:Heat", "kafkabal.scores"),
     ]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
     assert load_score("heat").name == "heat"
     assert load_score("disk").name == "disk"
     assert score_names() == tuple(sorted({*BUILT_IN, "heat"}))
