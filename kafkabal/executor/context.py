@@ -51,6 +51,8 @@ class RunContext:
     stop: StopSwitch
     listener: RunListener
     began_s: float
+    ends_at_s: float
+    """When its time is over, by the clock."""
     read_state: Callable[[], ClusterState]
     """The whole cluster, with the disks as configured."""
     requested_rate: Callable[[], RateRequest | None]
@@ -106,8 +108,7 @@ class RunContext:
 
     def should_stop(self) -> bool:
         """Whether somebody asked for the end, or the time is over."""
-        limit = self.options.max_runtime_s
-        if limit is not None and self.elapsed_s >= limit:
+        if self.clock.monotonic() >= self.ends_at_s:
             self.stop.request(StopReason.MAX_RUNTIME)
         return self.stop.reason is not None
 

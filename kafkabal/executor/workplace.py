@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import socket
@@ -52,9 +53,18 @@ class Workplace:
     completed: Callable[[ClusterState], ClusterState] = _as_it_is
     """Adds what a configuration knows of the disks and the brokers do not tell."""
 
+    ends_at_s: float | None = None
+    """When all runs that are worked on here have to end, by the clock; each by its own options if None."""
+
     def read_state(self) -> ClusterState:
         """The state of the cluster, with the disks as configured."""
         return self.completed(self.cluster.read(ReadRequest(deadline_s=self.broker_timeout_s)).state)
+
+    def time_limit_s(self, max_runtime_s: float | None) -> float:
+        """When a run that goes on now has to end, by the clock; infinite if it may take for ever."""
+        if self.ends_at_s is not None:
+            return self.ends_at_s
+        return math.inf if max_runtime_s is None else self.clock.monotonic() + max_runtime_s
 
     @property
     def owner(self) -> str:

@@ -112,6 +112,18 @@ def test_a_crashed_run_is_ended_first(
         assert _replicas(snapshot)[:2] == [[3, 2], [3, 1]]
 
 
+def test_max_runtime_holds_for_a_run_that_is_resumed_first(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
+) -> None:
+    """The time of the command, not the one that the crashed run was given, ends it; nothing is begun after it."""
+    words = ("--snapshot", str(snapshot), "--yes")
+    run_cli("rebalance", "apply", str(plan_file), *words)
+    journal = _crash(tmp_path)
+    done = run_cli("rebalance", *words, "--max-runtime", "0s")
+    assert (done.code, "its time is over" in done.err) == (3, True)
+    assert max(tmp_path.rglob("*.jsonl")) == journal
+
+
 def test_a_crashed_run_of_another_host_is_left_to_it(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
 ) -> None:

@@ -44,7 +44,7 @@ def apply(
     plan = read_plan(plan_file)
     with open_cluster(settings, context) as cluster:
         workplace = make_workplace(cluster, settings, context, output, "rebalance apply")
-        resume_unfinished(workplace, begin, output, context, "rebalance apply")
+        workplace = resume_unfinished(workplace, begin, flags, output, context, "rebalance apply")
         return carry_out_plan(
             plan,
             workplace,

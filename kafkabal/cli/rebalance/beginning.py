@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafkabal.cli.rebalance.running import end, measured_load, run_options, work
@@ -18,9 +19,19 @@ if TYPE_CHECKING:
 
 
 def resume_unfinished(
-    workplace: Workplace, begin: BeginFlags, output: RunOutput, context: CommandContext, command: str
-) -> None:
+    workplace: Workplace,
+    begin: BeginFlags,
+    flags: RunFlags,
+    output: RunOutput,
+    context: CommandContext,
+    command: str,
+) -> Workplace:
     """Bring a run that this host began and did not end to its end, where nobody is there to be asked.
+
+    Returns
+    -------
+    Workplace
+        Where to go on; the time that the command may take runs from before a run that was resumed.
 
     Raises
     ------
@@ -33,10 +44,12 @@ def resume_unfinished(
     from kafkabal.reporting.runs.result import summary
 
     if not begin.yes or begin.dry_run or begin.on_unfinished is OnUnfinished.REFUSE:
-        return
+        return workplace
     found = find_run(workplace)
     if found is None or not found.is_open or found.record.host != workplace.host:
-        return
+        return workplace
+    if flags.max_runtime_s is not None:
+        workplace = replace(workplace, ends_at_s=workplace.clock.monotonic() + flags.max_runtime_s)
     context.say(f"run {found.record.run_id} was left in state '{found.state.phase}': resuming it first")
     result = work(workplace, context, lambda: resume(workplace))
     assert result is not None
@@ -44,6 +57,7 @@ def resume_unfinished(
         context.say(summary(result))
     else:
         end(result, output, context, command)
+    return workplace
 
 
 def carry_out_plan(

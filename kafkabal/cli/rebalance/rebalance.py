@@ -44,7 +44,7 @@ def rebalance(
 
     with open_cluster(settings, context) as cluster:
         workplace = make_workplace(cluster, settings, context, output, "rebalance")
-        resume_unfinished(workplace, begin, output, context, "rebalance")
+        workplace = resume_unfinished(workplace, begin, flags, output, context, "rebalance")
         plan = make(settings, planning, read_cluster(cluster, settings, context).state)
         if output.output is RunFormat.TABLE and plan.partitions:
             show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)

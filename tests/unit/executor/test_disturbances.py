@@ -272,15 +272,6 @@ def test_window(scene: Any) -> None:
     scene.assert_as_planned()
 
 
-def test_max_runtime(scene: Any) -> None:
-    """A run whose time is over stops in good order and can be resumed."""
-    result = _run(scene, max_runtime_s=5.0)
-    assert (result.outcome, result.stop_reason) == (Outcome.STOPPED, StopReason.MAX_RUNTIME)
-    scene.assert_clean()
-    resume(scene.workplace(), options=scene.options)
-    scene.assert_as_planned()
-
-
 def test_two_hosts_at_once(scene: Any) -> None:
     """The second host is told who is at work; once the first has died, it goes on after the session."""
     other = scene.memory.connect("other")
