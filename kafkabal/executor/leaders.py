@@ -2,6 +2,9 @@
 
 A leader that was not the first of its replicas cannot be elected as such: it is put first, elected, and the order is
 put back. That costs no copy, since an order alone is changed at once.
+
+Metadata may lag behind the controller, which said that a move has ended: a partition that is seen on other brokers than
+it was brought to is looked at again, and is not taken for one that needs nothing.
 """
 
 from __future__ import annotations
@@ -9,13 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from kafkabal.clusters.protocol import PartitionStatus, TopicPartition
     from kafkabal.executor.context import RunContext
     from kafkabal.executor.record import PlannedPartition
 
 _ROUNDS = 5
+_LED_BY_ANOTHER = "somebody else has moved it, or another leader was elected since"
 
 
 def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
@@ -33,14 +37,14 @@ def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition])
         wrong = [
             name
             for name, planned in placed.items()
-            if name in status and status[name].replicas == planned.replicas and _is_led_by_another(status[name])
+            if name in status and not _is_led_by(planned.replicas[0], planned.replicas, status[name])
         ]
         if not wrong or context.should_stop():
             return dict.fromkeys(wrong, "the election was not reached")
         if attempt:
             context.clock.sleep(context.options.patience.poll_s * attempt)
-        why = _elect_in_steps(context, wrong)
-    return {name: why.get(name, "another leader was elected since") for name in wrong}
+        why = _elect_in_steps(context, [n for n in wrong if status[n].replicas == placed[n].replicas])
+    return {name: why.get(name, _LED_BY_ANOTHER) for name in wrong}
 
 
 def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
@@ -52,17 +56,20 @@ def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition
         Partitions of which that failed, with the reason.
     """
     at_start = {p.name: p for p in partitions if p.start.leader >= 0}
+    reordered: set[TopicPartition] = set()
     why: dict[TopicPartition, str] = {}
     for attempt in range(_ROUNDS):
         status = _status(context, at_start)
-        lost = [p for name, p in at_start.items() if name in status and _has_lost_leader(p, status[name])]
+        lost = [p for p in at_start.values() if _is_lost(p, status)]
         if not lost:
             break
         if attempt:
             context.clock.sleep(context.options.patience.poll_s * attempt)
-        why = _lead_as_before(context, lost)
-    _order_as_before(context, at_start)
-    return {p.name: why.get(p.name, "another leader was elected since") for p in lost}
+        here = [p for p in lost if not _lies_elsewhere(p.start.replicas, status[p.name])]
+        reordered |= {p.name for p in here}
+        why = _lead_as_before(context, here)
+    _order_as_before(context, at_start, reordered)
+    return {p.name: why.get(p.name, _LED_BY_ANOTHER) for p in lost}
 
 
 def _lead_as_before(context: RunContext, lost: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
@@ -74,14 +81,16 @@ def _lead_as_before(context: RunContext, lost: Sequence[PlannedPartition]) -> di
     return _elect_in_steps(context, list(orders))
 
 
-def _order_as_before(context: RunContext, at_start: Mapping[TopicPartition, PlannedPartition]) -> None:
+def _order_as_before(
+    context: RunContext, at_start: Mapping[TopicPartition, PlannedPartition], reordered: Set[TopicPartition]
+) -> None:
     status = _status(context, at_start)
     orders = {
         name: p.start.replicas
         for name, p in at_start.items()
         if name in status
-        and status[name].replicas != p.start.replicas
-        and set(status[name].replicas) == set(p.start.replicas)
+        and (name in reordered or status[name].replicas != p.start.replicas)
+        and not _lies_elsewhere(p.start.replicas, status[name])
     }
     _reorder(context, orders)
 
@@ -107,9 +116,15 @@ def _status(
     return context.endurance.until_done(lambda: context.cluster.partition_status(topics)) if topics else {}
 
 
-def _is_led_by_another(status: PartitionStatus) -> bool:
-    return status.leader != status.replicas[0]
+def _is_lost(planned: PlannedPartition, status: Mapping[TopicPartition, PartitionStatus]) -> bool:
+    """Whether it is not led as at the start; a topic that was deleted has nothing to give back."""
+    now, start = status.get(planned.name), planned.start
+    return now is not None and not _is_led_by(start.leader, start.replicas, now)
 
 
-def _has_lost_leader(planned: PlannedPartition, status: PartitionStatus) -> bool:
-    return set(status.replicas) == set(planned.start.replicas) and status.leader != planned.start.leader
+def _is_led_by(leader: int, replicas: Sequence[int], status: PartitionStatus) -> bool:
+    return status.leader == leader and not _lies_elsewhere(replicas, status)
+
+
+def _lies_elsewhere(replicas: Sequence[int], status: PartitionStatus) -> bool:
+    return set(status.replicas) != set(replicas)

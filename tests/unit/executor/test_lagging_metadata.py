@@ -1,0 +1,47 @@
+"""Metadata that lags behind the controller: no leader is passed over for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.executor.events import PhaseEntered
+from kafkabal.executor.runs import apply, roll_back
+from kafkabal.executor.states import Outcome, Phase
+from kafkabal.testing.faults import FaultyCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from kafkabal.clusters.protocol import PartitionStatus, TopicPartition
+
+
+class _Lagging(FaultyCluster):
+    """Metadata is once as it was before the moves, after the controller has said that they are over."""
+
+    def __init__(self, inner: Any, is_due: Callable[[], bool]) -> None:
+        super().__init__(inner)
+        self._is_due = is_due
+        self._before: Mapping[TopicPartition, PartitionStatus] = inner.partition_status({"a", "b", "c"})
+
+    def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
+        now = super().partition_status(topics)
+        if not self._before or not self._is_due():
+            return now
+        before, self._before = self._before, {}
+        return before
+
+
+def test_metadata_that_lags_behind_the_moves(scene: Any) -> None:
+    """Leaders are elected, and given back, though the first look after the moves shows their former replicas."""
+
+    def is_electing() -> bool:
+        return bool(scene.recorder.of(PhaseEntered)[-1:] == [PhaseEntered(phase=Phase.ELECTING)])
+
+    result = apply(scene.workplace(_Lagging(scene.memory, is_electing)), scene.plan, scene.options)
+    assert result is not None
+    assert result.outcome is Outcome.COMPLETE
+    scene.assert_as_planned()
+    scene.recorder.events.clear()
+    result = roll_back(scene.workplace(_Lagging(scene.memory, is_electing)))
+    assert result.outcome is Outcome.COMPLETE
+    scene.assert_as_at_start()
