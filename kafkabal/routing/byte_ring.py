@@ -36,7 +36,7 @@ class ByteRing:
     Parameters
     ----------
     slot_bytes
-        Least length of a slot, 1 or more; slots are longer where records are.
+        About how long a slot is, 1 or more: whole records of mean length, one at least.
     start
         Where on the circle the first ring starts, 0 to 1; producers of one topic start in different places.
     when_used_up
@@ -44,7 +44,7 @@ class ByteRing:
     """
 
     def __init__(self, slot_bytes: int, start: float, when_used_up: Callable[[], None]) -> None:
-        self._least_slot_bytes = slot_bytes
+        self._usual_slot_bytes = slot_bytes
         self._start = start
         self._when_used_up = when_used_up
         self._weights: F64 = np.empty(0)
@@ -75,15 +75,19 @@ class ByteRing:
         """
         self._awaited = weights, span_bytes
 
+    def set_span(self, span_bytes: float) -> None:
+        """Lay rings of about this length from the next one on, for the weights that there are."""
+        self._span_bytes = span_bytes
+
     def set_slot_bytes(self, slot_bytes: int) -> None:
-        """Take slots of at least this length from the next ring on. May be called by another thread."""
-        self._least_slot_bytes = slot_bytes
+        """Take slots of about this length from the next ring on. May be called by another thread."""
+        self._usual_slot_bytes = slot_bytes
 
     def next(self, size_bytes: int) -> int:
         """Partition of the next record."""
         at = self._at_bytes
         if self._awaited is not None or at >= self._length_bytes:
-            self._renew()
+            self._renew(size_bytes)
             at = self._at_bytes
         partition = self._list[at // self._slot_bytes]
         self._at_bytes = at + size_bytes
@@ -102,7 +106,7 @@ class ByteRing:
         done = 0
         while done < len(out):
             if self._awaited is not None or self._at_bytes >= self._length_bytes:
-                self._renew()
+                self._renew(int(size_bytes[done]))
             origin = int(first_byte[done]) - self._at_bytes
             end = done + int(np.searchsorted(first_byte[done:], origin + self._length_bytes))
             self._fill_within(first_byte[done:end] - origin, size_bytes[done:end], out[done:end])
@@ -116,7 +120,7 @@ class ByteRing:
         self._in_ring = [a + b for a, b in zip(self._in_ring, sent.tolist(), strict=True)]
         self._records_in_ring += len(out)
 
-    def _renew(self) -> None:
+    def _renew(self, next_bytes: int) -> None:
         """Lay out the next ring, for new weights where there are some, else so that it pays what is owed."""
         if self._awaited is None:
             self._when_used_up()
@@ -126,7 +130,8 @@ class ByteRing:
             (self._weights, self._span_bytes), self._awaited = self._awaited, None
             self._settle(len(self._weights))
             self._sent_before = self._sent.copy()
-        self._lay_out()
+        sent_bytes = int(self._sent.sum())
+        self._lay_out(sent_bytes // self._records if self._records else min(next_bytes, self._usual_slot_bytes))
 
     def _settle(self, n_partitions: int) -> None:
         """Book what went into the ring that is left."""
@@ -136,9 +141,9 @@ class ByteRing:
         self._records_in_ring = 0
         self._at_bytes = 0
 
-    def _lay_out(self) -> None:
-        mean_bytes = int(self._sent.sum()) // self._records if self._records else 0
-        self._slot_bytes = max(self._least_slot_bytes, mean_bytes)
+    def _lay_out(self, mean_bytes: int) -> None:
+        # slots of a record and a quarter would give two records to every fourth of them, always of the same partitions
+        self._slot_bytes = max(1, round(self._usual_slot_bytes / mean_bytes)) * mean_bytes
         least = _LEAST_SLOTS * len(self._weights)
         n_slots = max(least, min(_MOST_SLOTS, int(self._span_bytes / self._slot_bytes)))
         self._length_bytes = n_slots * self._slot_bytes

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from kafkabal.routing.view import RoutingView
 
 _ITERATIONS = 200
-# weights that change by less than this part of an even share are left
-_CLOSE_ENOUGH = 1e-4
 # importance of even weights where the scores do not care, as with followers in a circle
 _EVENNESS = 1e-3
 _SHIFTS = 100
 _EXACT = 1e-12
 
 
-def fair_weights(view: RoutingView, horizon_bytes: float, start: F64, low: F64, high: F64) -> F64:
+def fair_weights(
+    view: RoutingView, horizon_bytes: float, start: F64, low: F64, high: F64, close_enough: float
+) -> F64:
     """Weights that even out the view's pressures.
 
     Parameters
@@ -47,6 +47,8 @@ def fair_weights(view: RoutingView, horizon_bytes: float, start: F64, low: F64, 
     low, high
         float64, shape (n_partitions,): bounds; ``low <= start <= high`` need not hold, but some weights within the
         bounds must sum to 1.
+    close_enough
+        Weights of which a step changes none by so much of an even share are left, > 0.
     """
     terms = [t for p in view.pressures if (t := _Term.of(p, view, horizon_bytes, start)) is not None]
     weights = _onto_simplex(start, low, high)
@@ -55,7 +57,7 @@ def fair_weights(view: RoutingView, horizon_bytes: float, start: F64, low: F64, 
     available = view.leader >= 0
     even = available / available.sum()
     evenness = 2 * _EVENNESS / available.sum() / even.max() ** 2
-    tolerance = _CLOSE_ENOUGH / len(weights)
+    tolerance = close_enough / len(weights)
     ahead, momentum = weights, 1.0
     for _ in range(_ITERATIONS):
         gradient, steepness = evenness * (ahead - even) * available, evenness

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _LONGEST_SLOT = 2
 # over so many horizons an imbalance of today is nothing
 _FAR = 1e4
+# weights are left when they would change by less than this part of an even share: between two views, and by a view
+_CALM, _CLOSE_ENOUGH = 1e-2, 1e-4
 
 
 class ScoreWeighted(PolicyBase):
@@ -94,8 +96,8 @@ class ScoreWeighted(PolicyBase):
                 self._grown_bytes = float(view.partition_bytes.sum() - self._view.partition_bytes.sum())
             self._refreshed_s, self._sent_then = now_s, sent
         self._view = view
-        self._weigh(view, sent)
-        self._calm = fair_weights(view, _FAR * self._horizon_bytes, *self._widest(view))
+        self._weigh(view, sent, _CLOSE_ENOUGH)
+        self._calm = fair_weights(view, _FAR * self._horizon_bytes, *self._widest(view), _CLOSE_ENOUGH)
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
@@ -124,16 +126,21 @@ class ScoreWeighted(PolicyBase):
         """Weigh anew as soon as own records make the view too old, before another comes."""
         sent = self._ring.sent_bytes
         if self._view is not None and int(sent.sum()) - self._weighed_bytes >= self._horizon_bytes / 4:
-            self._weigh(self._view, sent)
+            self._weigh(self._view, sent, _CALM)
 
-    def _weigh(self, view: RoutingView, sent: I64) -> None:
+    def _weigh(self, view: RoutingView, sent: I64, close_enough: float) -> None:
         own = _of_length(sent, view.n_partitions) - _of_length(self._seen, view.n_partitions)
         now = replace(view, pressures=tuple(p.after(own, view.replica_partition) for p in view.pressures))
         self._horizon_bytes = self._bytes_ahead(view, float(own.sum()))
         self._weighed_bytes = int(sent.sum())
         start, low, high = self._bounds(now)
-        self._weights = fair_weights(now, self._horizon_bytes, start, low, high)
-        self._ring.set_weights(self._weights, self._horizon_bytes / 4)
+        weights = fair_weights(now, self._horizon_bytes, start, low, high, close_enough)
+        if len(weights) == len(self._weights) and np.abs(weights - self._weights).max() * len(weights) < close_enough:
+            # the ring that goes on pays what it owes; a new one would begin without
+            self._ring.set_span(self._horizon_bytes / 4)
+        else:
+            self._weights = weights
+            self._ring.set_weights(weights, self._horizon_bytes / 4)
 
     def _bounds(self, view: RoutingView) -> tuple[F64, F64, F64]:
         """Weights to start from, and the least and the most that each may become.
