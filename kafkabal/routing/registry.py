@@ -6,7 +6,6 @@ import inspect
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkabal.errors import UsageError
@@ -86,13 +85,13 @@ def load_policy(text: str) -> PolicyChoice:
     UsageError
         If there is none of that name, it has no such option, or a value is of the wrong kind.
     """
-    locations = _locations()
     name, _, settings = text.partition(":")
-    if name not in locations and settings and "=" not in settings:
+    location = BUILT_IN.get(name) or _locations().get(name)
+    if location is None and settings and "=" not in settings:
         return PolicyChoice(_import_policy(text), {}, text)
-    if name not in locations:
-        raise _unknown(f"there is no policy {name!r}", name, locations)
-    make = _import_policy(locations[name])
+    if location is None:
+        raise _unknown(f"there is no policy {name!r}", name, policy_names())
+    make = _import_policy(location)
     return PolicyChoice(make, _parse_options(name, settings, options_of(make)), text)
 
 
@@ -132,6 +131,9 @@ def _unknown(message: str, name: str, known: Iterable[str]) -> UsageError:
 
 
 def _locations() -> dict[str, str]:
+    # looking through every installed package takes longer than all else that a command does before its work
+    from importlib.metadata import entry_points
+
     offered = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
     return {**offered, **BUILT_IN}
 
