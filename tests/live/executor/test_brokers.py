@@ -14,7 +14,8 @@ from kafkabal.executor.options import Patience
 
 if TYPE_CHECKING:
     from kafkabal.executor.options import RunOptions
-    from tests.live.executor.conftest import Process, Stage
+    from tests.live.executor.hosts import Process
+    from tests.live.executor.stage import Stage
 
 _LOST = 4
 """The broker that is killed or paused; four partitions are to come to it, and it has a throttle of its own."""
@@ -59,7 +60,9 @@ def test_broker_that_comes_back(stage: Stage, how: str) -> None:
     stage.assert_as_planned()
 
 
-@pytest.mark.parametrize(("how", "then"), [("killed", "repair"), ("paused", "resume")])
+@pytest.mark.parametrize(
+    ("how", "then"), [pytest.param("killed", "resume", marks=pytest.mark.sweep), ("paused", "repair")]
+)
 def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
     """The run ends incomplete (1) and names it and its throttles, no other is left; later those are put back."""
     code, said = _lose_broker(stage, how, _impatient(stage, broker_return_s=4.0)).end()

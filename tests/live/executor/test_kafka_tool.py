@@ -9,7 +9,7 @@ from kafkabal.plan.file import write_plan
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.live.executor.conftest import Stage
+    from tests.live.executor.stage import Stage
 
 
 def _ask(stage: Stage, plan: Path, *words: str) -> str:

@@ -23,7 +23,7 @@ from kafkabal.executor.status import run_status
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tests.live.executor.conftest import Stage
+    from tests.live.executor.stage import Stage
 
 _QUICKLY = RunOptions(
     limits=Limits(disk_share=1.0),
@@ -44,7 +44,7 @@ class Moment:
 
 
 _SHORT = (Moment(Phase.MOVING, 4), Moment(Phase.MOVING, 16), Moment(Phase.ELECTING, 2), Moment(Phase.RESTORING, 2))
-_SHORTER = (Moment(Phase.MOVING, 12), Moment(Phase.RESTORING, 1))
+_MOVING, _RESTORING = (Moment(Phase.MOVING, 12),), (Moment(Phase.RESTORING, 1),)
 _BUT_MOVING = tuple(
     Moment(phase, n)
     for phase, records in (
@@ -63,11 +63,16 @@ _BUT_MOVING = tuple(
 @pytest.mark.parametrize(
     ("moments", "then"),
     [
-        (_SHORT, "resume"),
-        (_SHORT, "roll back"),
-        (_SHORTER, "resume from the topic"),
-        (_SHORTER, "roll back from the topic"),
-        (_SHORTER, "cancel from the topic"),
+        ((*_MOVING, *_RESTORING), "resume"),
+        (_RESTORING, "roll back"),
+        (_MOVING, "resume from the topic"),
+        (_RESTORING, "roll back from the topic"),
+        (_MOVING, "cancel from the topic"),
+        pytest.param(_SHORT, "resume", marks=pytest.mark.sweep),
+        pytest.param(_SHORT, "roll back", marks=pytest.mark.sweep),
+        pytest.param(_RESTORING, "resume from the topic", marks=pytest.mark.sweep),
+        pytest.param(_MOVING, "roll back from the topic", marks=pytest.mark.sweep),
+        pytest.param(_RESTORING, "cancel from the topic", marks=pytest.mark.sweep),
     ],
 )
 def test_killed_run(stage: Stage, moments: Sequence[Moment], then: str) -> None:

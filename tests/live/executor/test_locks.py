@@ -11,7 +11,7 @@ from kafkabal.errors import BusyError
 from kafkabal.plan.file import write_plan
 
 if TYPE_CHECKING:
-    from tests.live.executor.conftest import Stage
+    from tests.live.executor.stage import Stage
 
 _BUSY = BusyError.exit_code
 _SESSION_S = 30.0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kafkabal.clusters.protocol import TopicPartition
-    from tests.live.executor.conftest import Stage
+    from tests.live.executor.stage import Stage
 
 
 def _replicas(stage: Stage, name: TopicPartition) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from kafkabal.executor.options import Throttle
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.live.executor.conftest import Stage
+    from tests.live.executor.stage import Stage
 
 _THROTTLE = Throttle(bytes_per_s=700_000, log_dir_bytes_per_s=700_000)
 _VALUE = bytes(500)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kafkabal.clusters.protocol import Cluster
-    from tests.live.executor.conftest import Stage
+    from tests.live.executor.stage import Stage
 
 _OURS = "100000"
 
@@ -58,12 +58,16 @@ def test_throttles_of_others(stage: Stage) -> None:
     assert during[_broker(4)][FOLLOWER_RATE].value == _OURS
     listed = during[ConfigResource(ResourceKind.TOPIC, stage.moves)][LEADER_REPLICAS].value
     assert {"3:1", "77:7", "0:1", "0:2"} <= set(listed.split(","))
-    meanwhile = ConfigChange(_broker(4), FOLLOWER_RATE, "600000")
-    assert not stage.cluster.alter_configs([meanwhile])
+    meanwhile = [
+        ConfigChange(_broker(4), FOLLOWER_RATE, "6000000"),
+        ConfigChange(_broker(2), LEADER_RATE, "7000000"),
+    ]
+    assert not stage.cluster.alter_configs(meanwhile)
     stage.hasten()
     code, said = process.end()
     assert code == 0, said
-    before[_broker(4)][FOLLOWER_RATE] = ConfigValue("600000", ConfigSource.OWN)
+    before[_broker(4)][FOLLOWER_RATE] = ConfigValue("6000000", ConfigSource.OWN)
+    before[_broker(2)][LEADER_RATE] = ConfigValue("7000000", ConfigSource.OWN)
     assert stage.found_configs() == before
 
 

@@ -10,7 +10,7 @@ from kafkabal.clusters.zookeeper.lock import LOCK_PATH
 from kafkabal.errors import BusyError
 
 if TYPE_CHECKING:
-    from tests.live.executor.conftest import Stage
+    from tests.live.executor.stage import Stage
 
 
 def test_killed_run_is_resumed(zookeeper_stage: Stage) -> None:

@@ -1,0 +1,160 @@
+"""Hosts that work on the runs of a cluster: their processes, commands and journals."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+import kafkabal
+from kafkabal.errors import BusyError
+from kafkabal.executor.journal import Record, read_journal
+from kafkabal.plan.file import write_plan
+from kafkabal.sandbox.spec import CONTROLLER_LISTENER
+
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable
+
+    from kafkabal.executor.journal import JournalContent
+    from kafkabal.executor.options import RunOptions
+    from kafkabal.plan.plan import Plan
+    from kafkabal.sandbox import Sandbox
+
+_T = TypeVar("_T")
+SESSION_S = 3.0
+_DRIVER = Path(__file__).with_name("carry_out.py")
+_numbers = count(1)
+
+
+@dataclass
+class Process:
+    """Another process that works on a run, as another host would."""
+
+    popen: subprocess.Popen[bytes]
+    said: Path
+
+    def send(self, which: signal.Signals) -> None:
+        """Send it a signal."""
+        self.popen.send_signal(which)
+
+    def end(self, timeout_s: float = 90.0) -> tuple[int, str]:
+        """Wait for its end; its exit code and what it said."""
+        return self.popen.wait(timeout_s), self.said.read_text()
+
+    def kill(self) -> None:
+        """Kill it (SIGKILL), unless it has ended."""
+        self.popen.kill()
+        self.popen.wait()
+
+
+@dataclass
+class Hosts:
+    """Hosts with a state of their own each, at work on one cluster."""
+
+    sandbox: Sandbox
+    folder: Path
+    processes: list[Process] = field(default_factory=list, kw_only=True)
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Addresses of the brokers."""
+        return tuple(self.sandbox.bootstrap_servers.split(","))
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        """Addresses of the controllers."""
+        nodes = (n for n in self.sandbox.record.nodes if CONTROLLER_LISTENER in n.ports)
+        return tuple(f"127.0.0.1:{n.ports[CONTROLLER_LISTENER]}" for n in nodes)
+
+    def state_dir(self, host: str) -> Path:
+        """Where a host keeps its journals, whether by command or not."""
+        return self.folder / host / "kafkabal" / "runs"
+
+    def journals(self, host: str = "one") -> set[Path]:
+        """Journals of all runs of a host."""
+        return set(self.state_dir(host).glob("*/*.jsonl"))
+
+    def journal(self, host: str = "one") -> JournalContent:
+        """The journal of the latest run of a host."""
+        return read_journal(max(self.journals(host)))
+
+    def records(self, host: str = "one") -> list[Record]:
+        """What the journal of the latest run of a host tells, line by line."""
+        whole = max(self.journals(host)).read_bytes().rpartition(b"\n")[0]  # the last line may be on its way
+        return [msgspec.json.decode(line, type=Record) for line in whole.splitlines()]
+
+    def command(self, *words: str, host: str = "one") -> subprocess.CompletedProcess[str]:
+        """Have a host run ``kafkabal rebalance``."""
+        return subprocess.run(
+            self.command_line(*words),
+            env=self.environment(host),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def command_line(self, *words: str) -> list[str]:
+        """Words of a command on this cluster."""
+        return [sys.executable, "-m", "kafkabal", "rebalance", *words, *self._address]
+
+    @property
+    def _address(self) -> tuple[str, str]:
+        if self.sandbox.zookeeper:
+            return "--zookeeper", self.sandbox.zookeeper
+        return "--bootstrap-server", self.sandbox.bootstrap_servers
+
+    def environment(self, host: str) -> dict[str, str]:
+        """The environment of a host: its own state, and the package under test, installed or not."""
+        package = str(Path(kafkabal.__file__).parents[1])
+        return {**os.environ, "XDG_STATE_HOME": str(self.folder / host), "PYTHONPATH": package}
+
+    def start_process(
+        self,
+        plan: Plan,
+        options: RunOptions,
+        action: str,
+        *,
+        host: str,
+        controllers: tuple[str, ...],
+    ) -> Process:
+        """Let another process carry the plan out, or go on with a run."""
+        number = next(_numbers)
+        path, order, said = (self.folder / f"{number}.{kind}" for kind in ("plan.json", "order.json", "said"))
+        write_plan(plan, path)
+        fields = {
+            "servers": self.servers,
+            "controllers": controllers,
+            "zookeeper": self.sandbox.zookeeper,
+            "state_dir": str(self.state_dir(host)),
+            "host": host,
+            "action": action,
+            "plan": str(path),
+            "options": options,
+        }
+        order.write_bytes(msgspec.json.encode(fields))
+        with said.open("wb") as file:
+            popen = subprocess.Popen(
+                [sys.executable, str(_DRIVER), str(order)], env=self.environment(host), stdout=file, stderr=file
+            )
+        self.processes.append(Process(popen, said))
+        return self.processes[-1]
+
+    @staticmethod
+    def when_free(action: Callable[[], _T]) -> _T:
+        """Do it once the lock of a process that died has run out."""
+        give_up_at = time.monotonic() + 10 * SESSION_S
+        while True:
+            try:
+                return action()
+            except BusyError:
+                assert time.monotonic() < give_up_at, "the lock did not run out"
+                time.sleep(0.25)

@@ -1,0 +1,106 @@
+"""What a run finds: topics with data, a leader that is not the first replica, throttles of an operator; and a plan."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Producer
+
+from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ResourceKind, TopicPartition
+from kafkabal.executor.throttle import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS, RATE_KEYS
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.sandbox import Sandbox
+
+KB, MB = 1_000, 1_000_000
+BROKERS = (1, 2, 3, 4)
+MOVES = ((1, 2), (1, 2), (2, 1), (1, 2), (2, 1))
+"""Replicas of the topic most of which moves."""
+STAYS = ((1, 2, 3), (2, 3, 1))
+"""Replicas of the topic that hardly moves."""
+MOVES_BYTES = (6 * MB, 3 * MB, 3 * MB, 2 * MB, 2 * MB)
+STAYS_BYTES = (4 * MB, MB)
+RECORD_BYTES = 100_000
+
+
+def until(holds: Callable[[], bool], patience_s: float = 40.0) -> None:
+    """Wait until it holds."""
+    give_up_at = time.monotonic() + patience_s
+    while not holds():
+        assert time.monotonic() < give_up_at, "it never came to that"
+        time.sleep(0.05)
+
+
+def fill(servers: str, records: Mapping[TopicPartition, int]) -> None:
+    """Write so many records to each partition."""
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 20})
+    value = os.urandom(RECORD_BYTES)
+    for name, number in records.items():
+        for _ in range(number):
+            producer.produce(name.topic, value, partition=name.partition)
+            producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def lead_by_another(cluster: Cluster, name: TopicPartition) -> None:
+    """Have a partition led by a replica that is not its first."""
+    order = cluster.partition_status([name.topic])[name].replicas
+    first, second, *rest = order
+    for replicas in ((second, first, *rest), order):
+        assert not cluster.alter_reassignments({name: replicas})
+        until(lambda replicas=replicas: cluster.partition_status([name.topic])[name].replicas == replicas)
+        if replicas != order:
+            assert not cluster.elect_preferred_leaders([name])
+    until(lambda: cluster.partition_status([name.topic])[name].leader == second)
+
+
+def throttles_of_an_operator(topic: str) -> list[ConfigChange]:
+    """Rates of two brokers' own, a cluster-wide default, and a list of throttled replicas; no other."""
+    own = {("1", LEADER_RATE): str(800 * MB), ("4", FOLLOWER_RATE): str(700 * MB)}
+    rates = [
+        ConfigChange(ConfigResource(ResourceKind.BROKER, str(b)), key, own.get((str(b), key)))
+        for b in BROKERS
+        for key in RATE_KEYS
+    ]
+    default = ConfigChange(ConfigResource(ResourceKind.BROKER_DEFAULT, ""), LEADER_RATE, str(900 * MB))
+    return [*rates, default, ConfigChange(ConfigResource(ResourceKind.TOPIC, topic), LEADER_REPLICAS, "3:1,77:7")]
+
+
+def changes(
+    sandbox: Sandbox, moves: str, stays: str, start: Mapping[TopicPartition, Any]
+) -> tuple[PartitionChange, ...]:
+    """A plan that needs every kind of step, from the placements at the start."""
+
+    def change(
+        topic: str, number: int, size_bytes: int, replicas: tuple[int, ...], dir_on: int | None = None
+    ) -> PartitionChange:
+        before, leader, dirs = start[TopicPartition(topic, number)]
+        other_dirs = {
+            b: next(str(path) for path in sandbox.log_dirs(b) if str(path) != dirs.get(b))
+            for b in replicas
+            if b == dir_on
+        }
+        return PartitionChange(
+            topic=topic,
+            partition=number,
+            replicas=replicas,
+            log_dirs=tuple(other_dirs.get(b, ANY_DIR) for b in replicas),
+            previous=Placement(replicas=before, leader=leader, log_dirs=tuple(dirs[b] for b in before)),
+            bytes=size_bytes,
+        )
+
+    return (
+        change(moves, 0, MOVES_BYTES[0], (3, 4), dir_on=4),
+        change(moves, 1, MOVES_BYTES[1], (3, 2)),
+        change(moves, 2, MOVES_BYTES[2], (4, 1)),
+        change(moves, 3, MOVES_BYTES[3], (4, 2)),
+        change(moves, 4, MOVES_BYTES[4], (1, 2)),
+        change(stays, 0, STAYS_BYTES[0], (1, 2, 3), dir_on=2),
+        change(stays, 1, STAYS_BYTES[1], (2, 3, 4)),
+    )

@@ -1,0 +1,197 @@
+"""A stage for a run: topics on a real cluster, a plan for them, and what is to be true of both in the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from confluent_kafka.admin import AdminClient
+from msgspec.structs import replace
+
+from kafkabal.clusters.protocol import ConfigResource, NewTopic, ReplicaOn, ResourceKind, TopicPartition
+from kafkabal.executor.finding import find_run
+from kafkabal.executor.options import Limits, Patience, RunOptions, Throttle
+from kafkabal.executor.runs import cancel
+from kafkabal.executor.throttle import LIST_KEYS, RATE_KEYS
+from kafkabal.executor.workplace import Workplace
+from kafkabal.plan.plan import ANY_DIR, Plan
+from tests.live.executor.hosts import SESSION_S, Hosts
+from tests.live.executor.scenery import (
+    BROKERS,
+    KB,
+    MB,
+    MOVES,
+    RECORD_BYTES,
+    STAYS,
+    changes,
+    fill,
+    lead_by_another,
+    throttles_of_an_operator,
+    until,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from kafkabal.clusters.protocol import Cluster
+    from tests.live.executor.hosts import Process
+
+
+def options(bytes_per_s: int, **patience: float) -> RunOptions:
+    """Options under which a run has several batches; brokers let about ten seconds' worth of a rate pass at once."""
+    return RunOptions(
+        throttle=Throttle(bytes_per_s=bytes_per_s, log_dir_bytes_per_s=50 * MB),
+        limits=Limits(moves_in_per_broker=1, moves_out_per_broker=2, disk_share=1.0),
+        patience=Patience(poll_s=0.25, **patience),
+        session_s=SESSION_S,
+    )
+
+
+@dataclass
+class Stage(Hosts):
+    """Topics with data on a real cluster, throttles of an operator, and a plan that needs every kind of step."""
+
+    cluster: Cluster
+    sizes: dict[str, tuple[int, ...]]
+    moves: str
+    stays: str
+    plan: Plan = field(default_factory=lambda: Plan(partitions=()))
+    start: dict[TopicPartition, Any] = field(default_factory=dict)
+    configs: dict[Any, Any] = field(default_factory=dict)
+
+    until = staticmethod(until)
+    slow: ClassVar[RunOptions] = options(100 * KB)
+    """Leaves moves in flight for as long as a test needs."""
+    fast: ClassVar[RunOptions] = options(50 * MB)
+    """Holds nothing up."""
+
+    def moving(self, number: int) -> TopicPartition:
+        """A partition of the topic most of which moves."""
+        return TopicPartition(self.moves, number)
+
+    def staying(self, number: int) -> TopicPartition:
+        """A partition of the topic that hardly moves."""
+        return TopicPartition(self.stays, number)
+
+    def placement(self) -> dict[TopicPartition, Any]:
+        """Replicas, leader and log dirs of every partition of the plan."""
+        status = self.cluster.partition_status(self.sizes)
+        logs, _ = self.cluster.replica_logs(self.cluster.broker_ids(), status.keys())
+        return {
+            name: (s.replicas, s.leader, {b: log.log_dir for b in s.replicas if (log := logs.get(ReplicaOn(*name, b)))})
+            for name, s in status.items()
+        }
+
+    def found_configs(self, brokers: Collection[int] = BROKERS) -> dict[Any, Any]:
+        """Every throttle that is in force, value and source."""
+        of_brokers = {ConfigResource(ResourceKind.BROKER, str(b)) for b in brokers}
+        of_topics = {ConfigResource(ResourceKind.TOPIC, t) for t in self.sizes}
+        found, faults = self.cluster.configs(of_brokers, RATE_KEYS)
+        listed, more = self.cluster.configs(of_topics, LIST_KEYS)
+        assert not faults
+        assert not more
+        return {**found, **listed}
+
+    def workplace(self, host: str = "one", cluster: Cluster | None = None) -> Workplace:
+        """A place to work on it from."""
+        return Workplace(cluster=cluster or self.cluster, state_dir=self.state_dir(host), host=host)
+
+    def hasten(self, host: str = "one") -> None:
+        """Ask the run of a host for a rate that holds nothing up."""
+        asked = self.command("throttle", "50MB", host=host)
+        assert asked.returncode == 0, asked.stderr
+
+    def begin(
+        self,
+        options: RunOptions,
+        action: str = "apply",
+        *,
+        host: str = "one",
+        plan: Plan | None = None,
+        controllers: tuple[str, ...] = (),
+    ) -> Process:
+        """Let another process carry the plan out, or go on with a run."""
+        return self.start_process(plan or self.plan, options, action, host=host, controllers=controllers)
+
+    def carry_out(self, action: str, host: str = "one", options: RunOptions | None = None) -> tuple[int, str]:
+        """Have a process do it once the lock of one that died has run out; its exit code and what it said."""
+        return self.begin_when_free(options or self.fast, action, host).end()
+
+    def begin_when_free(self, options: RunOptions, action: str, host: str = "one") -> Process:
+        """Let another process go on with a run, once the lock of one that died has run out."""
+        self.when_free(lambda: self.cluster.lock("a test that waits", SESSION_S)).release()
+        return self.begin(options, action, host=host)
+
+    def finish(self, action: str, host: str = "one", options: RunOptions | None = None) -> None:
+        """The same, and nothing may go wrong."""
+        assert self.carry_out(action, host, options)[0] == 0
+
+    def plan_of(self, *names: TopicPartition) -> Plan:
+        """The plan for some partitions only."""
+        return replace(self.plan, partitions=tuple(c for c in self.plan.partitions if (c.topic, c.partition) in names))
+
+    def forget(self, topic: str) -> None:
+        """Expect nothing of a topic any more, since it was deleted."""
+        del self.sizes[topic]
+        del self.configs[ConfigResource(ResourceKind.TOPIC, topic)]
+        self.plan = replace(self.plan, partitions=tuple(c for c in self.plan.partitions if c.topic != topic))
+        self.start = {name: found for name, found in self.start.items() if name.topic != topic}
+
+    def in_flight(self, *names: TopicPartition) -> bool:
+        """Whether all of these, or anything at all, is being reassigned."""
+        running = self.cluster.reassignments().keys()
+        return running >= set(names) if names else bool(running)
+
+    def assert_as_planned(self, *but_for: TopicPartition) -> None:
+        """Every partition lies and is led as planned, and every throttle is as it was found."""
+        found = self.placement()
+        for c in self.plan.partitions:
+            name = TopicPartition(c.topic, c.partition)
+            if name in but_for:
+                continue
+            replicas, leader, dirs = found[name]
+            assert (replicas, leader) == (c.replicas, c.replicas[0]), c.name
+            assert all(dirs[b] == d for b, d in zip(c.replicas, c.log_dirs, strict=True) if d != ANY_DIR), c.name
+        self.assert_clean()
+
+    def assert_as_at_start(self) -> None:
+        """Every partition lies and is led as at the start, and every throttle is as it was found."""
+        assert self.placement() == self.start
+        self.assert_clean()
+
+    def assert_clean(self) -> None:
+        """Nothing moves, and every throttle is as it was found."""
+        assert not self.cluster.reassignments()
+        assert self.found_configs() == self.configs
+
+    def prepare(self) -> None:
+        """Make the topics, the operator's throttles and the plan."""
+        dealt = {self.moves: MOVES, self.stays: STAYS}
+        assert not self.cluster.create_topics([NewTopic(name=t, assignment=a) for t, a in dealt.items()])
+        self.until(lambda: len(self.cluster.partition_status(dealt)) == sum(map(len, dealt.values())))
+        fill(self.sandbox.bootstrap_servers, self.ends())
+        assert not self.cluster.alter_configs(throttles_of_an_operator(self.moves))
+        lead_by_another(self.cluster, self.staying(1))
+        self.start, self.configs = self.placement(), self.found_configs()
+        planned = changes(self.sandbox, self.moves, self.stays, self.start)
+        self.plan = Plan(partitions=planned, cluster_id=self.cluster.cluster_id(), taken_at=None)
+
+    def tidy_up(self) -> None:
+        """Leave nothing to the next test."""
+        for process in self.processes:
+            process.kill()
+        self.sandbox.start()
+        found = find_run(self.workplace())
+        if found is not None and found.state.has_begun and not found.state.is_clean:
+            self.when_free(lambda: cancel(self.workplace()))
+        admin = AdminClient({"bootstrap.servers": self.sandbox.bootstrap_servers})
+        for topic in set(self.sizes) & set(admin.list_topics(timeout=10).topics):
+            admin.delete_topics([topic])[topic].result()
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """Where the next record of each partition goes, as long as nobody else writes."""
+        return {
+            TopicPartition(topic, number): size // RECORD_BYTES
+            for topic, sizes in self.sizes.items()
+            for number, size in enumerate(sizes)
+        }
