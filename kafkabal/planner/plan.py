@@ -36,7 +36,7 @@ _LEAST_HELP = 0.01
 _SMALL = 20_000
 """Slots up to which a search takes a fraction of a second, so that several are tried."""
 _OTHER_PACES = (1 / 12,)
-_CLOSE = 0.004
+_CLOSE = 0.001
 
 
 def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listener: PlanListener = SILENT) -> Plan:

@@ -8,7 +8,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkabal.cli.context import CommandContext
@@ -36,6 +36,7 @@ def uneven(make_sandbox: MakeSandbox) -> Sandbox:
     admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})
     for future in admin.create_topics([NewTopic(t, 8, replica_assignment=rows) for t, rows in placed.items()]).values():
         future.result(30)
+    _make_offsets_topic(sandbox)
     producer = Producer({"bootstrap.servers": sandbox.bootstrap_servers, "acks": "all"})
     for topic in placed:
         for partition in range(8):
@@ -43,6 +44,13 @@ def uneven(make_sandbox: MakeSandbox) -> Sandbox:
                 producer.produce(topic, rng.randbytes(_RECORD_BYTES), partition=partition)
         producer.flush(60)
     return sandbox
+
+
+def _make_offsets_topic(sandbox: Sandbox) -> None:
+    """Have the topic of committed offsets there before the plan, as on every cluster that anybody reads from."""
+    consumer = Consumer({"bootstrap.servers": sandbox.bootstrap_servers, "group.id": "reader"})
+    consumer.committed([TopicPartition("t0", 0)], timeout=30)
+    consumer.close()
 
 
 def _placement(rng: random.Random) -> list[int]:

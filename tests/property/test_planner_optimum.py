@@ -92,7 +92,11 @@ def _compare(seed: int) -> tuple[int, int, int] | None:
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(120, id="short"), pytest.param(4000, id="long", marks=pytest.mark.sweep)]
+    "count",
+    [
+        pytest.param(120, id="short"),
+        pytest.param(4000, id="long", marks=(pytest.mark.sweep, pytest.mark.timeout(3600))),
+    ],
 )
 def test_certificate_and_plan_against_the_optimum(count: int) -> None:
     """The bound is never above the optimum and in the median at least 0.9 of it; the median plan is the optimum."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _NOTHING_MOVES = frozenset({Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY})
 _MOST_REFINEMENTS = 5
 _MOST_TOPIC_ROUNDS = 3
+_FURTHER_PUSHES = 2
+"""Brokers that took more replicas than they had to are givers only in a push that begins after it."""
 _NARROWED = 2e-4
 """How far the bands of bytes are drawn in while the total may still change a little."""
 
@@ -84,7 +86,8 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
     state.refresh_bands(narrowed)
     push(state, pace)
     push(state, pace, moved=True)
-    push(state, pace)
+    for _ in range(_FURTHER_PUSHES):
+        push(state, pace)
     for _ in range(_MOST_REFINEMENTS):
         state.refresh_bands(narrowed)
         settle(state)

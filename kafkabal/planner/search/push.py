@@ -112,7 +112,8 @@ def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int, 
         return 0, 0
     giver, taker, size = lanes
     tried = len(giver)
-    at = _spread(shelf.find(giver, size), shelf.first[giver + 1])
+    # replicas that may not go stay where they are: each turn looks a little further up
+    at = _spread(shelf.find(giver, size) + turn * len(_TRIES), shelf.first[giver + 1])
     taken = np.zeros(len(shelf), np.bool_)
     moved = 0
     for offset in _TRIES:
