@@ -8,7 +8,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkabal.cli.context import CommandContext
@@ -49,7 +49,9 @@ def uneven(make_sandbox: MakeSandbox) -> Sandbox:
 def _make_offsets_topic(sandbox: Sandbox) -> None:
     """Have the topic of committed offsets there before the plan, as on every cluster that anybody reads from."""
     consumer = Consumer({"bootstrap.servers": sandbox.bootstrap_servers, "group.id": "reader"})
-    consumer.committed([TopicPartition("t0", 0)], timeout=30)
+    consumer.subscribe(["t0"])
+    while not consumer.assignment():
+        consumer.poll(0.5)
     consumer.close()
 
 
