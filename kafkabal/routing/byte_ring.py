@@ -63,6 +63,12 @@ class ByteRing:
         """int64, shape (n_partitions,): bytes of all records so far."""
         return self._sent + np.array(self._in_ring, np.int64)
 
+    @property
+    def mean_record_bytes(self) -> int:
+        """Of all records so far, 0 before the first."""
+        records = self._records + self._records_in_ring
+        return int(self.sent_bytes.sum()) // records if records else 0
+
     def set_weights(self, weights: F64, span_bytes: float) -> None:
         """Follow new weights from the next record on. May be called by another thread.
 
@@ -80,8 +86,10 @@ class ByteRing:
         self._span_bytes = span_bytes
 
     def set_slot_bytes(self, slot_bytes: int) -> None:
-        """Take slots of about this length from the next ring on. May be called by another thread."""
-        self._usual_slot_bytes = slot_bytes
+        """Take slots of about this length, at once if those of the ring are far from it. May be called as above."""
+        before, self._usual_slot_bytes = self._usual_slot_bytes, slot_bytes
+        if not before / 2 <= slot_bytes <= before * 2:
+            self._length_bytes = 0
 
     def next(self, size_bytes: int) -> int:
         """Partition of the next record."""
@@ -130,8 +138,7 @@ class ByteRing:
             (self._weights, self._span_bytes), self._awaited = self._awaited, None
             self._settle(len(self._weights))
             self._sent_before = self._sent.copy()
-        sent_bytes = int(self._sent.sum())
-        self._lay_out(sent_bytes // self._records if self._records else min(next_bytes, self._usual_slot_bytes))
+        self._lay_out(self.mean_record_bytes or min(next_bytes, self._usual_slot_bytes))
 
     def _settle(self, n_partitions: int) -> None:
         """Book what went into the ring that is left."""

@@ -59,6 +59,8 @@ class About:
     keeps_key_order: bool = False
     """All records of a key go to one partition, as long as the number of partitions stays."""
     feedback: Feedback = Feedback.NONE
+    asks_what_settled: bool = False
+    """Views are to say which of its own records had reached the brokers; not for a policy that hears of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

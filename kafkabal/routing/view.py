@@ -50,6 +50,11 @@ class RoutingView:
     """float64, shape (n_brokers,): mean time that a produce request takes, NaN where not known."""
     pressures: tuple[Pressure, ...] = ()
     """The scores to route by, seen as what a routed byte does to them."""
+    settled_bytes: F64 | None = None
+    """float64, shape (n_partitions,): of the records that the asking policy picked, those that were acknowledged or
+    given up on when it was measured; None for all of them."""
+    waiting_records: int = 0
+    """Records of the asking producer that are not acknowledged, at the time of asking."""
 
     @property
     def n_partitions(self) -> int:

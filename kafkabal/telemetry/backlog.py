@@ -45,5 +45,8 @@ class Backlog:
             self._through = kept * self._through + max(0, done - self._done)
             self._span_s = kept * self._span_s + elapsed_s
         self._at_s, self._done = at_s, done
-        # nothing yet: less than one record came through
+        if not done:
+            # no rate is known; a record waits at least as long as the first has
+            return self._span_s if in_flight else 0.0
+        # nothing of late: less than one record came through
         return in_flight * self._span_s / max(self._through, 1.0)

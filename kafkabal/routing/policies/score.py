@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 # batches that a slot takes at most: longer ones would make the bytes of brokers uneven
 _LONGEST_SLOT = 2
+# librdkafka's batch.size; a partition's requests are not longer
+_LONGEST_BATCH_BYTES = 1_000_000
+# slots of each partition within a horizon, if what waits decides how long they are
+_LEAST_ROOM = 64
 # over so many horizons an imbalance of today is nothing
 _FAR = 1e4
 # weights are left when they would change by less than this part of an even share: between two views, and by a view
@@ -53,6 +57,7 @@ class ScoreWeighted(PolicyBase):
         meaning="what each broker still lacks to its fair share, by the scores that are asked for",
         source="kafkabal's scoring registry",
         inputs=frozenset({Input.LOG_DIRS}),
+        asks_what_settled=True,
     )
 
     def __init__(
@@ -81,8 +86,9 @@ class ScoreWeighted(PolicyBase):
         self._view: RoutingView | None = None
         self._refreshed_s = 0.0
         self._grown_bytes = 0.0
+        self._in_lingers_bytes = batch_size
         self._sent_then: I64 = np.empty(0, np.int64)
-        self._seen: I64 | F64 = self._sent_then
+        self._seen: F64 = np.empty(0)
         self._weighed_bytes = 0
         self._horizon_bytes = 0.0
 
@@ -90,12 +96,14 @@ class ScoreWeighted(PolicyBase):
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         now_s, sent = self.context.clock(), self._ring.sent_bytes
         if self._view is None or view.at_s > self._view.at_s:
-            self._seen = self._sent_until(view, now_s, sent)
+            self._seen = self._seen_by(view, sent)
             if self._view is not None:
-                self._stick_for(float(sent.sum() - self._sent_then.sum()), now_s - self._refreshed_s)
+                late_bytes = float(sent.sum() - self._sent_then.sum())
+                self._in_lingers_bytes = self._in_lingers(late_bytes, now_s - self._refreshed_s)
                 self._grown_bytes = float(view.partition_bytes.sum() - self._view.partition_bytes.sum())
             self._refreshed_s, self._sent_then = now_s, sent
         self._view = view
+        self._ring.set_slot_bytes(max(self._in_lingers_bytes, self._in_requests(view)))
         self._weigh(view, sent, _CLOSE_ENOUGH)
         self._calm = fair_weights(view, _FAR * self._horizon_bytes, *self._widest(view), _CLOSE_ENOUGH)
 
@@ -107,20 +115,31 @@ class ScoreWeighted(PolicyBase):
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
         self._ring.fill(records.size_bytes, out)
 
-    def _stick_for(self, own_bytes: float, elapsed_s: float) -> None:
-        """Lay slots as long as the number of linger times that comes closest to a batch at the rate of late."""
+    def _in_lingers(self, own_bytes: float, elapsed_s: float) -> int:
+        """The number of linger times that comes closest to a batch at the rate of late, in bytes."""
         in_linger = own_bytes / elapsed_s * self._linger_s if elapsed_s > 0 else 0.0
         if 0 < in_linger <= _LONGEST_SLOT * self._batch_bytes:
-            self._ring.set_slot_bytes(ceil(max(1, round(self._batch_bytes / in_linger)) * in_linger))
-        else:
-            self._ring.set_slot_bytes(self._batch_bytes)
+            return ceil(max(1, round(self._batch_bytes / in_linger)) * in_linger)
+        return self._batch_bytes
 
-    def _sent_until(self, view: RoutingView, now_s: float, sent: I64) -> I64 | F64:
-        """What of this producer's own bytes the view can show: those sent before it was measured."""
-        if not self._refreshed_s < now_s:
-            return sent
-        unseen = min(1.0, max(0.0, (now_s - view.at_s) / (now_s - self._refreshed_s)))
-        return sent - (sent - _of_length(self._sent_then, len(sent))) * unseen
+    def _in_requests(self, view: RoutingView) -> int:
+        """What waits for each partition: requests are as long as that, unless slots are shorter.
+
+        Where bytes are to be evened out, a ring must still have room for slots of all partitions.
+        """
+        waiting = view.waiting_records * self._ring.mean_record_bytes / len(view.available)
+        longest = float(_LONGEST_BATCH_BYTES)
+        if any(pressure.per_byte.any() for pressure in view.pressures):
+            longest = min(longest, self._horizon_bytes / (_LEAST_ROOM * view.n_partitions))
+        return int(min(waiting, longest))
+
+    def _seen_by(self, view: RoutingView, sent: I64) -> F64:
+        """What of this producer's own bytes the view shows: those that wait in its queue are on no broker yet."""
+        n = view.n_partitions
+        if view.settled_bytes is None:
+            return _of_length(sent, n)
+        # a view may have been asked for by the policy before this one
+        return np.minimum(view.settled_bytes, _of_length(sent, n))
 
     def _weigh_again(self) -> None:
         """Weigh anew as soon as own records make the view too old, before another comes."""

@@ -8,12 +8,13 @@ in order within a partition without duplicates (idempotence) and follows a parti
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nan
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 from confluent_kafka import KafkaException, Producer
 
 from kafkabal.errors import PartialFailureError
@@ -148,14 +149,14 @@ class RoutingProducer:
         self._scores = tuple(scores)
         self._view = self._views.next_view(self._scores)
         self._unseen_view: RoutingView | None = None
+        self._delivered = 0
+        self._failed: Counter[str] = Counter()
         self._install(policy)
         read = StatisticsReader(own, memory_s=refresh_s, backlogged=self._backlogged)
         interval_s = min(refresh_s, max(_STATISTICS_S, _STATISTICS_S_A_PARTITION * self._view.n_partitions))
         self._client = _client({**_DEFAULTS, **client}, read, interval_s)
         self._send = self._client.produce
         self._accepted = 0
-        self._delivered = 0
-        self._failed: Counter[str] = Counter()
         self._next_poll_s = -inf
         self._refresher = Refresher(self._refresh, refresh_s, revise=self._revise, failed=refresh_failed)
 
@@ -195,6 +196,8 @@ class RoutingProducer:
         report = self._plain_report
         if self._learn is not None:
             report = partial(self._report_ack, self._learn, partition, size, self._clock(), on_delivery)
+        elif self._settled is not None and (on_delivery is not None or size != len(value)):
+            report = partial(self._report_settled, self._settled, size, on_delivery)
         elif on_delivery is not None:
             report = partial(self._report_to, on_delivery)
         while True:
@@ -204,6 +207,8 @@ class RoutingProducer:
             except BufferError:
                 self.poll(_FULL_QUEUE_POLL_S)
             except KafkaException as error:
+                if self._settled is not None:
+                    self._settled[partition] += size
                 raise error_of(error.args[0], self.topic) from error
         self._accepted = accepted = self._accepted + 1
         if not accepted % _RECORDS_A_LOOK and self._clock() >= self._next_poll_s:
@@ -292,16 +297,28 @@ class RoutingProducer:
         policy.refresh(self._view)
         self._policy = policy
         self._learn = policy.acked if policy.about.feedback is Feedback.ACKS else None
+        # of this policy's records alone: those of an earlier one go on being reported to its own column
+        self._settled = [0] * self._view.n_partitions if policy.about.asks_what_settled else None
         # bound once: these are looked up for every record
         self._plain_report: DeliveryCallback = self._report
+        if self._settled is not None:
+            self._plain_report = partial(self._report_settled, self._settled, None, None)
         self._pick = policy.pick
 
     def _refresh(self) -> None:
-        self._show(self._views.next_view(self._scores))
+        settled = self._settled
+        # taken before the log dirs are read: what settles meanwhile counts as under way rather than not at all
+        seen = None if settled is None else settled.copy()
+        view = self._views.next_view(self._scores)
+        if settled is not None and seen is not None:
+            added = [0] * (view.n_partitions - len(settled))
+            settled += added
+            view = replace(view, settled_bytes=np.array(seen + added, np.float64)[: view.n_partitions])
+        self._show(view)
 
     def _show(self, view: RoutingView) -> None:
         """Refresh the policy here, or, if it counts what is under way, between two of its counts: in its own thread."""
-        self._view = view
+        self._view = view = replace(view, waiting_records=len(self._client))
         if self._learn is None:
             self._policy.refresh(view)
         else:
@@ -313,13 +330,30 @@ class RoutingProducer:
 
     def _revise(self) -> None:
         """Route by the latencies of now: a broker that falls behind fills the buffer long before the next view."""
-        self._show(self._views.same_view(self._scores))
+        self._show(replace(self._views.same_view(self._scores), settled_bytes=self._view.settled_bytes))
 
     def _report(self, error: KafkaError | None, _message: Message) -> None:
         if error is None:
             self._delivered += 1
         else:
             self._failed[error_of(error, self.topic).message] += 1
+
+    def _report_settled(
+        self,
+        settled: list[int],
+        size_bytes: int | None,
+        on_delivery: DeliveryCallback | None,
+        error: KafkaError | None,
+        message: Message,
+    ) -> None:
+        """Report also to the column of settled bytes, those of the value unless others are given, and to the caller."""
+        if error is None:
+            self._delivered += 1
+        else:
+            self._report(error, message)
+        settled[message.partition()] += len(message) if size_bytes is None else size_bytes
+        if on_delivery is not None:
+            on_delivery(error, message)
 
     def _report_to(self, on_delivery: DeliveryCallback, error: KafkaError | None, message: Message) -> None:
         """Report also to the caller."""

@@ -15,12 +15,21 @@ def test_a_steady_backlog_takes_its_length_over_the_rate() -> None:
     assert waits_s[1:] == [pytest.approx(10.0)] * 19
 
 
-def test_nothing_through_yet_is_less_than_one() -> None:
-    """A broker that has acknowledged nothing is taken to be slower than one record in the time."""
-    backlog = Backlog()
-    backlog.wait_s(0.0, 0, 0)
-    assert backlog.wait_s(0.5, 40, 0) == pytest.approx(20.0)
+def test_no_rate_is_made_up_before_the_first_acknowledgement() -> None:
+    """A broker that has acknowledged nothing yet is as slow as records have waited, however many there are."""
+    few, many = Backlog(), Backlog()
+    for backlog, count in ((few, 4), (many, 4000)):
+        backlog.wait_s(0.0, count, 0)
+        assert backlog.wait_s(0.5, count, 0) == pytest.approx(0.5)
     assert Backlog().wait_s(0.0, 40, 0) == 0.0
+
+
+def test_a_broker_that_stops_is_slower_than_one_record() -> None:
+    """A broker that comes to a halt is taken to be slower than a record in the time that is remembered."""
+    backlog = Backlog(memory_s=0.1)
+    for step in range(10):
+        backlog.wait_s(0.1 * step, 40, step + 1)
+    assert [backlog.wait_s(0.9 + step, 40, 10) > 40 * 0.1 for step in (1, 2, 3)] == [True] * 3
 
 
 def test_old_rates_are_forgotten() -> None:

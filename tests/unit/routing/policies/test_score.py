@@ -74,6 +74,54 @@ def test_stale_metrics_herd_least_loaded_and_not_score(view_over: Callable[..., 
     assert run("score", view, workload).max_over_mean < 1.01
 
 
+def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]) -> None:
+    """The log dirs of one broker lag behind by what is queued for it: it gets no more for that, nor any less."""
+    view = view_over(brokers=4, existing_bytes=10**7)
+    policy = ScoreWeighted(Context())
+    policy.refresh(view)
+    out = np.empty(2000, np.int32)
+    policy.pick_batch(RecordBatch(size_bytes=np.full(len(out), 20_000)), out)
+    arrived = np.bincount(out, minlength=4) * 20_000.0
+    arrived[0] = 0
+    later = replace(
+        view,
+        at_s=1.0,
+        partition_bytes=view.partition_bytes + arrived,
+        used_bytes=view.used_bytes + arrived,
+        pressures=tuple(p.after(arrived, view.replica_partition) for p in view.pressures),
+    )
+
+    policy.refresh(replace(later, settled_bytes=arrived))
+    assert share_of_first(policy) == pytest.approx(0.25, rel=0.01)
+
+    policy.refresh(replace(later, at_s=2.0))
+    assert share_of_first(policy) > 0.3, "as if the records had vanished"
+
+
+def test_slots_are_as_long_as_what_waits(view_over: Callable[..., RoutingView]) -> None:
+    """Where brokers hold the producer up, a partition gets in one go what its next request can carry."""
+    cluster = build_synthetic(SyntheticCluster(brokers=4))
+    by_latency = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
+    by_bytes = view_over(brokers=4)
+
+    assert longest_run(by_latency, waiting_records=0) == 16
+    assert longest_run(by_latency, waiting_records=400) == 100
+    assert longest_run(by_latency, waiting_records=400_000) == 1000, "a request carries no more"
+    assert longest_run(by_bytes, waiting_records=400_000) < 100, "the bytes of brokers would become uneven"
+
+
+def longest_run(view: RoutingView, *, waiting_records: int) -> int:
+    """Records of 1000 bytes that go to one partition before the next has its turn, most often."""
+    policy = ScoreWeighted(Context(clock=lambda: 0.0))
+    policy.refresh(view)
+    out = np.empty(10_000, np.int32)
+    policy.pick_batch(RecordBatch(size_bytes=np.full(len(out), 1000)), out)
+    policy.refresh(replace(view, at_s=1.0, waiting_records=waiting_records))
+    policy.pick_batch(RecordBatch(size_bytes=np.full(len(out), 1000)), out)
+    changes = np.flatnonzero(np.diff(out))
+    return int(np.median(np.diff(changes)))
+
+
 def test_larger_brokers_get_more(view_over: Callable[..., RoutingView]) -> None:
     """A broker of twice the capacity gets twice the bytes."""
     view = view_over(brokers=3)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from kafkabal.errors import OperationError, PartialFailureError, UnreachableError, UsageError
+from kafkabal.errors import OperationError, PartialFailureError, RefusedByClusterError, UnreachableError, UsageError
 from kafkabal.routing.policy import About, Context, Feedback, PolicyBase
 from kafkabal.routing.producer.producer import RoutingProducer
 from kafkabal.scoring.registry import load_scores
@@ -63,6 +63,19 @@ class Learning(Fixed):
     def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
         """Remember it."""
         self.acks.append((partition, size_bytes, latency_s))
+
+
+class Asking(Fixed):
+    """A policy that asks which of its records had reached the brokers."""
+
+    about: ClassVar = About(name="asking", meaning="", source="test", asks_what_settled=True)
+
+    def next_view(self, producer: RoutingProducer) -> RoutingView:
+        """The view of a read that begins now."""
+        self.refreshed.clear()
+        producer.reload()
+        assert self.refreshed.wait(10)
+        return self.views[-1]
 
 
 def test_records_go_where_the_policy_says(mock_cluster: MockCluster) -> None:
@@ -264,3 +277,59 @@ def test_a_policy_that_counts_is_refreshed_by_the_thread_that_counts(mock_cluste
             producer.poll(0.02)
         assert len(mock_cluster.reads) > reads
     assert set(threads) == {current_thread().name}
+
+
+def test_views_tell_records_that_wait_from_those_that_arrived(mock_cluster: MockCluster) -> None:
+    """While the queue lags no byte counts as settled; once acknowledged, all bytes of keys and headers included do."""
+    policy = Asking(2)
+    lagging = {**mock_cluster.client, "linger.ms": 60_000}
+    with RoutingProducer(mock_cluster, TOPIC, policy, lagging, refresh_s=60) as producer:
+        reported: list[object] = []
+        for _ in range(50):
+            producer.produce(bytes(100))
+        producer.produce(bytes(10), b"key", [("name", b"1234")], lambda error, _: reported.append(error))
+        waiting = policy.next_view(producer)
+        producer.flush()
+        arrived = policy.next_view(producer)
+
+    assert waiting.settled_bytes is not None
+    assert arrived.settled_bytes is not None
+    assert waiting.settled_bytes.tolist() == [0, 0, 0, 0]
+    assert waiting.waiting_records == 51
+    assert arrived.settled_bytes.tolist() == [0, 0, 50 * 100 + 10 + 3 + 8, 0]
+    assert arrived.waiting_records == 0
+    assert reported == [None]
+
+
+def test_records_that_are_given_up_or_refused_do_not_wait_for_ever(mock_cluster: MockCluster) -> None:
+    """What will never arrive counts as settled, so that no policy waits for it to show in the log dirs."""
+    policy = Asking(1)
+    lagging = {**mock_cluster.client, "linger.ms": 60_000, "message.max.bytes": 5000}
+    producer = RoutingProducer(mock_cluster, TOPIC, policy, lagging, refresh_s=60)
+    for _ in range(20):
+        producer.produce(bytes(100))
+    with pytest.raises(RefusedByClusterError):
+        producer.produce(bytes(6000))
+    producer.drop_queued()
+    while producer.deliveries.in_flight:
+        producer.poll(0.1)
+    view = policy.next_view(producer)
+    producer.close()
+
+    assert view.settled_bytes is not None
+    assert view.settled_bytes.tolist() == [0, 20 * 100 + 6000, 0, 0]
+
+
+def test_a_new_policy_does_not_count_the_records_of_the_one_before(mock_cluster: MockCluster) -> None:
+    """Records queued by a policy that was replaced meanwhile are settled for that one alone."""
+    before, after = Asking(0), Asking(0)
+    lagging = {**mock_cluster.client, "linger.ms": 60_000}
+    with RoutingProducer(mock_cluster, TOPIC, before, lagging, refresh_s=60) as producer:
+        producer.produce(bytes(100))
+        producer.reload(policy=after)
+        producer.produce(bytes(10))
+        producer.flush()
+        view = after.next_view(producer)
+
+    assert view.settled_bytes is not None
+    assert view.settled_bytes.tolist() == [10, 0, 0, 0]
