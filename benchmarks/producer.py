@@ -28,6 +28,9 @@ from kafkabal.routing.registry import load_policy
 from kafkabal.scoring.registry import load_scores
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkabal.config.librdkafka import ClientSetting
     from kafkabal.routing.producer.views import StateReader
 
 SIZES = {10_000: 0.95, 1_000: 0.85, 100: 0.70}
@@ -82,9 +85,9 @@ class Metadata:
         )
 
 
-def bare_cost(settings: dict[str, object], topic: str, value: bytes, records: int) -> Cost:
+def bare_cost(settings: Mapping[str, ClientSetting], topic: str, value: bytes, records: int) -> Cost:
     """Send so many records with confluent-kafka alone, the partitions in turn."""
-    producer = Producer(settings)
+    producer = Producer(dict(settings))
     partitions = itertools.cycle(sorted(producer.list_topics(topic, timeout=10).topics[topic].partitions))
     delivered = 0
 
@@ -111,7 +114,7 @@ def bare_cost(settings: dict[str, object], topic: str, value: bytes, records: in
 
 
 def routed_cost(
-    settings: dict[str, object], cluster: StateReader, topic: str, policy: str, value: bytes, records: int
+    settings: Mapping[str, ClientSetting], cluster: StateReader, topic: str, policy: str, value: bytes, records: int
 ) -> Cost:
     """Send so many records through the routing producer, its refresh running as in earnest."""
     chosen = load_policy(policy).create(Context())
@@ -139,8 +142,8 @@ def main() -> None:
     while not (found := owner.list_topics(given.topic, timeout=10)).topics[given.topic].partitions:
         owner.poll(0.1)
     servers = given.bootstrap_server or ",".join(f"{b.host}:{b.port}" for b in found.brokers.values())
-    settings = {"bootstrap.servers": servers, **SETTINGS}
-    cluster = Metadata(Producer(settings), given.topic)
+    settings: Mapping[str, ClientSetting] = {"bootstrap.servers": servers, **SETTINGS}
+    cluster = Metadata(Producer(dict(settings)), given.topic)
     for policy, (size, target) in itertools.product(given.policy or ["round-robin"], SIZES.items()):
         value, records = bytes(size), round(RECORDS[size] * given.share)
         pairs = [

@@ -33,9 +33,7 @@ _SHIFTS = 100
 _EXACT = 1e-12
 
 
-def fair_weights(
-    view: RoutingView, horizon_bytes: float, start: F64, low: F64, high: F64, close_enough: float
-) -> F64:
+def fair_weights(view: RoutingView, horizon_bytes: float, start: F64, low: F64, high: F64, close_enough: float) -> F64:
     """Weights that even out the view's pressures.
 
     Parameters

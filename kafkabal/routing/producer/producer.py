@@ -194,12 +194,8 @@ class RoutingProducer:
         size = size or 1
         partition = self._pick(key, size)
         report = self._plain_report
-        if self._learn is not None:
-            report = partial(self._report_ack, self._learn, partition, size, self._clock(), on_delivery)
-        elif self._settled is not None and (on_delivery is not None or size != len(value)):
-            report = partial(self._report_settled, self._settled, size, on_delivery)
-        elif on_delivery is not None:
-            report = partial(self._report_to, on_delivery)
+        if on_delivery is not None or self._learn is not None or size != len(value):
+            report = self._report_for(partition, size, on_delivery)
         while True:
             try:
                 self._send(self.topic, value, key, partition, report, report, 0, headers)
@@ -307,14 +303,16 @@ class RoutingProducer:
 
     def _refresh(self) -> None:
         settled = self._settled
-        # taken before the log dirs are read: what settles meanwhile counts as under way rather than not at all
-        seen = None if settled is None else settled.copy()
+        if settled is None:
+            self._show(self._views.next_view(self._scores))
+            return
+        before = settled.copy()
         view = self._views.next_view(self._scores)
-        if settled is not None and seen is not None:
-            added = [0] * (view.n_partitions - len(settled))
-            settled += added
-            view = replace(view, settled_bytes=np.array(seen + added, np.float64)[: view.n_partitions])
-        self._show(view)
+        settled += [0] * (view.n_partitions - len(settled))
+        before += [0] * (len(settled) - len(before))
+        # each log dir was read at some moment in between
+        seen = (np.array(before) + np.array(settled)) / 2
+        self._show(replace(view, settled_bytes=seen[: view.n_partitions]))
 
     def _show(self, view: RoutingView) -> None:
         """Refresh the policy here, or, if it counts what is under way, between two of its counts: in its own thread."""
@@ -331,6 +329,14 @@ class RoutingProducer:
     def _revise(self) -> None:
         """Route by the latencies of now: a broker that falls behind fills the buffer long before the next view."""
         self._show(replace(self._views.same_view(self._scores), settled_bytes=self._view.settled_bytes))
+
+    def _report_for(self, partition: int, size_bytes: int, on_delivery: DeliveryCallback | None) -> DeliveryCallback:
+        """A report of one record, where that of all does not do."""
+        if self._learn is not None:
+            return partial(self._report_ack, self._learn, partition, size_bytes, self._clock(), on_delivery)
+        if self._settled is not None:
+            return partial(self._report_settled, self._settled, size_bytes, on_delivery)
+        return self._plain_report if on_delivery is None else partial(self._report_to, on_delivery)
 
     def _report(self, error: KafkaError | None, _message: Message) -> None:
         if error is None:
@@ -351,7 +357,8 @@ class RoutingProducer:
             self._delivered += 1
         else:
             self._report(error, message)
-        settled[message.partition()] += len(message) if size_bytes is None else size_bytes
+        if (partition := message.partition()) is not None:
+            settled[partition] += len(message) if size_bytes is None else size_bytes
         if on_delivery is not None:
             on_delivery(error, message)
 
