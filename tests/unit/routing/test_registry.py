@@ -20,6 +20,19 @@ def test_every_policy_is_what_it_says(name: str) -> None:
     choice.create(Context())
 
 
+def test_built_in_policies_need_no_look_at_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A built-in policy loads although looking through packages fails; a name that is not built in is looked for."""
+
+    def fail(group: str) -> None:
+        raise LookupError(group)
+
+    monkeypatch.setattr("importlib.metadata.entry_points", fail)
+
+    assert load_policy("score:floor=0.2").about.name == "score"
+    with pytest.raises(LookupError, match=r"kafkabal\.policies"):
+        load_policy("somebody-elses")
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
