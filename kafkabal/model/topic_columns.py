@@ -1,0 +1,188 @@
+"""Rows of topics as flat columns in the order of the rows; nothing is sorted, and ids stand as they came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from kafkabal.errors import InvalidClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kafkabal.model.rows import PartitionRow, TopicRow
+    from kafkabal.model.state import F64, I64, Bools
+
+# few enough to be gone again before the garbage collector walks over them, which would double the time
+_TOPICS_A_CHUNK = 128
+
+
+@dataclass(frozen=True, slots=True)
+class TopicColumns:
+    """Columns of some topics in the order of the rows; broker ids and dir indexes as they stand there."""
+
+    names: list[str]
+    configs: list[dict[str, str] | None]
+    internal: Bools
+    partition_count: I64
+    number: I64
+    leader_id: I64
+    replica_count: I64
+    start_offset: I64
+    end_offset: I64
+    in_bytes_per_s: F64
+    out_bytes_per_s: F64
+    replica_ids: I64
+    size_bytes: I64
+    dir_index: I64
+    in_sync: Bools
+    adding: Bools
+    removing: Bools
+    futures: list[tuple[int, int, int, int]]
+    """(partition row within the chunk, broker id, dir index, bytes)"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """Lists of broker ids in one column, with the partition that each id stands at."""
+
+    value: I64
+    owner: I64
+
+    @staticmethod
+    def of(lists: list[list[int]]) -> _Lists:
+        counts = np.fromiter(map(len, lists), np.int64, len(lists))
+        return _Lists(
+            value=np.fromiter(chain.from_iterable(lists), np.int64, int(counts.sum())),
+            owner=np.repeat(np.arange(len(lists)), counts),
+        )
+
+
+def read_columns(topics: Iterable[TopicRow]) -> list[TopicColumns]:
+    """Turn topics into columns, some at a time.
+
+    Raises
+    ------
+    InvalidClusterError
+        If a row contradicts itself.
+    """
+    source = iter(topics)
+    chunks: list[TopicColumns] = []
+    done = 0
+    while rows := list(islice(source, _TOPICS_A_CHUNK)):
+        chunks.append(_read_chunk(rows, done))
+        done += len(rows)
+    return chunks or [_read_chunk([], 0)]
+
+
+def _read_chunk(topics: list[TopicRow], topics_before: int) -> TopicColumns:
+    parts = [p for t in topics for p in t.partitions]
+
+    def fault(partition: int, message: str) -> InvalidClusterError:
+        ends = np.cumsum([len(t.partitions) for t in topics])
+        row = int(np.searchsorted(ends, partition, side="right"))
+        name = f"{topics[row].topic}-{parts[partition].partition}"
+        return InvalidClusterError(f"{name} {message}", topic_row=topics_before + row)
+
+    replicas = _Lists.of([p.replicas for p in parts])
+    counts = np.bincount(replicas.owner, minlength=len(parts)).astype(np.int64)
+    if not counts.all():
+        raise fault(int(np.argmin(counts)), "has no replicas")
+    if replicas.value.size and replicas.value.min() < 0:
+        at = int(np.argmin(replicas.value))
+        raise fault(int(replicas.owner[at]), f"has a replica on broker {replicas.value[at]}")
+    return TopicColumns(
+        names=[t.topic for t in topics],
+        configs=[t.configs for t in topics],
+        internal=np.fromiter((t.internal for t in topics), np.bool_, len(topics)),
+        partition_count=np.fromiter((len(t.partitions) for t in topics), np.int64, len(topics)),
+        number=np.array([p.partition for p in parts], np.int64),
+        leader_id=np.array([p.leader for p in parts], np.int64),
+        replica_count=counts,
+        start_offset=optional_ints([p.start_offset for p in parts]),
+        end_offset=optional_ints([p.end_offset for p in parts]),
+        in_bytes_per_s=_optional_floats([p.in_bytes_per_s for p in parts]),
+        out_bytes_per_s=_optional_floats([p.out_bytes_per_s for p in parts]),
+        replica_ids=replicas.value,
+        size_bytes=_following([p.sizes for p in parts], "sizes", counts, fault),
+        dir_index=_following([p.log_dirs for p in parts], "log_dirs", counts, fault),
+        in_sync=_in_sync(parts, replicas, fault),
+        adding=_marked([p.adding for p in parts], replicas, "is adding", fault),
+        removing=_marked([p.removing for p in parts], replicas, "is removing", fault),
+        futures=[(i, f.broker, f.log_dir, f.bytes) for i, p in enumerate(parts) if p.future for f in p.future],
+    )
+
+
+def optional_ints(values: list[int | None]) -> I64:
+    """int64, one entry a value, with -1 for what is not known; most lists are all known or all unknown."""
+    if None not in values:
+        return np.fromiter(cast("list[int]", values), np.int64, len(values))
+    if values.count(None) == len(values):
+        return np.full(len(values), -1, np.int64)
+    return np.fromiter((-1 if v is None else v for v in values), np.int64, len(values))
+
+
+def _optional_floats(values: list[float | None]) -> F64:
+    if values.count(None) == len(values):
+        return np.full(len(values), np.nan)
+    return np.fromiter((np.nan if v is None else v for v in values), np.float64, len(values))
+
+
+def _following(
+    lists: list[list[int | None] | None], key: str, counts: I64, fault: Callable[[int, str], InvalidClusterError]
+) -> I64:
+    """Column of a list that follows ``replicas``; null, or a list that is absent, is -1."""
+    filled = [[None] * n if v is None else v for v, n in zip(lists, counts.tolist(), strict=True)]
+    lengths = np.fromiter(map(len, filled), np.int64, len(filled))
+    wrong = np.flatnonzero(lengths != counts)
+    if wrong.size:
+        at = int(wrong[0])
+        raise fault(at, f"has {counts[at]} replicas but {lengths[at]} {key}")
+    return optional_ints(list(chain.from_iterable(filled)))
+
+
+def _in_sync(parts: list[PartitionRow], replicas: _Lists, fault: Callable[[int, str], InvalidClusterError]) -> Bools:
+    """Which replicas are in the ISR; a partition whose ISR is not known counts as in sync."""
+    isr = [p.replicas if p.isr is None else p.isr for p in parts]
+    return _named(_Lists.of(isr), replicas, "has in its ISR", fault)
+
+
+def _marked(
+    lists: list[list[int]], replicas: _Lists, what: str, fault: Callable[[int, str], InvalidClusterError]
+) -> Bools:
+    """Which replicas are named by lists most of which are empty."""
+    if not any(lists):
+        return np.zeros(len(replicas.value), np.bool_)
+    return _named(_Lists.of(lists), replicas, what, fault)
+
+
+def _named(named: _Lists, replicas: _Lists, what: str, fault: Callable[[int, str], InvalidClusterError]) -> Bools:
+    """Which replicas lists of broker ids name, one list a partition."""
+    if np.array_equal(named.value, replicas.value) and np.array_equal(named.owner, replicas.owner):
+        return np.ones(len(replicas.value), np.bool_)
+    ids = np.unique(np.concatenate((named.value, replicas.value)))
+    named_key, key = (x.owner * len(ids) + np.searchsorted(ids, x.value) for x in (named, replicas))
+    stranger = ~np.isin(named_key, key)
+    if stranger.any():
+        at = int(named.owner[stranger][0])
+        raise fault(at, f"{what} {_ids(named.value[stranger & (named.owner == at)])}, not among its replicas")
+    return np.isin(key, named_key)
+
+
+def _ids(ids: Iterable[int]) -> str:
+    listed = sorted(ids)
+    return f"broker{'s' if len(listed) > 1 else ''} {', '.join(map(str, listed))}"
+
+
+def join_columns(chunks: list[TopicColumns]) -> TopicColumns:
+    """All columns one after the other; what is a list, and not a column, is left out."""
+    if len(chunks) == 1:
+        return chunks[0]
+    joined: dict[str, Any] = {}
+    for f in fields(TopicColumns):
+        values = [getattr(c, f.name) for c in chunks]
+        joined[f.name] = np.concatenate(values) if isinstance(values[0], np.ndarray) else []
+    return TopicColumns(**joined)
