@@ -103,8 +103,8 @@ class ScoreWeighted(PolicyBase):
                 self._grown_bytes = float(view.partition_bytes.sum() - self._view.partition_bytes.sum())
             self._refreshed_s, self._sent_then = now_s, sent
         self._view = view
-        self._ring.set_slot_bytes(max(self._in_lingers_bytes, self._in_requests(view)))
         self._weigh(view, sent, _CLOSE_ENOUGH)
+        self._ring.set_slot_bytes(max(self._in_lingers_bytes, self._in_requests(view)))
         self._calm = fair_weights(view, _FAR * self._horizon_bytes, *self._widest(view), _CLOSE_ENOUGH)
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
@@ -123,15 +123,15 @@ class ScoreWeighted(PolicyBase):
         return self._batch_bytes
 
     def _in_requests(self, view: RoutingView) -> int:
-        """What waits for each partition: requests are as long as that, unless slots are shorter.
+        """What waits for the partition that gets least: its requests are as long as that, unless slots are shorter.
 
         Where bytes are to be evened out, a ring must still have room for slots of all partitions.
         """
-        waiting = view.waiting_records * self._ring.mean_record_bytes / len(view.available)
+        least = float(self._weights[self._weights > 0].min())
         longest = float(_LONGEST_BATCH_BYTES)
         if any(pressure.per_byte.any() for pressure in view.pressures):
             longest = min(longest, self._horizon_bytes / (_LEAST_ROOM * view.n_partitions))
-        return int(min(waiting, longest))
+        return int(min(least * view.waiting_records * self._ring.mean_record_bytes, longest))
 
     def _seen_by(self, view: RoutingView, sent: I64) -> F64:
         """What of this producer's own bytes the view shows: those that wait in its queue are on no broker yet."""
