@@ -139,7 +139,7 @@ def test_committed_offsets_follow_their_partitions() -> None:
 
 def test_topics_in_many_chunks_give_the_same_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the rows are cut into chunks does not show, not even in the row that an error names."""
-    monkeypatch.setattr("kafkabal.model.builder._TOPICS_A_CHUNK", 2)
+    monkeypatch.setattr("kafkabal.model.topic_columns._TOPICS_A_CHUNK", 2)
     rows = [topic(f"t{i}", replicas=[1 + i % 2]) for i in range(5)]
     state = build_cluster(builders.header(), TWO, rows)
     assert state.replicas.broker.tolist() == [0, 1, 0, 1, 0]
