@@ -106,7 +106,7 @@ def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]
     policy.refresh(view)
     out = np.empty(2000, np.int32)
     policy.pick_batch(RecordBatch(size_bytes=np.full(len(out), 20_000)), out)
-    arrived = np.bincount(out, minlength=4) * 20_000.0
+    arrived: F64 = np.asarray(np.bincount(out, minlength=4) * 20_000, np.float64)
     arrived[0] = 0
     later = replace(
         view,
