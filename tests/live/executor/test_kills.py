@@ -138,6 +138,7 @@ def _kill(stage: Stage, moment: Moment) -> Phase:
             process.kill()
         time.sleep(0.001)
     assert process.popen.returncode in (-signal.SIGKILL, 0, 1), process.said.read_text()
+    assert stage.journals() - before, process.said.read_text()
     return stage.journal().state.phase
 
 
