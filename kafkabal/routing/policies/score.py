@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _LONGEST_SLOT = 2
 # librdkafka's batch.size; a partition's requests are not longer
 _LONGEST_BATCH_BYTES = 1_000_000
+# a slot over what waits for the partition that gets least
+_MOST_AT_ONCE = 4
 # slots of each partition within a horizon, if what waits decides how long they are
 _LEAST_ROOM = 64
 # over so many horizons an imbalance of today is nothing
@@ -123,15 +125,16 @@ class ScoreWeighted(PolicyBase):
         return self._batch_bytes
 
     def _in_requests(self, view: RoutingView) -> int:
-        """What waits for the partition that gets least: its requests are as long as that, unless slots are shorter.
+        """What waits for a partition: its requests are as long as that, unless slots are shorter.
 
-        Where bytes are to be evened out, a ring must still have room for slots of all partitions.
+        One that is to get little must not get much at once. Where bytes are to be evened out, a ring must still have room for slots of all partitions.
         """
-        least = float(self._weights[self._weights > 0].min())
+        used = self._weights[self._weights > 0]
+        part = min(1 / len(used), _MOST_AT_ONCE * float(used.min()))
         longest = float(_LONGEST_BATCH_BYTES)
         if any(pressure.per_byte.any() for pressure in view.pressures):
             longest = min(longest, self._horizon_bytes / (_LEAST_ROOM * view.n_partitions))
-        return int(min(least * view.waiting_records * self._ring.mean_record_bytes, longest))
+        return int(min(part * view.waiting_records * self._ring.mean_record_bytes, longest))
 
     def _seen_by(self, view: RoutingView, sent: I64) -> F64:
         """What of this producer's own bytes the view shows: those that wait in its queue are on no broker yet."""
