@@ -127,7 +127,8 @@ class ScoreWeighted(PolicyBase):
     def _in_requests(self, view: RoutingView) -> int:
         """What waits for a partition: its requests are as long as that, unless slots are shorter.
 
-        One that is to get little must not get much at once. Where bytes are to be evened out, a ring must still have room for slots of all partitions.
+        One that is to get little must not get much at once. Where bytes are to be evened out, a ring must still have
+        room for slots of all partitions.
         """
         used = self._weights[self._weights > 0]
         part = min(1 / len(used), _MOST_AT_ONCE * float(used.min()))
