@@ -35,7 +35,7 @@ _MOST_REPEATS = 8
 _LEAST_HELP = 0.01
 _SMALL = 20_000
 """Slots up to which a search takes a fraction of a second, so that several are tried."""
-_OTHER_PACES = (1 / 12,)
+_OTHER_PACES = (1 / 12, 1 / 2)
 _CLOSE = 0.001
 
 

@@ -22,7 +22,7 @@ from kafkabal.planner.search.targets import Targets
 USUAL_PACE = 1 / 4
 """Share of what is to be moved that moves in one round."""
 _LEAST_A_ROUND = 64
-"""Moves up to which a round does not shrink any further."""
+"""Moves, or one a broker where there are fewer, up to which a round does not shrink any further."""
 _TRIES = (0, 1, -1, 2, -2)
 _MOST_IDLE_ROUNDS = 6
 _LEAST_YIELD = 1 / 4
@@ -165,7 +165,7 @@ def _scales(give: I64, take: I64, zone: I32, pace: float) -> tuple[F64, F64]:
     giving = np.bincount(zone[inside], np.maximum(give, 0)[inside])
     taking = np.bincount(zone[inside], np.maximum(take, 0)[inside])
     # towards the end rounds would shrink to a few replicas each
-    pace = max(pace, min(1.0, _LEAST_A_ROUND / max(1.0, float(np.minimum(giving, taking).sum()))))
+    pace = max(pace, min(1.0, min(_LEAST_A_ROUND, len(zone)) / max(1.0, float(np.minimum(giving, taking).sum()))))
     scale_give = np.minimum(1.0, taking / np.maximum(giving, 1))[zone]
     scale_take = np.minimum(1.0, giving / np.maximum(taking, 1))[zone]
     return scale_give * pace, scale_take * pace
