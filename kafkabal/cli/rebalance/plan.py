@@ -1,6 +1,5 @@
 """``kafkabal rebalance plan``: make a plan and change nothing."""
 
-import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ from kafkabal.cli.options import CLUSTER, OUTPUT_SECTION, Format, OutputOptions,
 from kafkabal.cli.output import show
 from kafkabal.cli.rebalance.planning import PLAN_SETTINGS, PlanFlags, plan_options
 from kafkabal.config.settings import Settings
+from kafkabal.cycles import cycle_collection_paused
 from kafkabal.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -56,32 +56,43 @@ def plan(
 
       kafkabal rebalance plan --what-if add=7:r1:4TiB
     """
+    if plan_file is not None and (frontier or what_if):
+        raise UsageError("what is only supposed cannot be kept as a plan", hint="leave out -o")
+    # rows and changes by the million, none of them in a cycle
+    with cycle_collection_paused():
+        state, options = _supposed(what_if or [], _state(settings, context), plan_options(settings, flags))
+        if frontier:
+            _show_frontier(state, options, OutputOptions(output=form), context)
+        else:
+            _show_plan(state, options, plan_file, form, context)
+    return ExitCode.DONE
+
+
+def _show_frontier(
+    state: "ClusterState", options: "PlanOptions", output: OutputOptions, context: CommandContext
+) -> None:
+    from kafkabal.planner.frontier import frontier
+    from kafkabal.reporting.frontier import frontier_report
+
+    show(frontier_report(frontier(state, options)), output, context)
+
+
+def _show_plan(
+    state: "ClusterState", options: "PlanOptions", plan_file: Path | None, form: Format, context: CommandContext
+) -> None:
     from kafkabal.plan.file import write_plan
     from kafkabal.planner.plan import make_plan
     from kafkabal.reporting.plan import plan_report
 
-    if plan_file is not None and (frontier or what_if):
-        raise UsageError("what is only supposed cannot be kept as a plan", hint="leave out -o")
-    # rows by the million, none of them in a cycle: looking for some takes a third of the time
-    gc.disable()
-    state, options = _supposed(what_if or [], _state(settings, context), plan_options(settings, flags))
-    output = OutputOptions(output=form)
-    if frontier:
-        from kafkabal.planner.frontier import frontier as make_frontier
-        from kafkabal.reporting.frontier import frontier_report
-
-        show(frontier_report(make_frontier(state, options)), output, context)
-        return ExitCode.DONE
     made = make_plan(state, options)
     if plan_file is not None:
         write_plan(made, plan_file)
     if form is not Format.TABLE or not context.quiet:
-        show(plan_report(made, "rebalance plan"), output, context)
+        show(plan_report(made, "rebalance plan"), OutputOptions(output=form), context)
     if form is not Format.TABLE or context.quiet:
         # the table tells them itself
         for warning in made.warnings:
             context.warn(warning)
-    return ExitCode.DONE
 
 
 def _state(settings: Settings, context: CommandContext) -> "ClusterState":

@@ -6,8 +6,6 @@ controller what is being reassigned; offsets come from the leaders, committed on
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from kafkabal.clusters.kafka.assembly import Facts, assemble
@@ -24,31 +22,17 @@ from kafkabal.clusters.protocol import (
     ResourceKind,
     TopicPartition,
 )
+from kafkabal.cycles import cycle_collection_paused
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from kafkabal.clusters.clock import Deadline
     from kafkabal.clusters.kafka.client import KafkaClient
     from kafkabal.clusters.protocol import ReadRequest, Reassignment
 
     _V = TypeVar("_V")
-
-
-@contextmanager
-def _cycle_collection_paused() -> Iterator[None]:
-    """Millions of small objects come and go while a large cluster is read, none of them in a cycle.
-
-    Looking for cycles among them takes two thirds of the time (``docs/performance-inspect.md``).
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class KafkaReader:
@@ -85,7 +69,7 @@ class KafkaReader:
         NotAuthorizedError
             If the principal may not describe the cluster, or a topic that brokers hold.
         """
-        with _cycle_collection_paused():
+        with cycle_collection_paused():
             return self._read()
 
     def _read(self) -> Reading:
