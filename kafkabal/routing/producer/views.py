@@ -101,7 +101,12 @@ class ViewSource:
 
     def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:
         sampled = Need.RATES in needs
-        state = self._cluster.read(ReadRequest(offsets=sampled, group_offsets=sampled)).state
+        request = ReadRequest(offsets=sampled, group_offsets=sampled)
+        reading = self._cluster.read(request)
+        if reading.problems and Need.LOG_DIRS not in supplied(reading.state):
+            # busy brokers, not ones that never tell: they are asked once more
+            reading = self._cluster.read(request)
+        state = reading.state
         before, self._before = self._before, (at_s, state) if sampled else None
         if before is None or not sampled:
             return state
