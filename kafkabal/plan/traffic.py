@@ -10,7 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from kafkabal.model.state import I64, Bools
-    from kafkabal.plan.plan import PartitionChange, Plan
+    from kafkabal.plan.plan import Plan
 
 NO_BROKER = -1
 
@@ -35,7 +35,7 @@ class Traffic:
         """Pair the brokers that get a copy of each partition, in order, with those that lose theirs."""
         changes = [c for c in plan.partitions if c.previous is not None]
         target, owner = _flat([c.replicas for c in changes])
-        leaver, leaver_owner = _flat([_before(c) for c in changes])
+        leaver, leaver_owner = _flat([c.previous.replicas for c in plan.partitions if c.previous is not None])
         comes, goes = _missing(owner, target, leaver_owner, leaver), _missing(leaver_owner, leaver, owner, target)
         target, owner = target[comes], owner[comes]
         leaver, leaver_owner = leaver[goes], leaver_owner[goes]
@@ -51,10 +51,6 @@ class Traffic:
             leaver=leaver,
             leaver_bytes=each[leaver_owner],
         )
-
-
-def _before(change: PartitionChange) -> tuple[int, ...]:
-    return change.previous.replicas if change.previous else ()
 
 
 def _flat(lists: list[tuple[int, ...]]) -> tuple[I64, I64]:

@@ -87,18 +87,18 @@ def _search(start: State, listener: PlanListener) -> _Draft:
     problem, repaired = start.problem, start.copy()
     homeless = repair(repaired, listener)
     if problem.home.size > _SMALL or problem.options.mode is not Mode.FULL or has_budget(repaired):
-        return _attempt(repaired, homeless, listener, USUAL_PACE)
-    best = _attempt(repaired.copy(), homeless, listener, USUAL_PACE)
+        return _attempt(start, repaired, homeless, listener, USUAL_PACE)
+    best = _attempt(start, repaired.copy(), homeless, listener, USUAL_PACE)
     bound = bound_bytes(start, best.state.moved_bytes())
     for pace in _OTHER_PACES:
         if best.state.moved_bytes() <= bound * (1 + _CLOSE) and not is_outside(best.state):
             break
-        best = min(best, _attempt(repaired.copy(), homeless, listener, pace), key=_merit)
+        best = min(best, _attempt(start, repaired.copy(), homeless, listener, pace), key=_merit)
     return best
 
 
-def _attempt(state: State, homeless: I64, listener: PlanListener, pace: float) -> _Draft:
-    balance(state, listener, pace)
+def _attempt(start: State, state: State, homeless: I64, listener: PlanListener, pace: float) -> _Draft:
+    balance(start, state, listener, pace)
     if _may_exchange_for_further(state):
         listener.step("further scores")
         even_placement(state, FurtherLoads(state, choose_leaders(state)))

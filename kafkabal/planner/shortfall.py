@@ -10,7 +10,7 @@ from kafkabal.errors import InfeasibleError
 from kafkabal.planner.bands import excess
 from kafkabal.planner.options import Mode
 from kafkabal.planner.search.budget import has_budget
-from kafkabal.planner.search.further_loads import FurtherLoads, further_scores
+from kafkabal.planner.search.further_loads import FurtherLoads
 from kafkabal.planner.search.settle import Violation
 from kafkabal.planner.search.targets import zones
 from kafkabal.planner.why import Why
@@ -71,7 +71,7 @@ def shortfall(state: State, leader: I32) -> float:
     above, below = excess(led, bands.low_leaders, bands.high_leaders, problem.counted)
     leaders = float((above + below).sum()) / max(1.0, len(leader) / max(1, int(problem.counted.sum())))
     surplus = _crowded(state)[1]
-    further = float(FurtherLoads(state, leader).violation().sum()) if further_scores(problem) else 0.0
+    further = float(FurtherLoads(state, leader).violation().sum())
     topics = float(surplus.sum()) / max(1, int(state.count.sum()))
     return float(Violation(state).now().sum()) + leaders + topics + further
 
@@ -95,12 +95,12 @@ def _bytes_outside(state: State) -> Iterator[str]:
     above, below = excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed)
     rows = np.flatnonzero((above > 0) | (below > 0))
     share = _shares(state)
-    bound = _Racks(state)
+    racks = _Racks(state, share)
     for b in rows[:_NAMED].tolist():
         broker_id = problem.cluster.brokers.id[b]
         text = f"broker {broker_id} stays at {share[b]:.2f} of its disk share"
-        if bound.explain(b):
-            text += bound.told(b)
+        if racks.hold_outside(b):
+            text += racks.told(b)
         elif above[b]:
             text += _largest(state, b)
         elif not problem.takes[b]:
@@ -113,18 +113,18 @@ def _bytes_outside(state: State) -> Iterator[str]:
 class _Racks:
     """Racks between which nothing can move, since every partition has a replica in each of them."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, share: F64) -> None:
         problem = state.problem
         zone, self.rows = zones(problem), problem.weighed
         self.names = problem.cluster.racks
         self.tolerance = problem.options.tolerance
         self.zone = np.where(self.rows, zone, -1)
-        used = np.bincount(zone[self.rows], state.used[self.rows])
-        capacity = np.bincount(zone[self.rows], problem.capacity[self.rows])
-        mean = used.sum() / capacity.sum() if capacity.size else 0.0
-        self.share: F64 = np.divide(used, capacity * (mean or 1.0), out=np.ones(len(used)), where=capacity > 0)
+        capacity = problem.capacity[self.rows]
+        total = np.bincount(zone[self.rows], capacity)
+        load = np.bincount(zone[self.rows], share[self.rows] * capacity)
+        self.share: F64 = np.divide(load, total, out=np.ones(len(total)), where=total > 0)
 
-    def explain(self, broker: int) -> bool:
+    def hold_outside(self, broker: int) -> bool:
         """Whether the rack of a broker as a whole lies outside the band."""
         return bool(self.zone[broker] >= 0 and abs(self.share[self.zone[broker]] - 1) > self.tolerance)
 
@@ -160,8 +160,6 @@ def _leaders_outside(state: State, leader: I32) -> Iterator[str]:
 
 
 def _further_outside(state: State, leader: I32) -> Iterator[str]:
-    if not further_scores(state.problem):
-        return
     loads = FurtherLoads(state, leader)
     ids = state.problem.cluster.brokers.id
     for row, weighted in enumerate(loads.scores):

@@ -12,14 +12,14 @@ from kafkabal.planner.search.budget import has_budget, trim_to_budget
 from kafkabal.planner.search.choose import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
 from kafkabal.planner.search.deal import deal
 from kafkabal.planner.search.improve import improve
-from kafkabal.planner.search.push import USUAL_PACE, push
+from kafkabal.planner.search.push import push
 from kafkabal.planner.search.settle import settle
-from kafkabal.planner.search.state import State
 from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
     from kafkabal.model.state import I64
     from kafkabal.planner.listener import PlanListener
+    from kafkabal.planner.search.state import State
 
 _NOTHING_MOVES = frozenset({Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY})
 _MOST_REFINEMENTS = 5
@@ -54,7 +54,7 @@ def repair(state: State, listener: PlanListener) -> I64:
     return homeless
 
 
-def balance(state: State, listener: PlanListener, pace: float = USUAL_PACE) -> None:
+def balance(start: State, state: State, listener: PlanListener, pace: float) -> None:
     """Bring the brokers of a repaired placement inside their bands, as far as the mode and the budget go."""
     mode = state.problem.options.mode
     if mode in _NOTHING_MOVES:
@@ -63,8 +63,7 @@ def balance(state: State, listener: PlanListener, pace: float = USUAL_PACE) -> N
         _even(state, listener, pace)
     if has_budget(state):
         listener.step("budget")
-        before = State(state.problem)
-        trim_to_budget(state, before.bands.high_bytes, before.used)
+        trim_to_budget(state, start.bands.high_bytes, start.used)
 
 
 def _mark_new(state: State) -> None:

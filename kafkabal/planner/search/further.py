@@ -25,7 +25,7 @@ _LEAST_GAIN = 1e-9
 _LEAST_PROGRESS = 1e-3
 """Share of a broker's violation that a step must take away."""
 _SAMPLE = 96
-"""Partitions of a broker that are looked at for an exchange, evenly picked over their loads."""
+"""Partitions or replicas of a broker that are looked at for an exchange, evenly picked over their loads."""
 _PARTNERS = 12
 _ASKED = 48
 _PRICE = 0.8
@@ -151,11 +151,7 @@ def _partners(loads: FurtherLoads, broker: int) -> list[int]:
 
 def _sample(loads: FurtherLoads, p: I64) -> I64:
     """Some of the partitions, from the lightest to the heaviest to lead."""
-    if len(p) <= _SAMPLE:
-        return p
-    weight = (loads.led[:, p] * loads.price.max(1)[:, None]).sum(0)
-    at = np.arange(_SAMPLE) * (len(p) - 1) // (_SAMPLE - 1)
-    return p[np.argsort(weight, kind="stable")[at]]
+    return p if len(p) <= _SAMPLE else p[_spread_over(loads.led[:, p], loads)]
 
 
 # -- placement -----------------------------------------------------------------------------------------------------
@@ -198,6 +194,7 @@ def _cells(state: State, loads: FurtherLoads, broker: int) -> _Cells:
 
 
 def _spread_over(load: F64, loads: FurtherLoads) -> I64:
+    """Positions from the lightest to the heaviest, at most so many, evenly picked."""
     weight = (load * loads.price.max(1)[:, None]).sum(0)
     order = np.argsort(weight, kind="stable")
     number = min(len(order), _SAMPLE)

@@ -9,7 +9,7 @@ import numpy as np
 from kafkabal.planner.options import Mode
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.further import even_leadership
-from kafkabal.planner.search.further_loads import FurtherLoads, further_scores
+from kafkabal.planner.search.further_loads import FurtherLoads
 from kafkabal.planner.search.groups import running_count
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def choose_leaders(state: State) -> I32:
     _fill_vacancies(leadership)
     if state.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
         _even_counts(leadership)
-        if further_scores(state.problem):
-            even_leadership(leadership, FurtherLoads(state, leadership.leader.copy()))
+        even_leadership(leadership, FurtherLoads(state, leadership.leader.copy()))
     return leadership.leader
 
 
