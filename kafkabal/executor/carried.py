@@ -119,4 +119,4 @@ def moves_of_plan(changes: Iterable[PartitionChange]) -> dict[tuple[str, int], C
 
 def moves_of_run(partitions: Iterable[PlannedPartition]) -> dict[tuple[str, int], Collection[int]]:
     """Brokers to which each partition of a run comes."""
-    return {(p.topic, p.partition): [b for b in p.replicas if b not in p.start.replicas] for p in partitions}
+    return {(p.topic, p.partition): list(p.adding) for p in partitions}

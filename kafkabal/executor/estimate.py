@@ -25,9 +25,8 @@ def predicted_s(partitions: Iterable[PlannedPartition], throttle: Throttle) -> f
     received: Counter[int] = Counter()
     copied: Counter[int] = Counter()
     for p in partitions:
-        adding = [b for b in p.replicas if b not in p.start.replicas]
-        sent[p.start.leader] += p.copy_bytes * len(adding)
-        received.update(dict.fromkeys(adding, p.copy_bytes))
+        sent[p.start.leader] += p.copy_bytes * len(p.adding)
+        received.update(dict.fromkeys(p.adding, p.copy_bytes))
         copied.update(dict.fromkeys(dir_changes(p), p.copy_bytes))
     between_s = _busiest_s((sent, received), throttle.bytes_per_s)
     within_s = _busiest_s((copied,), throttle.log_dir_bytes_per_s)

@@ -294,7 +294,7 @@ def _changed_rate(state: RunState, now: str) -> tuple[RateChanged, ...]:
 def _tell_start(context: RunContext, goal: Goal | None = None) -> None:
     partitions, rate = context.record.partitions, context.throttling.rate
     throttle = msgspec.structs.replace(context.options.throttle, bytes_per_s=rate)
-    copies = [p.copy_bytes * sum(b not in p.start.replicas for b in p.replicas) for p in partitions]
+    copies = [p.copy_bytes * len(p.adding) for p in partitions]
     context.listener.on_event(
         Started(
             run_id=context.record.run_id,

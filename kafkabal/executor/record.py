@@ -41,6 +41,11 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
         return frozenset(self.start.replicas) | frozenset(self.replicas)
 
     @property
+    def adding(self) -> tuple[int, ...]:
+        """Brokers to which a copy comes."""
+        return tuple(b for b in self.replicas if b not in self.start.replicas)
+
+    @property
     def wanted_dirs(self) -> Mapping[int, str]:
         """Broker to path, only where the path matters."""
         return {b: d for b, d in zip(self.replicas, self.log_dirs, strict=True) if d != ANY_DIR}

@@ -313,20 +313,6 @@ def test_stopped_and_continued_process(scene: Any) -> None:
     assert writes == []
 
 
-def test_lock_regained_when_nobody_came(scene: Any) -> None:
-    """A process that stood still, and whose run nobody touched, takes the lock again and goes on."""
-
-    def stand_still(call: Any) -> None:
-        if call.method == "partition_status" and call.method_number == 4:
-            scene.memory.stop()
-            scene.memory.kafka.clock.sleep(40.0)
-            scene.memory.go_on()
-
-    scene.faulty.before.append(stand_still)
-    assert _run(scene).outcome is Outcome.COMPLETE
-    scene.assert_as_planned()
-
-
 def test_journal_disk_full(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full ends the run before the effect that could not be written down, with everything put back."""
     append = Journal.append

@@ -54,11 +54,14 @@ def test_stopped_process_that_was_about_to_begin(scene: Any) -> None:
     scene.assert_as_planned()
 
 
-def test_stopped_process_that_had_just_begun(scene: Any) -> None:
-    """A process that stands still before its first request, and whose run nobody touched, goes on."""
+@pytest.mark.parametrize(
+    ("method", "number"), [("broker_ids", 1), ("partition_status", 4)], ids=["just begun", "amid the moves"]
+)
+def test_stopped_process_whose_run_nobody_touched(scene: Any, method: str, number: int) -> None:
+    """A process that stood still, before its first request or later, takes the lock again and goes on."""
 
     def stand_still(call: Any) -> None:
-        if call.method == "broker_ids" and call.method_number == 1:
+        if call.method == method and call.method_number == number:
             scene.memory.stop()
             scene.memory.kafka.clock.sleep(40.0)
             scene.memory.go_on()
