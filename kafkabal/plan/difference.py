@@ -173,6 +173,8 @@ def _matches(before: ClusterState, after: ClusterState, partitions: I64) -> tupl
 
 def _tuples(values: NDArray[Any], counts: I32 | I64) -> list[tuple[Any, ...]]:
     """Values cut into one tuple a partition."""
+    if len(counts) and (counts == counts[0]).all() and counts[0] > 0:
+        return list(zip(*values.reshape(-1, counts[0]).T.tolist(), strict=True))
     flat = values.tolist()
     ends = np.cumsum(counts).tolist()
     return [tuple(flat[a:b]) for a, b in zip([0, *ends[:-1]], ends, strict=False)]

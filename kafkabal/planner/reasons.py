@@ -44,7 +44,6 @@ class Reasons:
         mean = before.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
         self.share: F64 = before.used / problem.capacity / (mean or 1.0)
         self._further = ", ".join(w.score.name for w in further_scores(problem))
-        self._told: dict[tuple[int, int, int], str] = {}
 
     def __call__(self, partitions: I64) -> list[str]:
         """A reason for each of some partition rows."""
@@ -52,28 +51,29 @@ class Reasons:
         moved = state.moved()[partitions]
         why = np.where(moved, state.why[partitions], Why.NOTHING)
         slot = why.argmax(1)
-        rows = np.arange(len(partitions))
-        code = why[rows, slot].tolist()
-        origin = problem.home[partitions, slot].tolist()
-        target = state.place[partitions, slot].tolist()
-        topic = problem.topic[partitions].tolist()
-        old, new = problem.leader[partitions].tolist(), self.leader[partitions].tolist()
-        return [
-            self._moved(c, o, t, name) if c else self._led(a, b)
-            for c, o, t, name, a, b in zip(code, origin, target, topic, old, new, strict=True)
-        ]
+        code = why[np.arange(len(partitions)), slot]
+        moves, for_topic = code != Why.NOTHING, code == Why.TOPIC
+        # what does not matter is -1, so that few are to be put into words
+        told_by = (
+            code,
+            np.where(moves, problem.home[partitions, slot], problem.leader[partitions]),
+            np.where(for_topic, -1, np.where(moves, state.place[partitions, slot], self.leader[partitions])),
+            np.where(for_topic, problem.topic[partitions], -1),
+        )
+        cases = list(zip(*(column.tolist() for column in told_by), strict=True))
+        told = {case: self._tell(*case) for case in set(cases)}
+        return [told[case] for case in cases]
 
-    def _moved(self, code: int, origin: int, target: int, topic: int) -> str:
+    def _tell(self, code: int, origin: int, target: int, topic: int) -> str:
+        if code == Why.NOTHING:
+            return self._led(origin, target)
         if code == Why.TOPIC:
             name = self.state.problem.cluster.topics.name[topic]
             most = self.before.bands.topic_most(topic, origin)
             return f"topic-spread: broker {self.ids[origin]} holds more than {most:.0f} replicas of {name}"
-        key = (code, origin, target)
-        if key not in self._told:
-            self._told[key] = self._tell(code, origin, target)
-        return self._told[key]
+        return self._moved(code, origin, target)
 
-    def _tell(self, code: int, origin: int, target: int) -> str:
+    def _moved(self, code: int, origin: int, target: int) -> str:
         problem = self.state.problem
         if code == Why.NEW:
             return f"replication factor: broker {self.ids[target]} gets a further replica"
@@ -105,12 +105,6 @@ class Reasons:
     def _led(self, old: int, new: int) -> str:
         if old == new:
             return "log-dir: evens the log dirs of a broker"
-        key = (-1, old, new)
-        if key not in self._told:
-            self._told[key] = self._tell_leader(old, new)
-        return self._told[key]
-
-    def _tell_leader(self, old: int, new: int) -> str:
         b = self.before.bands
         if not self.state.problem.counted[old]:
             return f"leaders: broker {self.ids[old]} is to lead nothing"

@@ -31,9 +31,21 @@ def running_count(group: I32 | I64) -> I64:
 
 def is_first(key: I64) -> Bools:
     """Whether each entry is the first with its key."""
-    first = np.zeros(len(key), np.bool_)
-    first[np.unique(key, return_index=True)[1]] = True
+    order = np.argsort(key, kind="stable")
+    first = np.ones(len(key), np.bool_)
+    first[order[1:]] = key[order[1:]] != key[order[:-1]]
     return first
+
+
+def stable_order(key: I64) -> I64:
+    """The order that a stable sort gives; for keys nearly all of which differ, in a third of its time."""
+    order = np.argsort(key)
+    ordered = key[order]
+    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if equal.size:
+        tied = sorted_distinct(np.concatenate((equal, equal + 1)))
+        order[tied] = order[tied][np.lexsort((order[tied], ordered[tied]))]
+    return order
 
 
 def sorted_distinct(value: I64) -> I64:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kafkabal.planner.search.groups import stable_order
 from kafkabal.planner.search.size_keys import SizeKeys
 from kafkabal.planner.why import Why
 
@@ -75,7 +76,7 @@ def _slots_on(state: State, brokers: Bools) -> dict[int, tuple[I64, I64]]:
     p, k = np.nonzero((state.place >= 0) & brokers[state.place] & (problem.movable & problem.size_known)[:, None])
     broker = state.place[p, k]
     load = state.load(p, k, broker)
-    order = np.argsort(SizeKeys(load).of(broker, load), kind="stable")
+    order = stable_order(SizeKeys(load).of(broker, load))
     return _by_broker(broker[order], p[order], k[order], brokers)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.planner.search.groups import is_first, running_count, running_sum
+from kafkabal.planner.search.groups import is_first, running_count, running_sum, stable_order
 from kafkabal.planner.search.size_keys import SizeKeys
 from kafkabal.planner.search.targets import make_targets, zones
 
@@ -43,7 +43,7 @@ class _Shelf:
         bytes_ = state.load(p, k, broker)
         self.keys = SizeKeys(bytes_)
         key = self.keys.of(broker, bytes_)
-        order = np.argsort(key, kind="stable")
+        order = stable_order(key)
         self.key, self.cell = key[order], cell[order]
         self.n_brokers = problem.n_brokers
         self._index()
@@ -210,6 +210,8 @@ def _spread(at: I64, end: I64) -> I64:
 def _acceptable(state: State, shelf: _Shelf, targets: Targets, lane: I64, where: I64, giver: I32, taker: I32) -> I64:
     """Lanes whose replica may go, does not overshoot on either side, and is in no one else's way."""
     lane = lane[_helpful(state, shelf, targets, where[lane], giver[lane], taker[lane])]
+    if not lane.size:
+        return lane
     p, k = shelf.slots(where[lane])
     b, c = giver[lane], taker[lane]
     good = state.may_go(p, k, c)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kafkabal.planner.search.groups import sorted_distinct
+from kafkabal.planner.search.groups import sorted_distinct, stable_order
 from kafkabal.planner.search.size_keys import SizeKeys
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Index:
         # moved ones first: to move them on costs nothing more
         shelf = 2 * broker + (problem.home[p, k] == broker)
         key = self.keys.of(shelf, bytes_)
-        order = np.argsort(key, kind="stable")
+        order = stable_order(key)
         self.p, self.k, self.key = p[order], k[order], key[order]
         self.first = self.keys.ends(self.key, 2 * problem.n_brokers)
 
