@@ -39,8 +39,7 @@ def bound_bytes(start: State, moved_bytes: int) -> int:
         What a plan is known to need; it only guides the search for good potentials.
     """
     dual = _Dual(start)
-    best = max((dual.evaluate(potential).value for potential in dual.corners()), default=0.0)
-    best = max(best, _ascend(dual, best, moved_bytes))
+    best = _ascend(dual, moved_bytes)
     divided = max(0, math.ceil(best * (1 - _ROUNDING) - _ROUNDING_BYTES))
     return max(divided, grain_bound(start)) if start.sizes_agree() else divided
 
@@ -50,22 +49,24 @@ class _Point(NamedTuple):
     gradient: F64
 
 
-def _ascend(dual: _Dual, best: float, moved_bytes: int) -> float:
+def _ascend(dual: _Dual, moved_bytes: int) -> float:
     """Follow subgradients with Polyak's steps from the best corner."""
-    potential = max(dual.corners(), key=lambda corner: dual.evaluate(corner).value)
-    steps = int(np.clip(_CELLS_TO_SPEND // max(1, dual.n_cells), _FEWEST_STEPS, _MOST_STEPS))
+    potential, point = max(
+        ((corner, dual.evaluate(corner)) for corner in dual.corners()), key=lambda found: found[1].value
+    )
+    best = max(0.0, point.value)
     patience, scale = 0, 1.0
-    for _ in range(steps):
+    for _ in range(int(np.clip(_CELLS_TO_SPEND // max(1, dual.n_cells), _FEWEST_STEPS, _MOST_STEPS))):
+        norm = float((point.gradient**2).sum())
+        if moved_bytes - best < _CLOSE * moved_bytes or norm <= 0 or patience > _MOST_PATIENCE:
+            break
+        potential = potential + scale * max(moved_bytes - point.value, 0.0) * point.gradient / norm
         point = dual.evaluate(potential)
         if point.value > best:
             best, patience = point.value, 0
         else:
             patience += 1
             scale = scale * 0.7 if patience % 3 == 0 else scale
-        norm = float((point.gradient**2).sum())
-        if moved_bytes - best < _CLOSE * moved_bytes or norm <= 0 or patience > _MOST_PATIENCE:
-            break
-        potential = potential + scale * max(moved_bytes - point.value, 0.0) * point.gradient / norm
     return best
 
 
