@@ -23,7 +23,10 @@ USUAL_PACE = 1 / 4
 """Share of what is to be moved that moves in one round."""
 _LEAST_A_ROUND = 64
 """Moves, or one a broker where there are fewer, up to which a round does not shrink any further."""
-_TRIES = (0, 1, -1, 2, -2)
+_TRIES = ((0,), (1, -1, 2, -2, 3, -3))
+"""The replica of the right size, then its neighbours, all at once."""
+_STEP = 5
+"""How much further up the next turn looks."""
 _MOST_IDLE_ROUNDS = 6
 _LEAST_YIELD = 1 / 4
 """Share of the pairs that find a replica, below which others are paired in the next round."""
@@ -113,26 +116,29 @@ def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int, 
     giver, taker, size = lanes
     tried = len(giver)
     # replicas that may not go stay where they are: each turn looks a little further up
-    at = _spread(shelf.find(giver, size) + turn * len(_TRIES), shelf.first[giver + 1])
+    at = _spread(shelf.find(giver, size) + turn * _STEP, shelf.first[giver + 1])
     taken = np.zeros(len(shelf), np.bool_)
-    moved = 0
-    for offset in _TRIES:
-        where = at + offset
-        fits = (where >= shelf.first[giver]) & (where < shelf.first[giver + 1])
-        lane = np.flatnonzero(fits)
-        lane = lane[~taken[where[lane]]]
-        lane = _acceptable(state, shelf, targets, lane, where, giver, taker)
-        chosen = where[lane]
-        taken[chosen] = True
-        state.move(*shelf.slots(chosen), taker[lane])
-        moved += len(lane)
-        open_ = np.ones(len(giver), np.bool_)
+    open_ = np.ones(tried, np.bool_)
+    for offsets in _TRIES:
+        lane, where = _neighbours(shelf, np.flatnonzero(open_), at, giver, offsets, taken)
+        good = _acceptable(state, shelf, targets, lane, where, giver[lane], taker[lane])
+        lane, where = lane[good], where[good]
+        taken[where] = True
         open_[lane] = False
-        giver, taker, at = giver[open_], taker[open_], at[open_]
-        if not giver.size:
-            break
+        state.move(*shelf.slots(where), taker[lane])
     shelf.remove(taken)
-    return tried, moved
+    return tried, tried - int(open_.sum())
+
+
+def _neighbours(
+    shelf: _Shelf, lane: I64, at: I64, giver: I32, offsets: tuple[int, ...], taken: Bools
+) -> tuple[I64, I64]:
+    """Replicas around the one that a lane aims at, nearest first, with their lanes."""
+    where = (at[lane] + np.array(offsets)[:, None]).ravel()
+    lane = np.tile(lane, len(offsets))
+    fits = np.flatnonzero((where >= shelf.first[giver[lane]]) & (where < shelf.first[giver[lane] + 1]))
+    fits = fits[~taken[where[fits]]]
+    return lane[fits], where[fits]
 
 
 def _lanes(
@@ -207,25 +213,25 @@ def _spread(at: I64, end: I64) -> I64:
     return np.maximum.accumulate(latest - steps) + steps
 
 
-def _acceptable(state: State, shelf: _Shelf, targets: Targets, lane: I64, where: I64, giver: I32, taker: I32) -> I64:
-    """Lanes whose replica may go, does not overshoot on either side, and is in no one else's way."""
-    lane = lane[_helpful(state, shelf, targets, where[lane], giver[lane], taker[lane])]
-    if not lane.size:
-        return lane
-    p, k = shelf.slots(where[lane])
-    b, c = giver[lane], taker[lane]
-    good = state.may_go(p, k, c)
-    good[good] = is_first(p[good]) & is_first(
-        state.problem.topic[p[good]].astype(np.int64) * len(targets.bytes) + c[good]
-    )
-    lane, p, b, c = lane[good], p[good], b[good], c[good]
-    leaving = shelf.bytes(where[lane])
+def _acceptable(state: State, shelf: _Shelf, targets: Targets, lane: I64, where: I64, b: I32, c: I32) -> I64:
+    """Replicas that may go, do not overshoot on either side, and are in no one else's way."""
+    found = np.flatnonzero(_helpful(state, shelf, targets, where, b, c))
+    if not found.size:
+        return found
+    p, k = shelf.slots(where[found])
+    may = state.may_go(p, k, c[found])
+    found, p = found[may], p[may]
+    b, c = b[found], c[found]
+    good = is_first(lane[found]) & is_first(p)
+    good &= is_first(state.problem.topic[p].astype(np.int64) * len(targets.bytes) + c)
+    found, p, b, c = found[good], p[good], b[good], c[good]
+    leaving = shelf.bytes(where[found])
     fits = running_sum(c, state.problem.arriving_bytes[p]) <= _room(state)[c]
     fits &= running_count(c) < (state.bands.high_count - state.count)[c]
     fits &= (running_sum(b, leaving) <= (state.used - targets.bytes)[b]) | (
         running_count(b) < (state.count - targets.count)[b]
     )
-    return lane[fits]
+    return found[fits]
 
 
 def _helpful(state: State, shelf: _Shelf, targets: Targets, at: I64, giver: I32, taker: I32) -> Bools:
