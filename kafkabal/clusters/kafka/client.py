@@ -30,6 +30,7 @@ _V = TypeVar("_V")
 _HEAD_START_S = 0.5
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
+_BROKERS_SHARE = 0.8
 # how many known brokers a question is put to before the bootstrap servers are tried again
 _KNOWN_TRIED = 2
 
@@ -68,6 +69,11 @@ class KafkaClient:
     def deadline(self, seconds: float | None = None) -> Deadline:
         """A deadline from now on; the request timeout of the settings unless told otherwise."""
         return Deadline(self.settings.request_timeout_s if seconds is None else seconds, self.clock)
+
+    @property
+    def broker_timeout_ms(self) -> int:
+        """How long a broker may wait for others before it answers: a little less than we wait for it."""
+        return int(self.settings.request_timeout_s * _BROKERS_SHARE * 1000)
 
     def close(self) -> None:
         """Drop all connections."""
@@ -113,8 +119,7 @@ class KafkaClient:
         deadline = deadline or self.deadline()
         for link in self._known_links()[:_KNOWN_TRIED]:
             try:
-                # what is left is shared evenly by those that may still have to be tried
-                return link.call(request, deadline.at_most(deadline.remaining_s / (_KNOWN_TRIED + 1)))
+                return link.call(request, _share(deadline))
             except UnreachableError:
                 continue
         return self._first_seed(deadline).call(request, deadline)
@@ -146,7 +151,12 @@ class KafkaClient:
         return run_all({broker: partial(task, broker, deadline) for broker in brokers}, deadline)
 
     def call_controller(
-        self, request: Any, codes: Callable[[Any], Iterable[int]], deadline: Deadline | None = None
+        self,
+        request: Any,
+        codes: Callable[[Any], Iterable[int]],
+        deadline: Deadline | None = None,
+        *,
+        may_repeat: bool = False,
     ) -> Any:
         """Put a request to the controller, and to the next one while brokers say that it has changed.
 
@@ -154,6 +164,8 @@ class KafkaClient:
         ----------
         codes
             The error codes in an answer.
+        may_repeat
+            It changes nothing, so that it can be put to another one if no answer comes.
 
         Raises
         ------
@@ -166,14 +178,13 @@ class KafkaClient:
         is_needed = False  # the controller itself: brokers of a KRaft cluster hand requests on to it
         for pause_s in pauses():
             try:
-                answer = self._controller_link(is_needed=is_needed).call(request, deadline)
+                limit = _share(deadline) if may_repeat else deadline
+                answer = self._controller_link(is_needed=is_needed).call(request, limit)
                 if NOT_CONTROLLER not in codes(answer) or deadline.remaining_s < pause_s:
                     return answer
                 is_needed = True
-            except NoAnswerError:
-                raise
-            except UnreachableError:
-                if deadline.remaining_s < pause_s:
+            except UnreachableError as error:
+                if deadline.remaining_s < pause_s or (isinstance(error, NoAnswerError) and not may_repeat):
                     raise
                 is_needed = False
             self.clock.sleep(pause_s)
@@ -231,6 +242,11 @@ class KafkaClient:
             if address not in self._links:
                 self._links[address] = BrokerLink(address, self.settings, self._tls, self.clock)
             return self._links[address]
+
+
+def _share(deadline: Deadline) -> Deadline:
+    """What one may take, where others may still have to be tried."""
+    return deadline.at_most(deadline.remaining_s / (_KNOWN_TRIED + 1))
 
 
 def _connected(link: BrokerLink, deadline: Deadline) -> BrokerLink:

@@ -44,7 +44,7 @@ def _elect(client: KafkaClient, partitions: Collection[TopicPartition]) -> dict[
             ElectLeadersRequest.TopicPartitions(topic=name, partitions=numbers)
             for name, numbers in by_topic(partitions)
         ],
-        timeout_ms=int(client.settings.request_timeout_s * 1000),
+        timeout_ms=client.broker_timeout_ms,
     )
     answer = client.call_controller(request, _codes)
     check(answer.error_code, "elect preferred leaders")

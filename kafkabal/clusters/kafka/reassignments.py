@@ -34,8 +34,8 @@ _PARTITIONS_A_REQUEST = 1000
 
 def list_reassignments(client: KafkaClient) -> dict[TopicPartition, Reassignment]:
     """All reassignments that are running."""
-    request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=_timeout_ms(client))
-    answer = client.call_controller(request, lambda a: (a.error_code,))
+    request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=client.broker_timeout_ms)
+    answer = client.call_controller(request, lambda a: (a.error_code,), may_repeat=True)
     check(answer.error_code, "list reassignments", answer.error_message)
     return {
         TopicPartition(topic.name, p.partition_index): Reassignment(
@@ -72,7 +72,7 @@ def _alter(
 ) -> dict[TopicPartition, Fault]:
     topic = AlterPartitionReassignmentsRequest.ReassignableTopic
     request = AlterPartitionReassignmentsRequest(
-        timeout_ms=_timeout_ms(client),
+        timeout_ms=client.broker_timeout_ms,
         allow_replication_factor_change=allow_replication_factor_change,
         topics=[
             topic(
@@ -123,7 +123,3 @@ def factor_changes(targets: Targets, current: Mapping[TopicPartition, tuple[int,
             message = f"{len(current[name])} replicas would become {len(target)}"
             faults[name] = fault_of(INVALID_REPLICATION_FACTOR, message)
     return faults
-
-
-def _timeout_ms(client: KafkaClient) -> int:
-    return int(client.settings.request_timeout_s * 1000)

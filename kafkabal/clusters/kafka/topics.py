@@ -43,7 +43,7 @@ def _records(topic: NewTopic) -> int:
 def _create(client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool) -> dict[str, Fault]:
     request = CreateTopicsRequest(
         topics=[_as_message(topic) for topic in topics],
-        timeout_ms=int(client.settings.request_timeout_s * 1000),
+        timeout_ms=client.broker_timeout_ms,
         validate_only=validate_only,
     )
     answer = client.call_controller(request, lambda a: {topic.error_code for topic in a.topics})

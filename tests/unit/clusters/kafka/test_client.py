@@ -38,9 +38,10 @@ def _answer_log_dirs(code: int = 0) -> Callable[[Any], Any]:
     return lambda request: DescribeLogDirsResponse(error_code=code, results=[])
 
 
-def _elect(client: KafkaClient) -> int:
+def _elect(client: KafkaClient, *, may_repeat: bool = False) -> int:
     request = ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=1)
-    return int(client.call_controller(request, lambda answer: (answer.error_code,)).error_code)
+    answer = client.call_controller(request, lambda answer: (answer.error_code,), may_repeat=may_repeat)
+    return int(answer.error_code)
 
 
 def test_metadata_names_brokers_racks_and_controller(
@@ -204,6 +205,21 @@ def test_a_change_without_an_answer_is_not_repeated(
     with pytest.raises(NoAnswerError):
         _elect(make_client(cluster.settings()))
     assert len(cluster.asked("ElectLeaders")) == 1
+
+
+def test_a_question_without_an_answer_is_put_to_another_broker(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], hang_up: object
+) -> None:
+    """It changes nothing, so it can be repeated; the one that was silent is not asked again."""
+    cluster = fake_cluster(2)
+    cluster.brokers[1].answers["ElectLeaders"] = lambda request: hang_up
+    cluster.brokers[2].answers["ElectLeaders"] = lambda request: ElectLeadersResponse(
+        error_code=0, replica_election_results=[]
+    )
+    client = make_client(cluster.settings(2))
+    assert client.nodes().controller == 1
+    assert _elect(client, may_repeat=True) == 0
+    assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [1, 1]
 
 
 def test_a_controller_that_cannot_be_connected_to_is_replaced(
