@@ -82,7 +82,7 @@ class RunContext:
         self.state.outcome, self.state.pending = outcome, pending
         self.journal.append(Closed(at=self.now(), outcome=outcome, pending=pending, problems=problems))
         try:
-            self.remember()
+            self.endurance.until_done(self.remember)
         except OperationError as error:
             self.warn(f"the cluster does not know yet that this run has ended: {error}")
 

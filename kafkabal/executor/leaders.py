@@ -65,38 +65,45 @@ def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition
             break
         if attempt:
             context.clock.sleep(context.options.patience.poll_s * attempt)
-        here = [p for p in lost if not _lies_elsewhere(p.start.replicas, status[p.name])]
-        reordered |= {p.name for p in here}
-        why = _lead_as_before(context, here)
-    _order_as_before(context, at_start, reordered)
+        here = _reorder(context, {p.name: _leader_first(p) for p in lost}, in_doubt={p.name for p in lost})
+        reordered |= here
+        why = _elect_in_steps(context, sorted(here))
+    _reorder(context, {p.name: p.start.replicas for p in at_start.values()}, in_doubt=reordered)
     return {p.name: why.get(p.name, _LED_BY_ANOTHER) for p in lost}
 
 
-def _lead_as_before(context: RunContext, lost: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
-    """Put the former leaders first, and elect them."""
-    orders: dict[TopicPartition, tuple[int, ...]] = {
-        p.name: (p.start.leader, *(b for b in p.start.replicas if b != p.start.leader)) for p in lost
-    }
-    _reorder(context, orders)
-    return _elect_in_steps(context, list(orders))
+def _leader_first(planned: PlannedPartition) -> tuple[int, ...]:
+    start = planned.start
+    return (start.leader, *(b for b in start.replicas if b != start.leader))
 
 
-def _order_as_before(
-    context: RunContext, at_start: Mapping[TopicPartition, PlannedPartition], reordered: Set[TopicPartition]
-) -> None:
-    status = _status(context, at_start)
-    orders = {
-        name: p.start.replicas
-        for name, p in at_start.items()
-        if name in status
-        and (name in reordered or status[name].replicas != p.start.replicas)
-        and not _lies_elsewhere(p.start.replicas, status[name])
-    }
-    _reorder(context, orders)
+def _reorder(
+    context: RunContext,
+    orders: Mapping[TopicPartition, tuple[int, ...]],
+    *,
+    in_doubt: Set[TopicPartition] = frozenset(),
+) -> set[TopicPartition]:
+    """Put replicas in order wherever they lie on these brokers, as a look just before each try tells.
 
+    Parameters
+    ----------
+    in_doubt
+        Partitions that are put in order even where they are seen in it, since the metadata may lag.
 
-def _reorder(context: RunContext, orders: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-    context.endurance.until_done(lambda: context.effects.reassign(orders, changes_replication_factor=False))
+    Returns
+    -------
+    set
+        Partitions that are in order now.
+    """
+
+    def look_and_reorder() -> set[TopicPartition]:
+        status = context.cluster.partition_status({name.topic for name in orders})
+        here = {n: order for n, order in orders.items() if n in status and not _lies_elsewhere(order, status[n])}
+        wrong = {n: order for n, order in here.items() if n in in_doubt or status[n].replicas != order}
+        context.effects.reassign(wrong, changes_replication_factor=False)
+        return set(here)
+
+    return context.endurance.until_done(look_and_reorder) if orders else set()
 
 
 def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dict[TopicPartition, str]:

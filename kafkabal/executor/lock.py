@@ -34,6 +34,14 @@ class LockRegainedError(UnreachableError):
     """The lock was lost for a while and is held again: what was known of the cluster is old."""
 
 
+class LockLostError(BusyError):
+    """The lock was lost before anything was changed."""
+
+
+class TakenOverError(BusyError):
+    """Another process has held the lock since, and has gone on with the run."""
+
+
 class FileLock:
     """A lock that holds on this host only, for clusters where permissions forbid more."""
 
@@ -105,11 +113,11 @@ def confirm_lock(lock: ClusterLock, session_s: float) -> None:
 
     Raises
     ------
-    BusyError
+    LockLostError
         If it is not: another may have taken it.
     """
     if not is_fresh(lock, session_s):
-        raise BusyError("the lock of this cluster was lost before anything was changed", hint="try again")
+        raise LockLostError("the lock of this cluster was lost before anything was changed", hint="try again")
 
 
 class Fence:
@@ -118,7 +126,8 @@ class Fence:
     Parameters
     ----------
     retake
-        Takes the lock anew after it was lost; raises :class:`~kafkabal.errors.BusyError` where another has it.
+        Takes the lock anew after it was lost; raises :class:`~kafkabal.errors.BusyError` where another has it, and
+        :class:`TakenOverError` where another has used it.
     """
 
     def __init__(
@@ -149,10 +158,10 @@ class Fence:
         """
         if self._is_fresh():
             return
-        give_up_at = self._clock.monotonic() + self._patience_s
-        while self._clock.monotonic() < give_up_at:
+        began_s = self._clock.monotonic()
+        while (waited_s := self._clock.monotonic() - began_s) < self._patience_s:
             if not self._lock.is_held():
-                self._take_again()
+                self._take_again(waited_s)
             if self._is_fresh():
                 raise LockRegainedError("the lock was not confirmed for a while; looking at the cluster anew")
             self._clock.sleep(1.0)
@@ -161,10 +170,14 @@ class Fence:
     def _is_fresh(self) -> bool:
         return is_fresh(self._lock, self._session_s)
 
-    def _take_again(self) -> None:
+    def _take_again(self, waited_s: float) -> None:
+        release_lock(self._lock)
         try:
             self._lock = self._retake()
         except BusyError as error:
+            # for a session the cluster may count us in from before, and refuse us for our own sake
+            if waited_s < self._session_s and not isinstance(error, TakenOverError):
+                return
             hint = "nothing more was changed; run 'kafkabal rebalance status' once it has ended"
             raise BusyError(f"lost the lock of this cluster: {error.message}", hint=hint) from error
         except UnreachableError:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafkabal.errors import BusyError
 from kafkabal.executor.context import RunContext
 from kafkabal.executor.control import RateRequests
 from kafkabal.executor.effects import Effects
 from kafkabal.executor.endurance import Endurance
-from kafkabal.executor.lock import Fence, release_lock, take_lock
+from kafkabal.executor.lock import Fence, TakenOverError, release_lock, take_lock
 from kafkabal.executor.throttling import Throttling
 
 if TYPE_CHECKING:
@@ -96,17 +96,18 @@ def make_context(workplace: Workplace, run: OpenRun) -> RunContext:
 
 def _fence(workplace: Workplace, run: OpenRun) -> Fence:
     def retake() -> ClusterLock:
-        regained = lock_cluster(workplace, run.options)
-        if _was_worked_on(run):
-            release_lock(regained)
-            raise BusyError(f"somebody else has gone on with run {run.record.run_id}")
+        with ExitStack() as undo:
+            regained = lock_cluster(workplace, run.options)
+            undo.callback(release_lock, regained)
+            if _may_be_taken_over(run):
+                raise TakenOverError(f"somebody else has gone on with run {run.record.run_id}")
+            undo.pop_all()
         return regained
 
     patience_s = run.options.patience.unreachable_s
     return Fence(run.lock, retake, workplace.clock, session_s=run.options.session_s, patience_s=patience_s)
 
 
-def _was_worked_on(run: OpenRun) -> bool:
+def _may_be_taken_over(run: OpenRun) -> bool:
     """Whether another process had the lock and used it; where the cluster remembers nothing, that must be feared."""
-    known = run.remembered.load() if run.remembered is not None else None
-    return known is None or known[0].run_id != run.record.run_id or known[1].at != run.state.at
+    return run.remembered is None or not run.remembered.is_as_left(run.record.run_id)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, closing, suppress
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -12,6 +12,7 @@ from kafkabal.errors import (
     DriftError,
     MissingCapabilityError,
     NotAuthorizedError,
+    RefusedByClusterError,
     UnsafeError,
     UsageError,
 )
@@ -20,7 +21,7 @@ from kafkabal.executor.estimate import dir_changes, predicted_s
 from kafkabal.executor.events import Started, Warned
 from kafkabal.executor.finding import FoundRun, find_run, remembered_run
 from kafkabal.executor.journal import Entered, Journal, Rate, RateChanged
-from kafkabal.executor.lock import confirm_lock, release_lock
+from kafkabal.executor.lock import LockLostError, confirm_lock, release_lock
 from kafkabal.executor.opening import OpenRun, lock_cluster, make_context
 from kafkabal.executor.record import PlannedPartition, RunRecord
 from kafkabal.executor.states import Goal, Phase, RunState
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
+    from kafkabal.clusters.protocol import ClusterLock
     from kafkabal.executor.context import RunContext
     from kafkabal.executor.options import RunOptions
     from kafkabal.executor.record import Original
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from kafkabal.executor.workplace import Workplace
     from kafkabal.model.state import ClusterState
 
+_T = TypeVar("_T")
+_BEGINNINGS = 3
 _HOW_TO_END = "end it with 'kafkabal rebalance resume', 'rollback' or 'cancel', then try again"
 
 
@@ -75,6 +79,14 @@ def begin_run(
     UnsafeError
         If an earlier run has not been ended.
     """
+    return _anew_if_lock_lost(
+        lambda: _begin(workplace, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted)
+    )
+
+
+def _begin(
+    workplace: Workplace, plan: Plan, options: RunOptions, *, rollback_file: Path | None, skip_drifted: bool
+) -> RunContext | None:
     with ExitStack() as undo:
         lock = lock_cluster(workplace, options)
         undo.callback(release_lock, lock)
@@ -87,10 +99,9 @@ def begin_run(
         path = workplace.journal_path(record.cluster_id, record.run_id)
         journal = undo.enter_context(closing(Journal.create(path, record)))
         write_plan(_way_back(record), rollback_file or path.with_suffix(".rollback.json"))
-        confirm_lock(lock, options.session_s)
         at = record.started_at
         begun = RunState(at=at, phase=Phase.RECORDED)
-        remembered = _if_allowed(workplace, options, lambda r: r.begin(record, begun))
+        remembered = _remember(workplace, options, lock, lambda r: r.begin(record, begun))
         context = make_context(workplace, OpenRun(record, RunState(at=at), options, journal, lock, remembered))
         context.enter(Goal.APPLY, Phase.RECORDED)
         undo.pop_all()
@@ -121,6 +132,12 @@ def reopen_run(
     BusyError
         If another run holds the lock.
     """
+    return _anew_if_lock_lost(lambda: _reopen(workplace, journal, options, goal))
+
+
+def _reopen(
+    workplace: Workplace, journal: Path | str | None, options: RunOptions | None, goal: Goal | None
+) -> RunContext:
     found = find_run(workplace, journal)
     if found is None or not found.state.has_begun:
         raise UsageError(
@@ -133,8 +150,8 @@ def reopen_run(
         undo.callback(release_lock, lock)
         found = find_run(workplace, journal) or found  # whoever held the lock before may have gone on with it
         opened = undo.enter_context(closing(_open_journal(workplace, found)))
-        confirm_lock(lock, wanted.session_s)
-        remembered = _if_allowed(workplace, wanted, lambda r: _remember_again(r, found))
+        found.state.at = workplace.clock.utc_now().isoformat(timespec="milliseconds")
+        remembered = _remember(workplace, wanted, lock, lambda r: _remember_again(r, found))
         effects = found.journal.effects if found.journal else 0
         run = OpenRun(found.record, found.state, wanted, opened, lock, remembered, last_effect=effects)
         context = make_context(workplace, run)
@@ -143,6 +160,14 @@ def reopen_run(
         undo.pop_all()
     _tell_start(context, goal)
     return context
+
+
+def _anew_if_lock_lost(begin: Callable[[], _T]) -> _T:
+    """Begin anew where the lock was lost before anything was changed, as by a process that stood still."""
+    for _ in range(_BEGINNINGS - 1):
+        with suppress(LockLostError):
+            return begin()
+    return begin()
 
 
 def _refuse_unfinished(found: FoundRun | None) -> None:
@@ -243,16 +268,19 @@ def _way_back(record: RunRecord) -> Plan:
     return Plan(partitions=tuple(changes), cluster_id=record.cluster_id, taken_at=record.started_at)
 
 
-def _if_allowed(
-    workplace: Workplace, options: RunOptions, write: Callable[[RememberedRun], None]
+def _remember(
+    workplace: Workplace, options: RunOptions, lock: ClusterLock, write: Callable[[RememberedRun], None]
 ) -> RememberedRun | None:
-    """Let the cluster keep what another host needs; None where it may not."""
+    """Let the cluster keep what another host needs, while the lock is held; None where it may not."""
     remembered = remembered_run(workplace.cluster)
-    if remembered is None:
-        return None
-    endurance = Endurance(workplace.clock, options.patience, workplace.listener)
+
+    def write_under_lock() -> None:
+        confirm_lock(lock, options.session_s)
+        if remembered is not None:
+            write(remembered)
+
     try:
-        endurance.until_done(lambda: write(remembered))
+        Endurance(workplace.clock, options.patience, workplace.listener).until_done(write_under_lock)
     except (NotAuthorizedError, MissingCapabilityError) as error:
         message = f"only the journal on this host can resume or roll back this run: {error.message}"
         workplace.listener.on_event(Warned(message=message))
@@ -261,9 +289,15 @@ def _if_allowed(
 
 
 def _remember_again(remembered: RememberedRun, found: FoundRun) -> None:
-    """Have the cluster remember the run that is opened, unless it knows of another that was not ended."""
+    """Have the cluster remember that the run goes on here, unless it knows of another that was not ended."""
     known = remembered.load()
     if known is not None and known[0].run_id == found.record.run_id:
+        try:
+            remembered.update(found.record.run_id, found.state)
+        except NotAuthorizedError:
+            raise
+        except RefusedByClusterError:
+            pass  # with too few replicas to write to, a run can still be called back
         return
     if known is not None:
         _refuse_unfinished(FoundRun(*known, None))

@@ -37,6 +37,8 @@ class RememberedRun:
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
+        self._left_at: set[str] = set()
+        """Times of the states that this process wrote last; of those without an answer any may be there."""
 
     def begin(self, record: RunRecord, state: RunState) -> None:
         """Replace what was remembered by a new run."""
@@ -54,7 +56,14 @@ class RememberedRun:
 
     def update(self, run_id: str, state: RunState) -> None:
         """Write down what has become of the run."""
+        self._left_at.add(state.at)
         self._store.put(f"{_HEAD}/{run_id}/state", msgspec.json.encode(state))
+        self._left_at = {state.at}
+
+    def is_as_left(self, run_id: str) -> bool:
+        """Whether what is remembered of a run is what this process wrote last: nobody else has gone on with it."""
+        known = self.load()
+        return known is not None and known[0].run_id == run_id and known[1].at in self._left_at
 
     def put_request(self, run_id: str, packed: bytes) -> None:
         """Leave a request for whoever works on the run."""

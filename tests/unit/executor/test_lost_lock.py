@@ -1,73 +1,161 @@
-"""A lock that was lost: a process that stood still while another went on with its run leaves all of it alone."""
+"""A lock that was lost: a process that stood still goes on only where no other has gone on with its run."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkabal.errors import BusyError
+from kafkabal.errors import BusyError, NoAnswerError
 from kafkabal.executor.finding import find_run
+from kafkabal.executor.preparing import reopen_run
 from kafkabal.executor.runs import apply, resume
 from kafkabal.executor.states import Outcome
+from kafkabal.testing.faults import Outcome as Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LONGER_THAN_A_SESSION_S = 40.0
+
+
+def _do_nothing() -> None:
+    pass
+
+
+def _stand_still_at(scene: Any, method: str, number: int, meanwhile: Callable[[], object] = _do_nothing) -> None:
+    """Stop the process at a call for longer than its session, and continue it."""
+    first = scene.memory
+
+    def stand_still(call: Any) -> None:
+        if (call.method, call.method_number) == (method, number):
+            first.stop()
+            first.kafka.clock.sleep(_LONGER_THAN_A_SESSION_S)
+            meanwhile()
+            first.go_on()
+
+    scene.faulty.before.append(stand_still)
+
+
+def _raise_once_later(scene: Any, method: str, after: tuple[str, int], error: Exception) -> None:
+    """Let the first call of a method after another call fail."""
+    errors: list[Exception] = []
+
+    def fail(call: Any) -> None:
+        if call.method == method and errors:
+            raise errors.pop()
+        if (call.method, call.method_number) == after:
+            errors.append(error)
+
+    scene.faulty.before.append(fail)
+
+
+def _goes_on(scene: Any, action: Callable[[], Any]) -> None:
+    result = action()
+    assert result is not None
+    assert result.outcome is Outcome.COMPLETE
+    scene.assert_as_planned()
 
 
 def test_stopped_process_whose_run_another_has_ended(scene: Any) -> None:
     """A process that wakes up when all is done says so (75), and does not close what is no longer its run."""
-    first, other, known = scene.memory, scene.memory.connect("other"), []
+    other, known = scene.memory.connect("other"), []
 
     def remembered() -> Any:
         found = find_run(scene.workplace(other, host="three"))
         return found and (found.record, found.state)
 
-    def stand_still(call: Any) -> None:
-        if call.method == "broker_ids" and call.method_number == 4:
-            first.stop()
-            first.kafka.clock.sleep(40.0)
-            resume(scene.workplace(other, host="two"))
-            first.go_on()
-            known.append(remembered())
+    def end_it() -> None:
+        resume(scene.workplace(other, host="two"))
+        known.append(remembered())
 
-    scene.faulty.before.append(stand_still)
+    _stand_still_at(scene, "broker_ids", 4, end_it)
     with pytest.raises(BusyError, match="lost the lock"):
         apply(scene.workplace(), scene.plan, scene.options)
     assert known == [remembered()]
     scene.assert_as_planned()
 
 
+def test_stopped_process_whose_run_another_has_touched(scene: Any) -> None:
+    """That another opened the run, and died before its first request, is enough."""
+    other = scene.memory.connect("other")
+
+    def open_and_die() -> None:
+        reopen_run(scene.workplace(other, host="two")).journal.close()
+        other.stop()
+        other.kafka.clock.sleep(_LONGER_THAN_A_SESSION_S)
+
+    _stand_still_at(scene, "broker_ids", 4, open_and_die)
+    with pytest.raises(BusyError, match="somebody else has gone on with run"):
+        apply(scene.workplace(), scene.plan, scene.options)
+
+
 def test_stopped_process_that_was_about_to_begin(scene: Any) -> None:
     """A process that stands still before it has written anything down does not displace the run of another."""
-    first, other, known = scene.memory, scene.memory.connect("other"), []
+    other, known = scene.memory.connect("other"), []
 
-    def stand_still(call: Any) -> None:
-        if call.method == "configs" and call.method_number == 1:
-            first.stop()
-            first.kafka.clock.sleep(40.0)
-            apply(scene.workplace(other, host="two"), scene.plan, scene.options)
-            first.go_on()
-            known.append(find_run(scene.workplace(other, host="three")).record)  # type: ignore[union-attr]
+    def record() -> Any:
+        return find_run(scene.workplace(other, host="three")).record  # type: ignore[union-attr]
 
-    scene.faulty.before.append(stand_still)
-    with pytest.raises(BusyError, match="lost before anything was changed"):
-        apply(scene.workplace(), scene.plan, scene.options)
-    assert known == [find_run(scene.workplace(other, host="three")).record]  # type: ignore[union-attr]
+    def do_the_same() -> None:
+        apply(scene.workplace(other, host="two"), scene.plan, scene.options)
+        known.append(record())
+
+    _stand_still_at(scene, "configs", 1, do_the_same)
+    assert apply(scene.workplace(), scene.plan, scene.options) is None
+    assert known == [record()]
     scene.assert_as_planned()
 
 
 @pytest.mark.parametrize(
-    ("method", "number"), [("broker_ids", 1), ("partition_status", 4)], ids=["just begun", "amid the moves"]
+    ("method", "number"),
+    [("configs", 1), ("records.put", 2), ("broker_ids", 1), ("partition_status", 4), ("records.put", 4)],
+    ids=["about to begin", "amid its record", "just begun", "amid the moves", "telling of a rate"],
 )
 def test_stopped_process_whose_run_nobody_touched(scene: Any, method: str, number: int) -> None:
     """A process that stood still, before its first request or later, takes the lock again and goes on."""
+    _stand_still_at(scene, method, number)
+    _goes_on(scene, lambda: apply(scene.workplace(), scene.plan, scene.options))
 
-    def stand_still(call: Any) -> None:
-        if call.method == method and call.method_number == number:
-            scene.memory.stop()
-            scene.memory.kafka.clock.sleep(40.0)
-            scene.memory.go_on()
 
-    scene.faulty.before.append(stand_still)
-    result = apply(scene.workplace(), scene.plan, scene.options)
-    assert result is not None
-    assert result.outcome is Outcome.COMPLETE
-    scene.assert_as_planned()
+@pytest.mark.parametrize("answer", [Answer.TIMEOUT, Answer.ANSWER_LOST])
+@pytest.mark.parametrize("number", [4, 5], ids=["of a rate", "of the end"])
+def test_stopped_process_whose_record_got_no_answer(scene: Any, number: int, answer: Answer) -> None:
+    """Whether or not the cluster has what it was writing down, nobody else has touched the run: it goes on."""
+    scene.faulty.after.append(lambda call: scene.memory.kafka.clock.sleep(0.01))
+    _stand_still_at(scene, "records.put", number)
+    scene.faulty.fail_method("records.put", answer, number)
+    _goes_on(scene, lambda: apply(scene.workplace(), scene.plan, scene.options))
+    assert not find_run(scene.workplace(host="another")).is_open  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("method", "after", "error"),
+    [
+        ("lock", ("partition_status", 4), BusyError("the coordinator still counts us in")),
+        ("records.get_all", ("lock", 2), NoAnswerError("it is busy")),
+    ],
+    ids=["its own former membership", "no answer"],
+)
+def test_lock_that_is_taken_anew_at_the_second_try(
+    scene: Any, method: str, after: tuple[str, int], error: Exception
+) -> None:
+    """What keeps it from the lock just after it woke up may be itself, or pass: it tries for a while."""
+    _stand_still_at(scene, "partition_status", 4)
+    _raise_once_later(scene, method, after, error)
+    _goes_on(scene, lambda: apply(scene.workplace(), scene.plan, scene.options))
+
+
+def test_stopped_process_that_went_on_with_a_run(scene: Any) -> None:
+    """The same holds for a run that this process has only resumed."""
+
+    def crash(call: Any) -> None:
+        if (call.method, call.method_number) == ("broker_ids", 4):
+            raise scene.Crash
+
+    scene.faulty.before.append(crash)
+    with pytest.raises(scene.Crash):
+        apply(scene.workplace(), scene.plan, scene.options)
+    workplace = scene.next_process()
+    _stand_still_at(scene, "partition_status", 2)
+    _goes_on(scene, lambda: resume(workplace))
