@@ -79,16 +79,16 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What starts now, and what only a lack of disk space keeps waiting."""
+    """What starts now, and what only the disks keep waiting, with the reason."""
 
     starting: list[Task]
-    without_room: list[Task]
+    held_up: dict[Task, str]
 
 
 def choose(waiting: Iterable[Task], slots: Slots, disks: Disks) -> Batch:
     """Pick the tasks to start, from the largest to the smallest; slots and room of those picked are taken."""
     starting: list[Task] = []
-    without_room: list[Task] = []
+    held_up: dict[Task, str] = {}
     for task in waiting:
         if task.adding and task.leader in slots.full_senders:
             continue
@@ -96,8 +96,9 @@ def choose(waiting: Iterable[Task], slots: Slots, disks: Disks) -> Batch:
             starting.append(task)  # an order, or fewer replicas: done at once
         elif slots.fits(task):
             arriving = arrivals(task)
-            if not all(disks.has_room(b, path, task.wanted.copy_bytes) for b, path in arriving):
-                without_room.append(task)
+            obstacles = (disks.obstacle(b, path, task.wanted.copy_bytes) for b, path in arriving)
+            if (obstacle := next(filter(None, obstacles), None)) is not None:
+                held_up[task] = obstacle
                 continue
             for broker, path in arriving:
                 disks.reserve(broker, path, task.wanted.copy_bytes)
@@ -105,7 +106,7 @@ def choose(waiting: Iterable[Task], slots: Slots, disks: Disks) -> Batch:
             starting.append(task)
             if slots.is_full:
                 break
-    return Batch(starting, without_room)
+    return Batch(starting, held_up)
 
 
 def arrivals(task: Task) -> list[tuple[int, str | None]]:

@@ -32,6 +32,7 @@ class Disks:
         self._room: dict[int, int] = {}
         self._volume: dict[tuple[int, str], int] = {}
         self._dirs: defaultdict[int, list[str]] = defaultdict(list)
+        self._offline: set[tuple[int, str]] = set()
         limit = min(share, 1.0 - _LEAST_USABLE_SHARE)
         dirs = state.log_dirs
         for row, path in enumerate(dirs.path):
@@ -39,6 +40,8 @@ class Disks:
             total, usable = int(dirs.total_bytes[row]), int(dirs.usable_bytes[row])
             if dirs.state[row] == LogDirState.ONLINE:
                 self._dirs[broker].append(path)
+            elif dirs.state[row] == LogDirState.OFFLINE:
+                self._offline.add((broker, path))
             self._volume[broker, path] = int(dirs.volume[row])
             if total >= 0 and usable >= 0:
                 self._room[int(dirs.volume[row])] = int(total * limit) - (total - usable)
@@ -52,6 +55,14 @@ class Disks:
     def has_room(self, broker: int, path: str | None, size_bytes: int) -> bool:
         """Whether a copy fits; without a path it must fit wherever the broker may put it."""
         return all(self._room.get(v, size_bytes) >= size_bytes for v in self._volumes(broker, path))
+
+    def obstacle(self, broker: int, path: str | None, size_bytes: int) -> str | None:
+        """Why a copy cannot come to a dir now; None if it can."""
+        if path is not None and (broker, path) in self._offline:
+            return f"log dir {path} of broker {broker} is offline"
+        if not self.has_room(broker, path, size_bytes):
+            return "a log dir it is to come to would be filled beyond its limit"
+        return None
 
     def _volumes(self, broker: int, path: str | None) -> Iterable[int]:
         paths = self._dirs[broker] if path is None else [path]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kafkabal.executor import stall
 from kafkabal.executor.auto_rate import AutoRate, next_rate
 from kafkabal.executor.batches import Slots, choose
+from kafkabal.executor.destinations import Destinations
 from kafkabal.executor.disks import Disks
 from kafkabal.executor.endurance import PASSING_ERRORS
 from kafkabal.executor.events import PartitionAside, PartitionDone, PartitionFailed, ThrottleChanged
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _PAUSE_S = 10.0
 _DISKS_ANEW_S = 30.0
+_STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 _REASONS = {
     Stage.FOREIGN: "somebody else has moved it since; it is left as it is",
     Stage.GONE: "its topic was deleted",
@@ -76,7 +78,7 @@ class Mover:
         """All was over, and is looked at once more."""
         throttle = context.options.throttle
         self._auto = AutoRate(context.cluster, context.clock, throttle.behind) if throttle.is_auto else None
-        self._gone_since_s: dict[int, float] = {}
+        self._destinations = Destinations(self._patience.broker_grace_s)
         self._idle_since_s: float | None = None
 
     @property
@@ -176,8 +178,8 @@ class Mover:
         if not ready:
             return []
         batch = choose(ready, slots, self._disks_now())
-        for task in batch.without_room:
-            self._put_aside(task, "a log dir it is to come to would be filled beyond its limit", pause_s=_DISKS_ANEW_S)
+        for task, obstacle in batch.held_up.items():
+            self._put_aside(task, obstacle, pause_s=_DISKS_ANEW_S)
             self._disks = None
         if not batch.starting:
             return []
@@ -201,7 +203,7 @@ class Mover:
         return False
 
     def _disks_now(self) -> Disks:
-        """Room on the disks; read anew after something had to wait for room, but not all the time."""
+        """The disks; read anew after something had to wait for one, but not all the time."""
         now_s = self._now()
         if self._disks is None or now_s - self._disks_read_s >= 10 * _DISKS_ANEW_S:
             state = self._context.read_state()
@@ -221,22 +223,34 @@ class Mover:
             if task.stage is Stage.COPYING:
                 task.stage = Stage.UNSEEN
             task.fail(fault, self._now(), self._patience.attempts)
+            self._disks = None if fault.name == _STORAGE_ERROR else self._disks
             if task.is_over:
                 self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
             else:
                 self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=task.problem))
 
     def _watch(self, seen: Look) -> None:
-        """Cancel moves to brokers that are gone for too long, so that they keep no slot and the rest goes on."""
+        """Cancel moves whose destinations are gone for too long, so that they keep no slot and the rest goes on."""
         now_s = self._now()
-        arriving = {b for t in self._running for b in t.arriving}
-        self._gone_since_s = {b: self._gone_since_s.get(b, now_s) for b in arriving - seen.brokers}
-        gone = frozenset(b for b, since in self._gone_since_s.items() if now_s - since >= self._patience.broker_grace_s)
+        gone = self._destinations.gone_brokers(self._running, seen, now_s)
+        lost = self._destinations.lost_copies(self._running, seen, now_s)
         stuck = [t for t in self._running if gone & set(t.arriving) and now_s >= t.not_before_s]
-        self._call_back(stuck)
+        lost = {t: b for t, b in lost.items() if t not in stuck and now_s >= t.not_before_s}
+        self._call_back([*stuck, *lost])
         for task in stuck:
             dead = gone & frozenset(task.arriving)
             self._put_aside(task, f"broker {min(dead)} is not alive", brokers=dead, pause_s=_PAUSE_S)
+        for task, broker in lost.items():
+            self._put_lost_aside(task, broker)
+
+    def _put_lost_aside(self, task: Task, broker: int) -> None:
+        """Wait for the log dir in which a copy was lost, if one is offline; a few times for what has no such reason."""
+        self._disks = None
+        reason = self._disks_now().obstacle(broker, task.wanted.log_dirs.get(broker), 0)
+        self._put_aside(task, reason or f"broker {broker} has lost its copy", pause_s=_DISKS_ANEW_S)
+        task.attempts += 1
+        if task.attempts >= self._patience.attempts:
+            self._give_up([task], task.problem)
 
     def _call_back(self, tasks: Sequence[Task]) -> None:
         """Cancel reassignments; the next look tells what became of them."""

@@ -63,6 +63,7 @@ def four_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
             "group.min.session.timeout.ms": "1000",
             "broker.session.timeout.ms": "3000",
             "broker.heartbeat.interval.ms": "500",
+            "replica.high.watermark.checkpoint.interval.ms": "500",  # how soon a broker notices that a disk has failed
             "auto.leader.rebalance.enable": "false",  # by no clock but that of the run
         },
     )

@@ -1,0 +1,51 @@
+"""A disk that fails under a run."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from kafkabal.executor.options import Patience
+from kafkabal.plan.plan import ANY_DIR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.live.executor.stage import Stage
+
+
+def test_destination_log_dir_goes_offline(stage: Stage) -> None:
+    """It is named while the rest goes on; the run ends incomplete (1), leaves no throttle, and is made up for later."""
+    lost, (move, *_) = stage.moving(0), stage.plan.partitions
+    broker, path = next((b, d) for b, d in zip(move.replicas, move.log_dirs, strict=True) if d != ANY_DIR)
+    patience = Patience(poll_s=0.25, broker_grace_s=2.0, broker_return_s=4.0)
+    process = stage.begin(replace(stage.slow, patience=patience))
+    stage.until(lambda: stage.in_flight(lost))
+    with _offline(stage, broker, next(d for d in stage.sandbox.log_dirs(broker) if str(d) == path)):
+        stage.until(lambda: not stage.in_flight(lost))
+        stage.hasten()
+        code, said = process.end()
+        assert code == 1
+        assert f"'{lost}', 'log dir {path} of broker {broker} is offline" in said, said
+        assert "no throttle is left" in said
+        stage.assert_as_planned(lost)
+    stage.finish("resume")
+    stage.assert_as_planned()
+
+
+@contextmanager
+def _offline(stage: Stage, broker: int, log_dir: Path) -> Iterator[None]:
+    """Have a broker find a file where its log dir was, until it is started anew with the dir in its place."""
+    aside = log_dir.with_name(f"{log_dir.name}-aside")
+    log_dir.rename(aside)
+    log_dir.touch()
+    try:
+        yield
+    finally:
+        stage.sandbox.kill(broker)
+        log_dir.unlink()
+        aside.rename(log_dir)
+        stage.sandbox.start(broker)
