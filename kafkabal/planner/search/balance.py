@@ -26,6 +26,10 @@ _MOST_REFINEMENTS = 5
 _MOST_TOPIC_ROUNDS = 3
 _FURTHER_PUSHES = 2
 """Brokers that took more replicas than they had to are givers only in a push that begins after it."""
+_LARGER_FIRST = (0.1, 0.2, 0.3, 0.4, 0.5)
+"""Shares of all copies, those that are the largest against others of their partition, that are moved first."""
+_NOTABLE = 1.01
+"""Bytes that leave for each that is copied, below which copies only lag behind each other."""
 _NARROWED = 2e-4
 """How far the bands of bytes are drawn in while the total may still change a little."""
 
@@ -83,6 +87,9 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
     listener.step("balance")
     narrowed = 0.0 if state.sizes_agree() else _NARROWED
     state.refresh_bands(narrowed)
+    for yield_ in _yields(state):
+        push(state, pace, yield_=yield_)
+        state.refresh_bands(narrowed)
     push(state, pace)
     push(state, pace, moved=True)
     for _ in range(_FURTHER_PUSHES):
@@ -95,6 +102,15 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
         state.refresh_bands()
         if not narrowed or not is_outside(state):
             return
+
+
+def _yields(state: State) -> list[float]:
+    """Falling bytes that leave for each that is copied: the larger of differing copies are moved first."""
+    found = state.byte_yield()[state.at_home() & state.problem.movable[:, None]]
+    if not found.size or found.max() < _NOTABLE:
+        return []
+    yields = [float(np.quantile(found, 1 - share, method="lower")) for share in _LARGER_FIRST]
+    return [y for y in yields if y >= _NOTABLE]
 
 
 def is_outside(state: State) -> bool:

@@ -17,7 +17,7 @@ from kafkabal.planner.why import Why
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkabal.model.state import I8, I32, I64, Bools, ClusterState
+    from kafkabal.model.state import F64, I8, I32, I64, Bools, ClusterState
     from kafkabal.planner.bands import Bands
     from kafkabal.planner.problem import Problem
 
@@ -116,6 +116,11 @@ class State:
         """Whether every copy of a partition is as large as a new one would be."""
         problem = self.problem
         return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.home < 0)).all())
+
+    def byte_yield(self) -> F64:
+        """float64, shape (n_partitions, width): bytes that leave the home of a slot for each that has to be copied."""
+        problem = self.problem
+        return problem.held_bytes / np.maximum(problem.arriving_bytes, 1)[:, None]
 
     def moved_bytes(self) -> int:
         """Bytes that the plan so far moves."""

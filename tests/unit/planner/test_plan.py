@@ -116,6 +116,15 @@ def test_a_pattern_without_a_topic_is_refused() -> None:
         make_plan(make_world(World()), PlanOptions(topics=("*", "nosuch")))
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_copies_that_are_larger_than_new_ones_are_moved_first(seed: int) -> None:
+    """Where followers differ by 30 % from their leaders, fewer bytes are copied than leave."""
+    plan = make_plan(make_world(World(seed=seed, topics=120, follower_jitter=0.3)))
+
+    assert plan.bound_bytes
+    assert plan.moved_bytes < 1.06 * plan.bound_bytes  # 1.08 and more where copies of any size are taken
+
+
 def test_what_cannot_be_reached_is_named() -> None:
     """A partition larger than the band is recognised."""
     state = cluster(brokers(3), [TopicRow(topic="img", partitions=[partition(0, [1], 900), partition(1, [2], 10)])])
