@@ -46,8 +46,10 @@ def rebalance(
         workplace = make_workplace(cluster, settings, context, output, "rebalance")
         workplace = resume_unfinished(workplace, begin, flags, output, context, "rebalance")
         plan = make(settings, planning, read_cluster(cluster, settings, context).state)
-        if output.output is RunFormat.TABLE and plan.partitions:
+        if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
             show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)
-        for warning in plan.warnings:
-            context.warn(warning)
+        else:
+            # the table tells them itself
+            for warning in plan.warnings:
+                context.warn(warning)
         return carry_out_plan(plan, workplace, settings, begin, flags, output, context, "rebalance")
