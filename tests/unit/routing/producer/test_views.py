@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.clusters.protocol import BrokerProblem, Reading, ReadRequest
 from kafkabal.routing.producer.views import ViewSource
 from kafkabal.routing.simulation.synthetic import TOPIC, SyntheticCluster, build_synthetic
 from kafkabal.scoring.registry import load_scores
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 class Reader:
     """A cluster that counts how often it is read."""
 
-    reads = 0
+    def __init__(self, *answers: Reading) -> None:
+        self.reads = 0
+        self._answers = answers or (Reading(build_synthetic(SyntheticCluster(brokers=3))),)
 
     def read(self, request: ReadRequest) -> Reading:
-        """The same state every time."""
+        """The answers in turn, then the last one every time."""
         self.reads += 1
-        return Reading(build_synthetic(SyntheticCluster(brokers=3)))
+        return self._answers[min(self.reads, len(self._answers)) - 1]
 
 
 class Latencies:
@@ -51,3 +54,15 @@ def test_the_same_view_has_the_latencies_of_now() -> None:
     assert [pressure.name for pressure in same.pressures] == ["latency"]
 
     assert (source.next_view(scores).at_s, reader.reads) == (6.0, 2)
+
+
+def test_brokers_too_busy_to_tell_their_log_dirs_are_asked_once_more() -> None:
+    """A first look without log dirs is not taken for a cluster that never tells them."""
+    whole = build_synthetic(SyntheticCluster(brokers=3))
+    unknown = replace(whole.replicas, size_bytes=np.full(len(whole.replicas), -1))
+    reader = Reader(
+        Reading(whole.replace(replicas=unknown), problems=(BrokerProblem(1, "it does not answer"),)), Reading(whole)
+    )
+    source = ViewSource(reader, TOPIC, latency=Latencies(), prometheus=None, clock=lambda: 5.0)
+    view = source.next_view(load_scores(["disk"]))
+    assert ([pressure.name for pressure in view.pressures], reader.reads) == (["disk"], 2)
