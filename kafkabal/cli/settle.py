@@ -25,8 +25,8 @@ _CLUSTER_FLAGS: Final = {
 def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
     """Bring flags, environment and profile together.
 
-    A command that may be told a cluster and is told none, not even a profile, takes the profile of the current
-    sandbox, if one is up.
+    A command that may be told a cluster and is told none, not even a profile, takes the profile of the sandbox that
+    was made last, if one is up, and says so where there are several.
 
     Raises
     ------
@@ -39,10 +39,15 @@ def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
     settings = resolve(flags, environ=context.environ, profiles_file=profiles_file)
     if "bootstrap_servers" not in flags or names_cluster(settings) or settings.profile is not None:
         return settings
-    sandbox = _sandbox_profile(context)
-    if sandbox is None:
+    sandboxes = _sandbox_profiles(context)
+    if not sandboxes:
         return settings
-    return resolve({**flags, "profile": str(sandbox)}, environ=context.environ, profiles_file=profiles_file)
+    newest, *others = sandboxes
+    if others:
+        context.warn(
+            f"several sandboxes are up, and {newest.parent.name} is the newest; --profile {others[0]} takes another"
+        )
+    return resolve({**flags, "profile": str(newest)}, environ=context.environ, profiles_file=profiles_file)
 
 
 def cluster_flags(settings: Settings, context: CommandContext) -> str:
@@ -55,7 +60,7 @@ def cluster_flags(settings: Settings, context: CommandContext) -> str:
             value = getattr(settings, field)
             flags.append(f"{flag} {shlex.quote(','.join(value) if isinstance(value, tuple) else str(value))}")
     profile = settings.profile
-    if profile is not None and profile.path != _sandbox_profile(context):
+    if profile is not None and profile.path not in _sandbox_profiles(context)[:1]:
         own = profile.path == context.config_dir / PROFILES_FILE
         name = profile.name if own else str(profile.path)
         flags += [f"--profile {shlex.quote(name)}"] if not own or name != DEFAULT_PROFILE else []
@@ -67,8 +72,8 @@ def names_cluster(settings: Settings) -> bool:
     return bool(settings.bootstrap_servers or settings.command_config or settings.zookeeper or settings.snapshot)
 
 
-def _sandbox_profile(context: CommandContext) -> Path | None:
-    from kafkabal.sandbox import current_sandbox
+def _sandbox_profiles(context: CommandContext) -> list[Path]:
+    from kafkabal.sandbox import sandboxes_up
     from kafkabal.sandbox.home import home_of
 
-    return current_sandbox(home=home_of(context.environ, context.state_dir))
+    return sandboxes_up(home=home_of(context.environ, context.state_dir))

@@ -14,10 +14,10 @@
         sandbox.kafka_tool("LogDirsCommand", "--describe").stdout
 
 :func:`up` makes a sandbox or completes the one of that name; :func:`find_sandbox`, :func:`list_sandboxes` and
-:func:`current_sandbox` find those that exist, also after a crash of the tool that made them.
+:func:`sandboxes_up` find those that exist, also after a crash of the tool that made them.
 """
 
-from kafkabal.sandbox.directory import DEFAULT_NAME, current_sandbox, find_sandbox, list_sandboxes, take_down, up
+from kafkabal.sandbox.directory import DEFAULT_NAME, find_sandbox, list_sandboxes, sandboxes_up, take_down, up
 from kafkabal.sandbox.java import ProgramResult
 from kafkabal.sandbox.nodes import Node, Role
 from kafkabal.sandbox.sandbox import Sandbox
@@ -36,9 +36,9 @@ __all__ = [
     "Role",
     "Sandbox",
     "SandboxSpec",
-    "current_sandbox",
     "find_sandbox",
     "list_sandboxes",
+    "sandboxes_up",
     "take_down",
     "up",
 ]

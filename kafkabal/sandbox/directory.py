@@ -92,16 +92,17 @@ def list_sandboxes(*, home: Path | None = None, cache_folder: Path | None = None
     return [_opened(folder, cache_folder) for folder in recorded_folders(_resolved(home))]
 
 
-def current_sandbox(*, home: Path | None = None) -> Path | None:
-    """Return the profile of the sandbox that was made last and still listens; None if there is none.
+def sandboxes_up(*, home: Path | None = None) -> list[Path]:
+    """Return the profiles of the sandboxes that listen, the one that was made last first.
 
-    It is asked for by commands that are given no cluster, so it looks at no process and loads no Kafka library.
+    They are asked for by commands that are given no cluster, so this looks at no process and loads no Kafka library.
     """
     recorded = readable_records(_resolved(home))
-    for folder, record in sorted(recorded, key=lambda pair: pair[1].created_at_s, reverse=True):
-        if any(is_listening(node.main_port) for node in record.brokers):
-            return folder / PROFILE_FILE
-    return None
+    return [
+        folder / PROFILE_FILE
+        for folder, record in sorted(recorded, key=lambda pair: pair[1].created_at_s, reverse=True)
+        if any(is_listening(node.main_port) for node in record.brokers)
+    ]
 
 
 def _resolved(home: Path | None) -> Path:

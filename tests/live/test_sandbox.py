@@ -23,9 +23,9 @@ from kafkabal.sandbox import (
     Patience,
     Sandbox,
     SandboxSpec,
-    current_sandbox,
     find_sandbox,
     list_sandboxes,
+    sandboxes_up,
     up,
 )
 
@@ -138,7 +138,7 @@ def test_sandboxes_run_side_by_side(sandbox_home: Path, make_sandbox: MakeSandbo
     left, right = made
     assert _ports(left).isdisjoint(_ports(right))
     newest = max(made, key=lambda sandbox: sandbox.record.created_at_s)
-    assert current_sandbox(home=sandbox_home) == newest.profile_path
+    assert sandboxes_up(home=sandbox_home)[0] == newest.profile_path
     left.down()
     with _admin(right.bootstrap_servers) as admin:
         assert len(admin.describe_cluster()["brokers"]) == 1

@@ -13,9 +13,9 @@ from kafkabal.sandbox import (
     Node,
     Role,
     SandboxSpec,
-    current_sandbox,
     find_sandbox,
     list_sandboxes,
+    sandboxes_up,
     take_down,
     up,
 )
@@ -65,20 +65,20 @@ def test_a_home_that_does_not_exist_is_empty(tmp_path: Path) -> None:
     """Looking for sandboxes creates nothing."""
     home = tmp_path / "home"
     assert list_sandboxes(home=home) == []
-    assert current_sandbox(home=home) is None
+    assert sandboxes_up(home=home) == []
     assert not home.exists()
 
 
-def test_the_current_sandbox_is_the_newest_that_listens(tmp_path: Path) -> None:
-    """One that is down, or damaged, is passed over, and of two that are up the newer is meant."""
+def test_of_those_that_listen_the_newest_comes_first(tmp_path: Path) -> None:
+    """One that is down, or damaged, is passed over."""
     with socket.create_server(("127.0.0.1", 0)) as old, socket.create_server(("127.0.0.1", 0)) as new:
         _recorded(tmp_path, "old", port=old.getsockname()[1], created_at_s=1)
         _recorded(tmp_path, "new", port=new.getsockname()[1], created_at_s=2)
         _recorded(tmp_path, "down", created_at_s=3)
         _recorded(tmp_path, "damaged", created_at_s=4)
         (tmp_path / "damaged" / "sandbox.json").write_text("")
-        assert current_sandbox(home=tmp_path) == tmp_path / "new" / "profile.yaml"
-    assert current_sandbox(home=tmp_path) is None
+        assert sandboxes_up(home=tmp_path) == [tmp_path / name / "profile.yaml" for name in ("new", "old")]
+    assert sandboxes_up(home=tmp_path) == []
 
 
 def test_the_profile_is_one_that_kafkabal_reads(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""Which cluster a command means that is told none."""
+
+from __future__ import annotations
+
+import io
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkabal.cli.context import CommandContext
+from kafkabal.cli.settle import settle
+from kafkabal.sandbox import Node, Role, SandboxSpec
+from kafkabal.sandbox.profile import write_profile
+from kafkabal.sandbox.record import SandboxRecord, write_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _recorded(home: Path, name: str, port: int, created_at_s: float) -> None:
+    nodes = (Node(1, Role.BROKER_AND_CONTROLLER, "r0", {"PLAINTEXT": port}),)
+    record = SandboxRecord(name, SandboxSpec(brokers=1), "id", created_at_s, nodes)
+    (home / name).mkdir(parents=True)
+    write_record(record, home / name)
+    write_profile(record, home / name, home / name / "profile.yaml")
+
+
+@pytest.mark.parametrize(("names", "warns"), [(["old", "new"], True), (["new"], False), ([], False)])
+def test_the_newest_sandbox_is_taken(tmp_path: Path, names: list[str], warns: bool) -> None:
+    """Of several the newest, which is said, with what to write for another one."""
+    told = io.StringIO()
+    context = CommandContext(
+        stderr=told, environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")}
+    )
+    home = tmp_path / "state" / "sandboxes"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        for created_at_s, name in enumerate(names):
+            _recorded(home, name, port, created_at_s)
+        settings = settle({"bootstrap_servers": None}, context)
+    assert settings.bootstrap_servers == ((f"127.0.0.1:{port}",) if names else ())
+    other = home / "old" / "profile.yaml"
+    expected = f"several sandboxes are up, and new is the newest; --profile {other} takes another"
+    assert told.getvalue() == (f"kafkabal: warning: {expected}\n" if warns else "")
