@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 LOCK_GROUP = "__kafkabal-lock"
 _PROTOCOL_TYPE = "kafkabal"
 _HEARTBEATS_A_SESSION = 10
-# how long the end of a heartbeat is waited for on release
-_PATIENCE_S = 1.0
+# how long the end of a heartbeat is waited for on release: whoever comes next would wait for a whole session
+_PATIENCE_S = 5.0
 
 
 class GroupLock:

@@ -45,7 +45,7 @@ class Process:
         """Send it a signal."""
         self.popen.send_signal(which)
 
-    def end(self, timeout_s: float = 90.0) -> tuple[int, str]:
+    def end(self, timeout_s: float = 180.0) -> tuple[int, str]:
         """Wait for its end; its exit code and what it said."""
         return self.popen.wait(timeout_s), self.said.read_text()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Producer
@@ -29,12 +30,22 @@ STAYS_BYTES = (4 * MB, MB)
 RECORD_BYTES = 100_000
 
 
-def until(holds: Callable[[], bool], patience_s: float = 40.0) -> None:
+def until(holds: Callable[[], bool], patience_s: float = 120.0) -> None:
     """Wait until it holds."""
     give_up_at = time.monotonic() + patience_s
     while not holds():
         assert time.monotonic() < give_up_at, "it never came to that"
         time.sleep(0.05)
+
+
+def soon(check: Callable[[], None], patience_s: float = 15.0) -> None:
+    """Let a check fail for a while: some brokers hear a little later than others of what the controller has done."""
+    give_up_at = time.monotonic() + patience_s
+    while time.monotonic() < give_up_at:
+        with suppress(AssertionError):
+            return check()
+        time.sleep(0.2)
+    return check()
 
 
 def fill(servers: str, records: Mapping[TopicPartition, int]) -> None:

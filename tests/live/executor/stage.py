@@ -26,6 +26,7 @@ from tests.live.executor.scenery import (
     changes,
     fill,
     lead_by_another,
+    soon,
     throttles_of_an_operator,
     until,
 )
@@ -60,6 +61,7 @@ class Stage(Hosts):
     configs: dict[Any, Any] = field(default_factory=dict)
 
     until = staticmethod(until)
+    soon = staticmethod(soon)
     slow: ClassVar[RunOptions] = options(100 * KB)
     """Leaves moves in flight for as long as a test needs."""
     fast: ClassVar[RunOptions] = options(50 * MB)
@@ -119,8 +121,12 @@ class Stage(Hosts):
 
     def begin_when_free(self, options: RunOptions, action: str, host: str = "one") -> Process:
         """Let another process go on with a run, once the lock of one that died has run out."""
-        self.when_free(lambda: self.cluster.lock("a test that waits", SESSION_S)).release()
+        self.wait_for_lock()
         return self.begin(options, action, host=host)
+
+    def wait_for_lock(self) -> None:
+        """Return once the lock of a process that died has run out."""
+        self.when_free(lambda: self.cluster.lock("a test that waits", SESSION_S)).release()
 
     def finish(self, action: str, host: str = "one", options: RunOptions | None = None) -> None:
         """The same, and nothing may go wrong."""
@@ -144,6 +150,32 @@ class Stage(Hosts):
 
     def assert_as_planned(self, *but_for: TopicPartition) -> None:
         """Every partition lies and is led as planned, and every throttle is as it was found."""
+        soon(lambda: self._check_placement(but_for))
+        self.assert_clean()
+
+    def assert_as_at_start(self) -> None:
+        """Every partition lies and is led as at the start, and every throttle is as it was found."""
+
+        def check() -> None:
+            assert self.placement() == self.start
+
+        soon(check)
+        self.assert_clean()
+
+    def assert_clean(self) -> None:
+        """Nothing moves, and every throttle is as it was found."""
+        assert not self.cluster.reassignments()
+        self.assert_configs(self.configs)
+
+    def assert_configs(self, wanted: dict[Any, Any], brokers: Collection[int] = BROKERS) -> None:
+        """Every throttle of topics and of these brokers is as it should be, value and source."""
+
+        def check() -> None:
+            assert self.found_configs(brokers) == wanted
+
+        soon(check)
+
+    def _check_placement(self, but_for: Collection[TopicPartition]) -> None:
         found = self.placement()
         for c in self.plan.partitions:
             name = TopicPartition(c.topic, c.partition)
@@ -151,18 +183,7 @@ class Stage(Hosts):
                 continue
             replicas, leader, dirs = found[name]
             assert (replicas, leader) == (c.replicas, c.replicas[0]), c.name
-            assert all(dirs[b] == d for b, d in zip(c.replicas, c.log_dirs, strict=True) if d != ANY_DIR), c.name
-        self.assert_clean()
-
-    def assert_as_at_start(self) -> None:
-        """Every partition lies and is led as at the start, and every throttle is as it was found."""
-        assert self.placement() == self.start
-        self.assert_clean()
-
-    def assert_clean(self) -> None:
-        """Nothing moves, and every throttle is as it was found."""
-        assert not self.cluster.reassignments()
-        assert self.found_configs() == self.configs
+            assert all(dirs.get(b) == d for b, d in zip(c.replicas, c.log_dirs, strict=True) if d != ANY_DIR), c.name
 
     def prepare(self) -> None:
         """Make the topics, the operator's throttles and the plan."""
@@ -185,7 +206,7 @@ class Stage(Hosts):
         if found is not None and found.state.has_begun and not found.state.is_clean:
             self.when_free(lambda: cancel(self.workplace()))
         admin = AdminClient({"bootstrap.servers": self.sandbox.bootstrap_servers})
-        for topic in set(self.sizes) & set(admin.list_topics(timeout=10).topics):
+        for topic in set(self.sizes) & set(admin.list_topics(timeout=60).topics):
             admin.delete_topics([topic])[topic].result()
 
     def ends(self) -> dict[TopicPartition, int]:

@@ -37,4 +37,4 @@ def test_kafkas_tool_takes_plans_of_ours(stage: Stage) -> None:
         )
     )
     # its throttles would stay until somebody has it verify: a run of ours finds none, and leaves none
-    assert stage.found_configs() == stage.configs
+    stage.assert_configs(stage.configs)

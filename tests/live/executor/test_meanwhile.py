@@ -59,7 +59,7 @@ def test_foreign_reassignments_are_never_overwritten(stage: Stage) -> None:
     assert code == 1
     assert all(f"'{name}', 'somebody else" in said for name in theirs), said
     stage.until(lambda: not stage.in_flight())
-    assert {name: _replicas(stage, name) for name in theirs} == theirs
+    stage.until(lambda: {name: _replicas(stage, name) for name in theirs} == theirs)
     stage.assert_as_planned(*theirs)
 
 
