@@ -89,6 +89,8 @@ class AutoRate:
     ----------
     behind_before
         Consumer groups that did not keep up before the run either.
+    broker_timeout_s
+        How long each broker may take to tell of its log dirs.
     """
 
     def __init__(
@@ -96,10 +98,12 @@ class AutoRate:
         cluster: Cluster,
         clock: Clock,
         behind_before: Collection[str],
+        broker_timeout_s: float,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
         self._behind_before = frozenset(behind_before)
+        self._broker_timeout_s = broker_timeout_s
         self._next_look_s = float("-inf")
         self._before: Sample | None = None
         self._out_at_first: frozenset[str] = frozenset()
@@ -120,7 +124,7 @@ class AutoRate:
         """
         began_s, before = self._clock.monotonic(), self._before
         self._next_look_s = began_s + _STEP_S
-        self._before = after = take_sample(self._cluster, self._clock)
+        self._before = after = take_sample(self._cluster, self._clock, self._broker_timeout_s)
         self._next_look_s = began_s + max(_STEP_S, (after.at_s - began_s) / _LOOKS_COST_AT_MOST)
         out = _out_of_sync(after.state)
         if before is None:

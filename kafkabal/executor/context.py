@@ -53,6 +53,8 @@ class RunContext:
     began_s: float
     ends_at_s: float
     """When its time is over, by the clock."""
+    broker_timeout_s: float
+    """How long each broker may take when the whole cluster is looked at."""
     read_state: Callable[[], ClusterState]
     """The whole cluster, with the disks as configured."""
     requested_rate: Callable[[], RateRequest | None]

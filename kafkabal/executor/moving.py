@@ -39,6 +39,13 @@ _REASONS = {
 }
 
 
+def _auto_rate(context: RunContext) -> AutoRate | None:
+    throttle = context.options.throttle
+    if not throttle.is_auto:
+        return None
+    return AutoRate(context.cluster, context.clock, throttle.behind, context.broker_timeout_s)
+
+
 class MoveEnd(Enum):
     """Why the loop ended."""
 
@@ -76,8 +83,7 @@ class Mover:
         """What is known of the tasks may be wrong: look at all of them."""
         self._is_verified = False
         """All was over, and is looked at once more."""
-        throttle = context.options.throttle
-        self._auto = AutoRate(context.cluster, context.clock, throttle.behind) if throttle.is_auto else None
+        self._auto = _auto_rate(context)
         self._destinations = Destinations(self._patience.broker_grace_s)
         self._idle_since_s: float | None = None
 

@@ -88,6 +88,7 @@ def make_context(workplace: Workplace, run: OpenRun) -> RunContext:
         listener=workplace.listener,
         began_s=workplace.clock.monotonic(),
         ends_at_s=workplace.time_limit_s(run.options.max_runtime_s),
+        broker_timeout_s=workplace.broker_timeout_s,
         read_state=workplace.read_state,
         requested_rate=RateRequests(run.journal.path, run.remembered, run.record.run_id, workplace.clock).latest,
     )

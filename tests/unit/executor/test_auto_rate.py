@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -12,7 +13,9 @@ from kafkabal.clusters.protocol import TopicPartition
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.auto_rate import AutoRate, Sight, first_rate, next_rate
 from kafkabal.executor.carried import load_between, measure_load, moves_of_plan, moves_of_run, take_sample
+from kafkabal.executor.options import Throttle
 from kafkabal.executor.record import PlannedPartition
+from kafkabal.executor.runs import apply
 from kafkabal.model.state import CommittedOffsets
 from kafkabal.plan.plan import Placement
 from kafkabal.telemetry.lag import groups_behind
@@ -125,7 +128,7 @@ def test_steps(scene: Any) -> None:
     parts, clock = scene.memory.kafka.parts, scene.memory.kafka.clock
     parts.partition(A0).growth_bytes_per_s = 2.0 * MB
     parts.partition(TopicPartition("a", 1)).isr = [2, 3]
-    auto = AutoRate(scene.memory, clock, behind_before=())
+    auto = AutoRate(scene.memory, clock, behind_before=(), broker_timeout_s=10.0)
     assert auto.is_due()
     assert auto.look({A0: (4,)}, [1], 0.5) is None
     assert not auto.is_due()
@@ -140,3 +143,11 @@ def test_steps(scene: Any) -> None:
     sight = auto.look({A0: (4,)}, [1], 0.5)
     assert sight is not None
     assert (sight.fell_out, sight.still_out) == (0, 1)
+
+
+def test_looks_take_the_timeout_of_the_workplace(scene: Any) -> None:
+    """How long a broker may take to answer is a setting, also while a run goes on."""
+    options = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=MB, is_auto=True))
+    apply(scene.workplace(broker_timeout_s=3.0), scene.plan, options)
+    reads = [call.arguments[0] for call in scene.faulty.calls if call.method == "read"]
+    assert {request.deadline_s for request in reads if request.offsets} == {3.0}
