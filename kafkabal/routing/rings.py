@@ -6,8 +6,35 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkabal.routing.policy import PolicyBase
+
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I32, I64
+    from kafkabal.routing.policy import Context, RecordBatch
+
+
+class RingPolicy(PolicyBase):
+    """Goes round a ring of partitions; derive from it and give the ring of a view."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._count = context.seed
+
+    def go_round(self, ring: I32) -> None:
+        """Follow this ring from now on, at the position where the last one was left."""
+        self._ring = ring
+        self._turns: list[int] = ring.tolist()
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        turns, at = self._turns, self._count
+        self._count = at + 1
+        return turns[at % len(turns)]
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        replay(self._ring, self._count, out)
+        self._count += len(out)
 
 
 def replay(ring: I32, start: int, out: I32) -> None:

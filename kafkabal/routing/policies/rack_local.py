@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.policy import About, Context, Input, PolicyBase
-from kafkabal.routing.rings import replay
+from kafkabal.routing.policy import About, Context, Input
+from kafkabal.routing.rings import RingPolicy
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import I32, Bools
-    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.model.state import Bools
     from kafkabal.routing.view import RoutingView
 
 
-class RackLocal(PolicyBase):
+class RackLocal(RingPolicy):
     """Round-robin over the nearest partitions that there are.
 
     Nearest are those whose leader is in the rack, then those with any replica there, which readers may fetch from
@@ -43,7 +42,6 @@ class RackLocal(PolicyBase):
         super().__init__(context)
         self._rack = rack or context.rack
         self._spill = spill
-        self._count = context.seed
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`.
@@ -58,19 +56,7 @@ class RackLocal(PolicyBase):
         led_near = available[near[view.leader[available]]]
         held = np.unique(view.replica_partition[near[view.replica_broker]])
         held_near = np.intersect1d(available, held)
-        self._ring = next(ring for ring in (led_near, held_near, available) if len(ring))
-        self._turns: list[int] = self._ring.tolist()
-
-    def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
-        turns, at = self._turns, self._count
-        self._count = at + 1
-        return turns[at % len(turns)]
-
-    def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
-        replay(self._ring, self._count, out)
-        self._count += len(out)
+        self.go_round(next(ring for ring in (led_near, held_near, available) if len(ring)))
 
     def _near_brokers(self, view: RoutingView) -> Bools:
         if self._rack is None:

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.policy import About, Context, Input, PolicyBase
-from kafkabal.routing.rings import replay, smooth_weighted, whole_shares
+from kafkabal.routing.policy import About, Context, Input
+from kafkabal.routing.rings import RingPolicy, smooth_weighted, whole_shares
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32
-    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.model.state import F64
     from kafkabal.routing.view import RoutingView
 
 
-class SmoothWeighted(PolicyBase):
+class SmoothWeighted(RingPolicy):
     """A broker's weight is shared by the partitions that it leads; weights are rounded to parts of the ring.
 
     Parameters
@@ -42,7 +41,6 @@ class SmoothWeighted(PolicyBase):
         super().__init__(context)
         self._by_free = weight == "free"
         self._length = ring
-        self._count = context.seed
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
@@ -50,19 +48,7 @@ class SmoothWeighted(PolicyBase):
         leader = view.leader[available]
         weights = (self._broker_weights(view) / np.bincount(leader, minlength=view.n_brokers).clip(1))[leader]
         turns = whole_shares(weights, max(self._length, len(available))).clip(1)
-        self._ring = available[smooth_weighted(turns.astype(np.float64), int(turns.sum()))]
-        self._turns: list[int] = self._ring.tolist()
-
-    def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
-        turns, at = self._turns, self._count
-        self._count = at + 1
-        return turns[at % len(turns)]
-
-    def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
-        replay(self._ring, self._count, out)
-        self._count += len(out)
+        self.go_round(available[smooth_weighted(turns.astype(np.float64), int(turns.sum()))])
 
     def _broker_weights(self, view: RoutingView) -> F64:
         """Above 0 for every broker, so that a full one is still tried now and then."""
