@@ -229,6 +229,7 @@ _kafkabal() {
         "kafkabal rebalance repair --bootstrap-controller") return ;;
         "kafkabal rebalance repair -o" | "kafkabal rebalance repair --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance repair --textfile") return ;;
+        "kafkabal rebalance throttle --log-dir-throttle") return ;;
         "kafkabal rebalance throttle -b" | "kafkabal rebalance throttle --bootstrap-server") return ;;
         "kafkabal rebalance throttle --command-config") return ;;
         "kafkabal rebalance throttle --profile") return ;;
@@ -333,7 +334,7 @@ _kafkabal() {
         "kafkabal rebalance cancel") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance rollback") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance repair") words="--journal --remove -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
-        "kafkabal rebalance throttle") words="-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance throttle") words="--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal sandbox") words="up status logs kill pause start stop down -h --help" ;;
         "kafkabal sandbox up") words="--name --timeout --brokers --racks --log-dirs --capacity --controllers --zookeeper --kafka-version --replicas --heap --property --broker-property --listener --class-path -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal sandbox status") words="--name -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;

@@ -352,6 +352,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s v -l verbos
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l no-color -d 'No colour, even on a terminal.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s h -l help -d 'Show this message and exit.'
 
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l log-dir-throttle -r -d 'The same between log dirs of one broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -s b -l bootstrap-server -r -d 'Brokers to ask first.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l command-config -r -F -d 'client.properties, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l profile -r -d 'Profile to use: a name, FILE or FILE#NAME.'

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kafkabal.clusters.clock import Clock
     from kafkabal.clusters.protocol import Cluster
-    from kafkabal.executor.control import RateRequest
+    from kafkabal.executor.control import ThrottleRequest
     from kafkabal.executor.effects import Effects
     from kafkabal.executor.endurance import Endurance
     from kafkabal.executor.events import RunListener
@@ -57,8 +57,8 @@ class RunContext:
     """How long each broker may take when the whole cluster is looked at."""
     read_state: Callable[[], ClusterState]
     """The whole cluster, with the disks as configured."""
-    requested_rate: Callable[[], RateRequest | None]
-    """The latest request for another rate, as often as it is time to look."""
+    requested_throttle: Callable[[], ThrottleRequest | None]
+    """The latest request for another throttle, as often as it is time to look."""
 
     def enter(self, goal: Goal, phase: Phase) -> None:
         """Go on to a phase, and write it down before anything is done in it."""

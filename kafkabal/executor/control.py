@@ -1,4 +1,4 @@
-"""Another rate for a run that is going on: asked for on any host, and looked for by the run now and then.
+"""Another throttle for a run that is going on: asked for on any host, and looked for by the run now and then.
 
 A run that the cluster remembers is asked through its record there; one that it does not, through a small file beside
 the journal, and so only on its own host. A request stays where it is: a run takes each one once, and a run that was
@@ -11,8 +11,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from kafkabal.errors import OperationError, UsageError
+from kafkabal.executor.auto_rate import FIRST_LEAST_BYTES_PER_S
 from kafkabal.executor.finding import find_run, remembered_run
 from kafkabal.files import replacing
 
@@ -20,21 +22,44 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafkabal.clusters.clock import Clock
+    from kafkabal.executor.options import Throttle
     from kafkabal.executor.remembered import RememberedRun
     from kafkabal.executor.workplace import Workplace
 
 LOOK_EVERY_S = 5.0
 
 
-class RateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody wants another rate."""
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """How somebody wants the throttle to be; what is None stays as it is."""
 
-    bytes_per_s: int
+    bytes_per_s: int | None = None
+    """Between brokers."""
+    is_auto: bool = False
+    """Let it follow what the cluster bears, from the present rate on."""
+    log_dir_bytes_per_s: int | None = None
+    """Between log dirs."""
+
+    def applied_to(self, throttle: Throttle) -> Throttle:
+        """The throttle that a run goes on with."""
+        is_left_alone = self.bytes_per_s is None and not self.is_auto
+        rate = throttle.bytes_per_s if self.bytes_per_s is None else self.bytes_per_s
+        return replace(
+            throttle,
+            bytes_per_s=FIRST_LEAST_BYTES_PER_S if self.is_auto and rate is None else rate,
+            is_auto=throttle.is_auto if is_left_alone else self.is_auto,
+            log_dir_bytes_per_s=self.log_dir_bytes_per_s or throttle.log_dir_bytes_per_s,
+        )
+
+
+class ThrottleRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A wish that was left for a run."""
+
+    wish: Wish
     asked_at: str
     """Tells it from other requests."""
 
 
-class RateRequests:
+class ThrottleRequests:
     """The latest request for a run, wherever it is asked for."""
 
     def __init__(self, journal: Path, remembered: RememberedRun | None, run_id: str, clock: Clock) -> None:
@@ -44,7 +69,7 @@ class RateRequests:
         self._clock = clock
         self._looked_s = float("-inf")
 
-    def latest(self) -> RateRequest | None:
+    def latest(self) -> ThrottleRequest | None:
         """The latest request, taken or not; None where there is none, or it is not yet time to look again."""
         now_s = self._clock.monotonic()
         if now_s - self._looked_s < LOOK_EVERY_S:
@@ -53,12 +78,12 @@ class RateRequests:
         # a request that cannot be read now is read later: the run itself does not depend on it
         with suppress(OSError, OperationError, msgspec.DecodeError):
             packed = self._path.read_bytes() if self._remembered is None else self._remembered.request(self._run_id)
-            return msgspec.json.decode(packed, type=RateRequest) if packed else None
+            return msgspec.json.decode(packed, type=ThrottleRequest) if packed else None
         return None
 
 
-def request_rate(workplace: Workplace, bytes_per_s: int, *, journal: Path | None = None) -> str:
-    """Ask the latest run for another rate: where the cluster remembers it, else beside its journal.
+def request_throttle(workplace: Workplace, wish: Wish, *, journal: Path | None = None) -> str:
+    """Ask the latest run for another throttle: where the cluster remembers it, else beside its journal.
 
     Returns
     -------
@@ -79,7 +104,8 @@ def request_rate(workplace: Workplace, bytes_per_s: int, *, journal: Path | None
             hint="a run that the cluster could not keep a record of is known on its own host only",
         )
     run_id = found.record.run_id
-    packed = msgspec.json.encode(RateRequest(bytes_per_s=bytes_per_s, asked_at=workplace.clock.utc_now().isoformat()))
+    asked_at = workplace.clock.utc_now().isoformat()
+    packed = msgspec.json.encode(ThrottleRequest(wish=wish, asked_at=asked_at))
     remembered = remembered_run(workplace.cluster)
     if remembered is not None and remembered.run_id() == run_id:
         remembered.put_request(run_id, packed)
@@ -90,4 +116,4 @@ def request_rate(workplace: Workplace, bytes_per_s: int, *, journal: Path | None
 
 
 def _path(journal: Path) -> Path:
-    return journal.with_suffix(".rate")
+    return journal.with_suffix(".throttle")

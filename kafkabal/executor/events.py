@@ -85,10 +85,13 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
 
 
 class ThrottleChanged(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="throttle"):
-    """The rate of the throttle is another one from now on."""
+    """The throttle is another one from now on."""
 
-    bytes_per_s: int
+    bytes_per_s: int | None
+    """Between brokers; None where that is not limited."""
     reason: str
+    log_dir_bytes_per_s: int | None = None
+    """Between log dirs; None where that is not limited."""
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="trouble"):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from kafkabal.errors import InputFileError, OutputError
-from kafkabal.executor.options import RunOptions
+from kafkabal.executor.options import RunOptions, Throttle
 from kafkabal.executor.record import Original, PlannedPartition, RunRecord
 from kafkabal.executor.states import Goal, Outcome, Phase, RunState
 
@@ -62,13 +62,13 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="r
     value: str
 
 
-class RateChanged(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="rate-changed"):
-    """The throttle has another rate from now on."""
+class ThrottleTaken(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="throttle"):
+    """The run has another throttle from now on."""
 
     at: str
-    bytes_per_s: int
+    throttle: Throttle
     asked_at: str
-    """The latest request for a rate that was taken; empty if there was none."""
+    """The latest request for a throttle that was taken; empty if there was none."""
 
 
 class Intended(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="intended"):
@@ -106,7 +106,7 @@ class Closed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=
 
 
 Record: TypeAlias = (
-    Header | PlannedPartition | Original | Entered | Rate | RateChanged | Intended | Confirmed | Unanswered | Closed
+    Header | PlannedPartition | Original | Entered | Rate | ThrottleTaken | Intended | Confirmed | Unanswered | Closed
 )
 
 
@@ -257,8 +257,8 @@ class _Fold:
 
     def _take(self, record: Record) -> None:
         self.state.at = getattr(record, "at", self.state.at)
-        if isinstance(record, Rate | RateChanged):
-            self._take_rate(record)
+        if isinstance(record, Rate | ThrottleTaken):
+            self._take_throttle(record)
             return
         match record:
             case Header():
@@ -281,11 +281,11 @@ class _Fold:
             case Closed():
                 self._close(record)
 
-    def _take_rate(self, record: Rate | RateChanged) -> None:
+    def _take_throttle(self, record: Rate | ThrottleTaken) -> None:
         if isinstance(record, Rate):
             self.state.rates.add(record.value)
         else:
-            self.state.bytes_per_s, self.state.asked_at = record.bytes_per_s, record.asked_at
+            self.state.throttle, self.state.asked_at = record.throttle, record.asked_at
 
     def _close(self, record: Closed) -> None:
         self.state.phase = Phase.CLOSED

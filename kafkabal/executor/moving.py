@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from kafkabal.executor import stall
 from kafkabal.executor.auto_rate import AutoRate, next_rate
 from kafkabal.executor.batches import Slots, choose
@@ -40,7 +42,7 @@ _REASONS = {
 
 
 def _auto_rate(context: RunContext) -> AutoRate | None:
-    throttle = context.options.throttle
+    throttle = context.throttling.throttle
     if not throttle.is_auto:
         return None
     return AutoRate(context.cluster, context.clock, throttle.behind, context.broker_timeout_s)
@@ -126,7 +128,7 @@ class Mover:
         seen = self._look()
         self._call_back([t for t in self._running if t.stage is Stage.ASTRAY])
         self._watch(seen)
-        self._adopt_requested_rate()
+        self._adopt_requested_throttle()
         starting = [] if finish_only else self._choose(seen)
         refused = self._context.throttling.cover(starting, self._running, seen.brokers)
         for task, reason in refused.items():
@@ -275,12 +277,20 @@ class Mover:
             task.give_up(task.problem or reason)
             self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
 
-    def _adopt_requested_rate(self) -> None:
-        request = self._context.requested_rate()
+    def _adopt_requested_throttle(self) -> None:
+        request, throttling = self._context.requested_throttle(), self._context.throttling
         if request is not None and request.asked_at != self._context.state.asked_at:
-            self._auto = None
-            self._context.throttling.change_rate(request.bytes_per_s, request.asked_at)
-            self._context.listener.on_event(ThrottleChanged(bytes_per_s=request.bytes_per_s, reason="asked for"))
+            throttling.change(request.wish.applied_to(throttling.throttle), request.asked_at)
+            self._auto = _auto_rate(self._context)
+            self._tell_throttle("asked for")
+
+    def _tell_throttle(self, reason: str) -> None:
+        throttle = self._context.throttling.throttle
+        self._context.listener.on_event(
+            ThrottleChanged(
+                bytes_per_s=throttle.bytes_per_s, reason=reason, log_dir_bytes_per_s=throttle.log_dir_bytes_per_s
+            )
+        )
 
     def _tell(self, seen: Look) -> None:
         assert self._meter is not None
@@ -302,8 +312,9 @@ class Mover:
             return  # the moves go on, and the next step looks again
         judged = next_rate(rate, sight) if sight is not None else None
         if judged is not None:
-            self._context.throttling.change_rate(judged[0])
-            self._context.listener.on_event(ThrottleChanged(bytes_per_s=judged[0], reason=judged[1]))
+            throttling = self._context.throttling
+            throttling.change(replace(throttling.throttle, bytes_per_s=judged[0]))
+            self._tell_throttle(judged[1])
 
     def _is_finished(self, *, finish_only: bool) -> bool:
         if any(not t.is_given_up for t in self._running):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkabal.executor.context import RunContext
-from kafkabal.executor.control import RateRequests
+from kafkabal.executor.control import ThrottleRequests
 from kafkabal.executor.effects import Effects
 from kafkabal.executor.endurance import Endurance
 from kafkabal.executor.lock import Fence, TakenOverError, release_lock, take_lock
@@ -90,7 +90,9 @@ def make_context(workplace: Workplace, run: OpenRun) -> RunContext:
         ends_at_s=workplace.time_limit_s(run.options.max_runtime_s),
         broker_timeout_s=workplace.broker_timeout_s,
         read_state=workplace.read_state,
-        requested_rate=RateRequests(run.journal.path, run.remembered, run.record.run_id, workplace.clock).latest,
+        requested_throttle=ThrottleRequests(
+            run.journal.path, run.remembered, run.record.run_id, workplace.clock
+        ).latest,
     )
     return context
 

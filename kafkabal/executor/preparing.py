@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
 from kafkabal.clusters.protocol import Capability
 from kafkabal.errors import (
     DriftError,
@@ -20,7 +18,7 @@ from kafkabal.executor.endurance import Endurance
 from kafkabal.executor.estimate import dir_changes, predicted_s
 from kafkabal.executor.events import Started, Warned
 from kafkabal.executor.finding import FoundRun, find_run, remembered_run
-from kafkabal.executor.journal import Entered, Journal, Rate, RateChanged
+from kafkabal.executor.journal import Entered, Journal, Rate, ThrottleTaken
 from kafkabal.executor.lock import LockLostError, confirm_lock, release_lock
 from kafkabal.executor.opening import OpenRun, lock_cluster, make_context
 from kafkabal.executor.record import PlannedPartition, RunRecord
@@ -156,7 +154,7 @@ def _reopen(
         run = OpenRun(found.record, found.state, wanted, opened, lock, remembered, last_effect=effects)
         context = make_context(workplace, run)
         if options is not None and options.throttle.bytes_per_s is not None:
-            context.throttling.change_rate(options.throttle.bytes_per_s)
+            context.throttling.change(options.throttle)
         undo.pop_all()
     _tell_start(context, goal)
     return context
@@ -315,19 +313,18 @@ def _open_journal(workplace: Workplace, found: FoundRun) -> Journal:
         Entered(at=now, goal=found.state.goal, phase=Phase.RECORDED),
         *found.state.later_originals,
         *(Rate(at=now, value=value) for value in sorted(found.state.rates)),
-        *_changed_rate(found.state, now),
+        *_changed_throttle(found.state, now),
     )
 
 
-def _changed_rate(state: RunState, now: str) -> tuple[RateChanged, ...]:
-    if state.bytes_per_s is None:
+def _changed_throttle(state: RunState, now: str) -> tuple[ThrottleTaken, ...]:
+    if state.throttle is None:
         return ()
-    return (RateChanged(at=now, bytes_per_s=state.bytes_per_s, asked_at=state.asked_at),)
+    return (ThrottleTaken(at=now, throttle=state.throttle, asked_at=state.asked_at),)
 
 
 def _tell_start(context: RunContext, goal: Goal | None = None) -> None:
-    partitions, rate = context.record.partitions, context.throttling.rate
-    throttle = msgspec.structs.replace(context.options.throttle, bytes_per_s=rate)
+    partitions, throttle = context.record.partitions, context.throttling.throttle
     copies = [p.copy_bytes * len(p.adding) for p in partitions]
     context.listener.on_event(
         Started(
@@ -338,7 +335,7 @@ def _tell_start(context: RunContext, goal: Goal | None = None) -> None:
             log_dir_bytes=sum(p.copy_bytes * len(dir_changes(p)) for p in partitions),
             predicted_s=predicted_s(partitions, throttle),
             lock_scope=context.fence.scope,
-            throttle_bytes_per_s=rate,
+            throttle_bytes_per_s=throttle.bytes_per_s,
             is_remembered=context.remembered is not None,
         )
     )

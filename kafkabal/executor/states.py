@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kafkabal.executor.options import Throttle
 from kafkabal.executor.record import Original
 
 if TYPE_CHECKING:
@@ -84,10 +85,10 @@ class RunState(msgspec.Struct, kw_only=True):
     phase: Phase = Phase.PREPARED
     rates: set[str] = set()
     """Every rate that we ever meant to set, as config text: a value found that is none of them is not ours."""
-    bytes_per_s: int | None = None
-    """Rate of the throttle, where it is no longer the one that the run was begun with."""
+    throttle: Throttle | None = None
+    """The throttle, where it is no longer the one that the run was begun with."""
     asked_at: str = ""
-    """Which request for another rate was the last that was taken."""
+    """Which request for another throttle was the last that was taken."""
     later_originals: list[Original] = []
     outcome: Outcome | None = None
     pending: list[str] = []

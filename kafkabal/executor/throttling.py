@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkabal.clusters.protocol import ConfigChange, ConfigOperation, ConfigResource, ConfigSource, ResourceKind
 from kafkabal.errors import NotAuthorizedError
-from kafkabal.executor.journal import Rate, RateChanged
+from kafkabal.executor.journal import Rate, ThrottleTaken
 from kafkabal.executor.record import Original
 from kafkabal.executor.throttle import (
     FOLLOWER_RATE,
@@ -105,9 +105,7 @@ class Throttling:
         self._state = state
         self._remember = remember
         self._now = now
-        self.rate = throttle.bytes_per_s if state.bytes_per_s is None else state.bytes_per_s
-        self._log_dir_rate = throttle.log_dir_bytes_per_s
-        self._override = throttle.override
+        self._throttle = state.throttle or throttle
         known = (*record.originals, *state.later_originals)
         self._originals = {(o.of, o.key): o for o in known}
         self._ours = entries_by_topic(record.partitions)
@@ -117,18 +115,28 @@ class Throttling:
         self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours) if known else {}
         """Entries of ours that a topic has; None where that is not known. Without originals we never set any."""
 
-    def change_rate(self, bytes_per_s: int, asked_at: str | None = None) -> None:
-        """Go on with another rate, also after a crash and on other hosts; the next turn sets it.
+    @property
+    def throttle(self) -> Throttle:
+        """How fast copies may run now."""
+        return self._throttle
+
+    @property
+    def rate(self) -> int | None:
+        """Bytes a second between brokers, for each broker in each direction; None without a throttle."""
+        return self._throttle.bytes_per_s
+
+    def change(self, throttle: Throttle, asked_at: str | None = None) -> None:
+        """Go on with another throttle, also after a crash and on other hosts; the next turn sets it.
 
         Parameters
         ----------
         asked_at
             Of the request that asks for it, if one does.
         """
-        self.rate = self._state.bytes_per_s = bytes_per_s
+        self._throttle = self._state.throttle = throttle
         self._state.asked_at = self._state.asked_at if asked_at is None else asked_at
         self._is_untold = True
-        self._journal.append(RateChanged(at=self._now(), bytes_per_s=bytes_per_s, asked_at=self._state.asked_at))
+        self._journal.append(ThrottleTaken(at=self._now(), throttle=throttle, asked_at=self._state.asked_at))
 
     def cover(self, starting: Collection[Task], running: Collection[Task], alive: frozenset[int]) -> dict[Task, str]:
         """Have every replica that moves or is about to under the throttle, and no other.
@@ -159,13 +167,14 @@ class Throttling:
     def _rates_for(self, tasks: Iterable[Task], alive: frozenset[int]) -> dict[tuple[ConfigResource, str], int]:
         """Rates that these tasks need, as far as they are not settled."""
         wanted: dict[tuple[ConfigResource, str], int] = {}
+        rate, log_dir_rate = self.rate, self._throttle.log_dir_bytes_per_s
         for task in tasks:
             arriving = task.arriving if task.is_running else task.adding
-            if self.rate is not None and arriving:
-                wanted |= {(_broker(b), LEADER_RATE): self.rate for b in task.current if b not in arriving}
-                wanted |= {(_broker(b), FOLLOWER_RATE): self.rate for b in arriving}
-            if self._log_dir_rate is not None:
-                wanted |= {(_broker(b), LOG_DIR_RATE): self._log_dir_rate for b in task.misplaced}
+            if rate is not None and arriving:
+                wanted |= {(_broker(b), LEADER_RATE): rate for b in task.current if b not in arriving}
+                wanted |= {(_broker(b), FOLLOWER_RATE): rate for b in arriving}
+            if log_dir_rate is not None:
+                wanted |= {(_broker(b), LOG_DIR_RATE): log_dir_rate for b in task.misplaced}
         return {at: v for at, v in wanted.items() if self._in_force.get(at) != v and int(at[0].name) in alive}
 
     def _settle_rates(self, wanted: Mapping[tuple[ConfigResource, str], int]) -> dict[int, str]:
@@ -191,7 +200,7 @@ class Throttling:
         own = current.value if current is not None and current.source is ConfigSource.OWN else None
         if own != original.own_value and own not in self._state.rates:
             return []
-        value = rate_to_set(original, rate, override=self._override) or original.own_value
+        value = rate_to_set(original, rate, override=self._throttle.override) or original.own_value
         return [] if value == own else [ConfigChange(resource, key, value)]
 
     def _announce(self, rates: set[str]) -> None:

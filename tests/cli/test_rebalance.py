@@ -167,6 +167,24 @@ def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
     assert run_cli(*words).code == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("8MiB",), "8.00 MiB/s a broker"),
+        (("auto", "--log-dir-throttle", "7MiB"), "an automatic rate and 7.00 MiB/s between log dirs"),
+    ],
+)
+def test_another_throttle(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    """An open run is asked for another throttle, in every direction or one; without any wish that is bad usage."""
+    run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    _crash(tmp_path)
+    asked = run_cli("rebalance", "throttle", *words, "--snapshot", str(snapshot))
+    assert f"goes on with {said} within seconds" in asked.err
+    assert run_cli("rebalance", "throttle", "--snapshot", str(snapshot)).code == 2
+
+
 def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """Every line is an object, the first is the envelope, the last tells the end."""
     done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "-o", "jsonl", "-q")

@@ -1,6 +1,7 @@
-"""``kafkabal rebalance throttle``: another rate for a run that is going on."""
+"""``kafkabal rebalance throttle``: another throttle for a run that is going on."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -9,15 +10,41 @@ from kafkabal.cli.context import CommandContext
 from kafkabal.cli.options import CLUSTER, Uses
 from kafkabal.cli.rebalance.flags import RunOutput
 from kafkabal.config.settings import Settings
+from kafkabal.errors import UsageError
 from kafkabal.units import format_rate, parse_rate
+
+if TYPE_CHECKING:
+    from kafkabal.executor.control import Wish
+
+
+class Rate(NamedTuple):
+    """What is asked for between brokers."""
+
+    bytes_per_s: int | None
+    """None for an automatic rate."""
+
+
+def _rate(text: str) -> Rate:
+    return Rate(None if text == "auto" else parse_rate(text))
 
 
 def throttle(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER)],
     rate: Annotated[
-        int, typer.Argument(metavar="RATE", parser=parse_rate, help="Bytes a second for each broker, such as 50MB.")
-    ],
+        Rate | None,
+        typer.Argument(
+            metavar="RATE",
+            parser=_rate,
+            help="Bytes a second for each broker, such as 50MB, or 'auto' to follow what the cluster bears.",
+        ),
+    ] = None,
+    log_dir_throttle: Annotated[
+        int | None,
+        typer.Option(
+            "--log-dir-throttle", metavar="RATE", parser=parse_rate, help="The same between log dirs of one broker."
+        ),
+    ] = None,
 ) -> None:
     """Give the run that is going on another throttle, from any host.
 
@@ -27,11 +54,29 @@ def throttle(
     Examples:
 
       kafkabal rebalance throttle 50MB
+
+      kafkabal rebalance throttle auto --log-dir-throttle 100MB
     """
     from kafkabal.cli.rebalance.running import make_workplace
-    from kafkabal.executor.control import request_rate
+    from kafkabal.executor.control import Wish, request_throttle
 
+    if rate is None and log_dir_throttle is None:
+        raise UsageError("no rate is given", hint="give RATE, --log-dir-throttle, or both")
+    wish = Wish(
+        bytes_per_s=rate.bytes_per_s if rate else None,
+        is_auto=rate is not None and rate.bytes_per_s is None,
+        log_dir_bytes_per_s=log_dir_throttle,
+    )
     with open_cluster(settings, context) as cluster:
         workplace = make_workplace(cluster, settings, context, RunOutput(), "rebalance throttle")
-        run_id = request_rate(workplace, rate)
-    context.say(f"run {run_id} goes on with {format_rate(rate)} a broker within seconds")
+        run_id = request_throttle(workplace, wish)
+    context.say(f"run {run_id} goes on with {' and '.join(_in_words(wish))} within seconds")
+
+
+def _in_words(wish: "Wish") -> Iterator[str]:
+    if wish.is_auto:
+        yield "an automatic rate"
+    if wish.bytes_per_s is not None:
+        yield f"{format_rate(wish.bytes_per_s)} a broker"
+    if wish.log_dir_bytes_per_s is not None:
+        yield f"{format_rate(wish.log_dir_bytes_per_s)} between log dirs"

@@ -72,7 +72,7 @@ class ToldRun:
             case PartitionFailed():
                 self._warn(f"{event.partition}: {event.reason}")
             case ThrottleChanged():
-                self._say(f"throttle: {format_rate(event.bytes_per_s)}, {event.reason}")
+                self._say(f"throttle: {_throttle(event)}, {event.reason}")
             case Trouble():
                 self._say(f"{event.error}; next try in {format_duration(event.next_try_s)}")
             case Warned():
@@ -106,3 +106,8 @@ class ToldRun:
     def _close(self) -> None:
         self._stack.close()
         self._display = None
+
+
+def _throttle(event: ThrottleChanged) -> str:
+    rates = ((event.bytes_per_s, ""), (event.log_dir_bytes_per_s, " between log dirs"))
+    return " and ".join(f"{format_rate(rate)}{where}" for rate, where in rates if rate is not None)

@@ -99,8 +99,8 @@ class Stage(Hosts):
         return Workplace(cluster=cluster or self.cluster, state_dir=self.state_dir(host), host=host)
 
     def hasten(self, host: str = "one") -> None:
-        """Ask the run of a host for a rate that holds nothing up."""
-        asked = self.command("throttle", "50MB", host=host)
+        """Ask the run of a host for rates that hold nothing up."""
+        asked = self.command("throttle", "50MB", "--log-dir-throttle", "60MB", host=host)
         assert asked.returncode == 0, asked.stderr
 
     def begin(

@@ -12,7 +12,7 @@ import pytest
 
 from kafkabal.clusters.protocol import Capability, ConfigOperation, TopicPartition
 from kafkabal.errors import BusyError, DriftError, MissingCapabilityError, OutputError, UnsafeError
-from kafkabal.executor.control import request_rate
+from kafkabal.executor.control import Wish, request_throttle
 from kafkabal.executor.events import PartitionAside, PartitionFailed, Progress, Started, ThrottleChanged, Warned
 from kafkabal.executor.journal import Journal
 from kafkabal.executor.options import OnInterrupt, Patience, Throttle
@@ -443,17 +443,59 @@ def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], ho
     """A rate that is asked for meanwhile, on this host or another, is taken once, and put back like the first one."""
     scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
     scene.faulty.inner = scene.memory
-    _at(scene, 3.0, request_rate, scene.workplace(scene.memory, host), 40_000_000)
+    _at(scene, 3.0, request_throttle, scene.workplace(scene.memory, host), Wish(bytes_per_s=40_000_000))
     assert _run(scene).outcome is Outcome.COMPLETE
     assert [e.bytes_per_s for e in scene.recorder.of(ThrottleChanged)] == [40_000_000]
-    assert '"record":"rate-changed"' in scene.journal().read_text()
+    assert '"record":"throttle"' in scene.journal().read_text()
+    scene.assert_as_planned()
+
+
+@pytest.mark.parametrize(
+    ("wish", "then"),
+    [
+        (Wish(bytes_per_s=7), Throttle(bytes_per_s=7, log_dir_bytes_per_s=3, override=True)),
+        (Wish(is_auto=True), Throttle(bytes_per_s=5, is_auto=True, log_dir_bytes_per_s=3, override=True)),
+        (Wish(log_dir_bytes_per_s=8), Throttle(bytes_per_s=5, log_dir_bytes_per_s=8, override=True)),
+        (
+            Wish(is_auto=True, log_dir_bytes_per_s=8),
+            Throttle(bytes_per_s=5, is_auto=True, log_dir_bytes_per_s=8, override=True),
+        ),
+    ],
+)
+def test_what_is_wished_for(wish: Wish, then: Throttle) -> None:
+    """What a wish leaves open stays as it was."""
+    assert wish.applied_to(Throttle(bytes_per_s=5, log_dir_bytes_per_s=3, override=True)) == then
+
+
+def test_what_is_wished_for_an_automatic_or_missing_throttle() -> None:
+    """A rate ends the automatic one, another between log dirs does not; an automatic one begins somewhere."""
+    automatic = Throttle(bytes_per_s=5, is_auto=True)
+    assert Wish(bytes_per_s=7).applied_to(automatic) == Throttle(bytes_per_s=7)
+    assert Wish(log_dir_bytes_per_s=8).applied_to(automatic).is_auto
+    assert Wish(is_auto=True).applied_to(Throttle()) == Throttle(bytes_per_s=10_000_000, is_auto=True)
+
+
+def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
+    """A run that was begun at a fixed rate raises it from then on; copies between log dirs get the rate asked for."""
+    _enlarge(scene, "a", 3e9)
+    _enlarge(scene, "b", 1e9)
+    wish = Wish(is_auto=True, log_dir_bytes_per_s=77_000_000)
+    _at(scene, 3.0, request_throttle, scene.workplace(scene.memory), wish)
+    seen = set()
+    own = scene.memory.kafka.parts.brokers[2].own_configs
+    scene.faulty.before.append(lambda _: seen.add(own.get("replica.alter.log.dirs.io.max.bytes.per.second")))
+    assert _run(scene).outcome is Outcome.COMPLETE
+    told = scene.recorder.of(ThrottleChanged)
+    assert (told[0].bytes_per_s, told[0].log_dir_bytes_per_s) == (10_000_000, 77_000_000)
+    assert told[1].bytes_per_s > 10_000_000
+    assert "77000000" in seen
     scene.assert_as_planned()
 
 
 @pytest.mark.parametrize("host", ["one", "two"])
 def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> None:
     """Whoever resumes a run goes on with the rate that it had last; other options given then count more."""
-    _at(scene, 3.0, request_rate, scene.workplace(scene.memory), 40_000_000)
+    _at(scene, 3.0, request_throttle, scene.workplace(scene.memory), Wish(bytes_per_s=40_000_000))
 
     def die(call: Any) -> None:
         if call.method == "alter_configs" and scene.recorder.of(ThrottleChanged):
@@ -463,7 +505,7 @@ def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> N
     with pytest.raises(Crash):
         _run(scene)
     context = reopen_run(scene.next_process(host))
-    assert context.throttling.rate == 40_000_000
+    assert context.throttling.throttle == Throttle(bytes_per_s=40_000_000, log_dir_bytes_per_s=10_000_000)
     context.journal.close()
     slower = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=5_000_000))
     context = reopen_run(scene.next_process(host), options=slower)
@@ -473,12 +515,16 @@ def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> N
     scene.assert_as_planned()
 
 
+def _enlarge(scene: Any, topic: str, size_bytes: float) -> None:
+    for p in scene.memory.kafka.parts.topics[topic].partitions.values():
+        p.size_bytes = size_bytes
+        for log in p.logs.values():
+            log.copied_bytes = size_bytes
+
+
 def test_auto_rate_rises_and_falls(scene: Any) -> None:
     """An automatic throttle rises while nobody suffers, and halves when partitions fall out of sync."""
-    for p in scene.memory.kafka.parts.topics["a"].partitions.values():
-        p.size_bytes = 3e9
-        for log in p.logs.values():
-            log.copied_bytes = 3e9
+    _enlarge(scene, "a", 3e9)
     throttle = msgspec.structs.replace(scene.options.throttle, is_auto=True)
 
     def suffer() -> None:
