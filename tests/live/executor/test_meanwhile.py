@@ -29,7 +29,6 @@ def test_topic_deleted(stage: Stage) -> None:
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     admin = AdminClient({"bootstrap.servers": stage.sandbox.bootstrap_servers})
     admin.delete_topics([stage.moves])[stage.moves].result()
-    stage.hasten()
     code, said = process.end()
     assert code == 0, said
     stage.forget(stage.moves)
