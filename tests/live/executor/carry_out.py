@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from kafkabal.executor.result import RunResult
 
 
+_LONGEST_ANSWER_S = 10.0
+"""So long a broker that is paused holds up a look."""
+
+
 class Order(msgspec.Struct, kw_only=True):
     """What such a process is to do, and where."""
 
@@ -39,7 +43,11 @@ class Order(msgspec.Struct, kw_only=True):
 
 def follow(order: Order) -> int:
     """Do it; returns the exit code and prints the last line of a command."""
-    settings = ConnectionSettings(bootstrap_servers=order.servers, bootstrap_controllers=order.controllers)
+    settings = ConnectionSettings(
+        bootstrap_servers=order.servers,
+        bootstrap_controllers=order.controllers,
+        request_timeout_s=_LONGEST_ANSWER_S,
+    )
     address = ZookeeperAddress(servers=order.zookeeper, connection=settings) if order.zookeeper else settings
     try:
         with connect(address) as cluster:

@@ -33,8 +33,8 @@ def _lose_broker(stage: Stage, how: str, options: RunOptions, controllers: tuple
     process = stage.begin(options, controllers=controllers)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     {"killed": stage.sandbox.kill, "paused": stage.sandbox.pause}[how](_LOST)
-    stage.until(lambda: _is_called_back(stage))
     stage.hasten()
+    stage.until(lambda: _is_called_back(stage))
     stage.until(lambda: _replicas(stage, 1) == (3, 2))
     return process
 

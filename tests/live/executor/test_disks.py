@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from kafkabal.clusters.protocol import TopicPartition
     from tests.live.executor.stage import Stage
 
 
@@ -25,7 +26,7 @@ def test_destination_log_dir_goes_offline(stage: Stage) -> None:
     process = stage.begin(replace(stage.slow, patience=patience))
     stage.until(lambda: stage.in_flight(lost))
     with _offline(stage, broker, next(d for d in stage.sandbox.log_dirs(broker) if str(d) == path)):
-        stage.until(lambda: not stage.in_flight(lost))
+        stage.until(lambda: not _is_held(stage, lost, broker))
         stage.hasten()
         code, said = process.end()
         assert code == 1
@@ -34,6 +35,11 @@ def test_destination_log_dir_goes_offline(stage: Stage) -> None:
         stage.assert_as_planned(lost)
     stage.finish("resume")
     stage.assert_as_planned()
+
+
+def _is_held(stage: Stage, name: TopicPartition, broker: int) -> bool:
+    logs, silent = stage.cluster.replica_logs([broker], [name])
+    return bool(logs or silent)
 
 
 @contextmanager
