@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -138,6 +139,33 @@ def test_bash_completes_topics_from_the_cache(tmp_path: Path) -> None:
     (tmp_path / "kafkabal").mkdir()
     (tmp_path / "kafkabal" / "topics").write_text("clicks\nimages\nimagery\n")
     assert complete(f"{title} {flag} im", tmp_path) == ["images", "imagery"]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("kafkabal insp", ["inspect"]),
+        ("kafkabal sandbox st", ["start", "status", "stop"]),
+        ("kafkabal inspect --by ", ["broker", "log-dir", "partition", "rack", "topic"]),
+        ("kafkabal inspect --tol", ["--tolerance"]),
+        ("kafkabal inspect --bootstrap-server ", []),
+        ("kafkabal inspect --snapshot cl", ["cluster.jsonl"]),
+    ],
+)
+def test_fish_completes(tmp_path: Path, words: str, offered: list[str]) -> None:
+    """Commands, options and choices complete; files only where a file is meant."""
+    (tmp_path / "cluster.jsonl").touch()
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"source {ROOT}/completions/kafkabal.fish; complete -C '{words}'"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+    )
+    assert done.stderr == ""
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == offered
 
 
 @pytest.mark.skipif(shutil.which("man") is None or shutil.which("groff") is None, reason="needs man")

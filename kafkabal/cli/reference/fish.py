@@ -60,7 +60,10 @@ def _flags(option: Option) -> str:
 
 
 def _value(option: Option) -> str:
-    return f" -r{_words(option.values)}" if option.metavar else ""
+    if not option.metavar:
+        return ""
+    # without -f, fish offers files beside the words
+    return f" -r{'' if option.values.source is Source.FILES else ' -f'}{_words(option.values)}"
 
 
 def _words(values: Values) -> str:
