@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Producer
 
 from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ResourceKind, TopicPartition
+from kafkabal.errors import OperationError
 from kafkabal.executor.throttle import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS, RATE_KEYS
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement
 
@@ -63,17 +64,31 @@ def lead_by_another(cluster: Cluster, name: TopicPartition) -> None:
     """Have a partition led by a replica that is not its first."""
     order = cluster.partition_status([name.topic])[name].replicas
     first, second, *rest = order
-    for replicas in ((second, first, *rest), order):
-        assert not cluster.alter_reassignments({name: replicas})
-        until(lambda replicas=replicas: cluster.partition_status([name.topic])[name].replicas == replicas)
-        if replicas != order:
-            until(lambda: _is_elected(cluster, name, second))
+    _order(cluster, name, (second, first, *rest))
+    _repeat(
+        lambda: cluster.elect_preferred_leaders([name]),
+        lambda: cluster.partition_status([name.topic])[name].leader == second,
+    )
+    _order(cluster, name, order)
 
 
-def _is_elected(cluster: Cluster, name: TopicPartition, leader: int) -> bool:
-    """Ask for an election, again where a busy cluster let it pass."""
-    cluster.elect_preferred_leaders([name])
-    return cluster.partition_status([name.topic])[name].leader == leader
+def _order(cluster: Cluster, name: TopicPartition, replicas: tuple[int, ...]) -> None:
+    _repeat(
+        lambda: cluster.alter_reassignments({name: replicas}),
+        lambda: cluster.partition_status([name.topic])[name].replicas == replicas,
+    )
+
+
+def _repeat(ask: Callable[[], object], is_done: Callable[[], bool]) -> None:
+    """Ask, again where a busy cluster let it pass, until it is done."""
+
+    def is_done_now() -> bool:
+        if not is_done():
+            with suppress(OperationError):
+                ask()
+        return is_done()
+
+    until(is_done_now)
 
 
 def throttles_of_an_operator(topic: str) -> list[ConfigChange]:
