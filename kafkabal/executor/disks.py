@@ -32,7 +32,7 @@ class Disks:
         self._room: dict[int, int] = {}
         self._volume: dict[tuple[int, str], int] = {}
         self._dirs: defaultdict[int, list[str]] = defaultdict(list)
-        self._offline: set[tuple[int, str]] = set()
+        self._offline: set[tuple[int, str | None]] = set()
         limit = min(share, 1.0 - _LEAST_USABLE_SHARE)
         dirs = state.log_dirs
         for row, path in enumerate(dirs.path):
@@ -56,13 +56,15 @@ class Disks:
         """Whether a copy fits; without a path it must fit wherever the broker may put it."""
         return all(self._room.get(v, size_bytes) >= size_bytes for v in self._volumes(broker, path))
 
+    def outage(self, broker: int, path: str | None) -> str | None:
+        """That a dir is offline, None if it is not; without a path another dir will do."""
+        return f"log dir {path} of broker {broker} is offline" if (broker, path) in self._offline else None
+
     def obstacle(self, broker: int, path: str | None, size_bytes: int) -> str | None:
         """Why a copy cannot come to a dir now; None if it can."""
-        if path is not None and (broker, path) in self._offline:
-            return f"log dir {path} of broker {broker} is offline"
-        if not self.has_room(broker, path, size_bytes):
-            return "a log dir it is to come to would be filled beyond its limit"
-        return None
+        if self.has_room(broker, path, size_bytes):
+            return self.outage(broker, path)
+        return "a log dir it is to come to would be filled beyond its limit"
 
     def _volumes(self, broker: int, path: str | None) -> Iterable[int]:
         paths = self._dirs[broker] if path is None else [path]

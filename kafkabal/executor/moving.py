@@ -243,7 +243,7 @@ class Mover:
         gone = self._destinations.gone_brokers(self._running, seen, now_s)
         lost = self._destinations.lost_copies(self._running, seen, now_s)
         stuck = [t for t in self._running if gone & set(t.arriving) and now_s >= t.not_before_s]
-        lost = {t: b for t, b in lost.items() if t not in stuck and now_s >= t.not_before_s}
+        lost = {t: b for t, b in lost.items() if t not in stuck and now_s >= t.not_before_s and not t.is_given_up}
         self._call_back([*stuck, *lost])
         for task in stuck:
             dead = gone & frozenset(task.arriving)
@@ -254,8 +254,8 @@ class Mover:
     def _put_lost_aside(self, task: Task, broker: int) -> None:
         """Wait for the log dir in which a copy was lost, if one is offline; a few times for what has no such reason."""
         self._disks = None
-        reason = self._disks_now().obstacle(broker, task.wanted.log_dirs.get(broker), 0)
-        self._put_aside(task, reason or f"broker {broker} has lost its copy", pause_s=_DISKS_ANEW_S)
+        outage = self._disks_now().outage(broker, task.wanted.log_dirs.get(broker))
+        self._put_aside(task, outage or f"broker {broker} has lost its copy", pause_s=_DISKS_ANEW_S)
         task.attempts += 1
         if task.attempts >= self._patience.attempts:
             self._give_up([task], task.problem)
