@@ -85,7 +85,7 @@ def test_no_record_is_lost(stage: Stage) -> None:
         _rebalance_with_two_crashes(stage)
         traffic.is_written.set()
         writer.join()
-        reader.join(30.0)
+        reader.join(90.0)
     finally:
         traffic.is_written.set()
         has_ended.set()

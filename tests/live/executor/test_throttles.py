@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -102,8 +102,17 @@ def mover(stage: Stage) -> Iterator[Cluster]:
     with closing(_admin(stage)) as admin:
         admin.create_acls(acls)
     with connect(settings) as cluster:
-        stage.until(lambda: len(cluster.partition_status(stage.sizes)) == len(stage.start))
+        stage.until(lambda: _is_known_to_all(stage, cluster))
         yield cluster
+
+
+def _is_known_to_all(stage: Stage, cluster: Cluster) -> bool:
+    """Whether every broker has heard what is allowed."""
+    seen = cluster.partition_status(stage.sizes).keys()
+    with suppress(NotAuthorizedError):
+        cluster.replica_logs(stage.cluster.broker_ids(), seen)
+        return len(seen) == len(stage.start)
+    return False
 
 
 def _admin(stage: Stage) -> Any:
