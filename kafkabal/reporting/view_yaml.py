@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import yaml
 
 from kafkabal.reporting.document import as_document
@@ -15,4 +16,4 @@ if TYPE_CHECKING:
 
 def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
     """The same content and order as the JSON form."""
-    return yaml.safe_dump(as_document(report), sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(msgspec.to_builtins(as_document(report)), sort_keys=False, allow_unicode=True)

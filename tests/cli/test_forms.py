@@ -1,0 +1,34 @@
+"""Every command that lists or shows says the same in JSON and in YAML."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOPSIDED = ["--snapshot", str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")]
+COMMANDS = [
+    ["policies", "-o"],
+    ["scores", "-o"],
+    ["scores", *LOPSIDED, "-o"],
+    ["inspect", *LOPSIDED, "-o"],
+    ["inspect", "--by", "topic", *LOPSIDED, "-o"],
+    ["rebalance", "plan", *LOPSIDED, "--format"],
+    ["rebalance", "plan", "--frontier", *LOPSIDED, "--format"],
+    ["route-simulate", "--topic", "images", "--policy", "score", "--records", "1000", "--seeds", "1", *LOPSIDED, "-o"],
+    ["sandbox", "status", "-o"],
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(w for w in words if "/" not in w))
+def test_yaml_says_what_json_says(run_cli: Callable[..., Any], words: list[str]) -> None:
+    """Both are read back to the same document."""
+    as_json, as_yaml = (run_cli(*words, form, wall_clock=lambda: 1_700_000_000.0) for form in ("json", "yaml"))
+    assert (as_json.code, as_yaml.code) == (0, 0), as_json.err + as_yaml.err
+    assert yaml.safe_load(as_yaml.out) == json.loads(as_json.out)
