@@ -23,7 +23,7 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError
 
 from kafkabal.clusters.protocol import TopicPartition
-from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import ConfigError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -60,10 +60,16 @@ def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> Kazoo
 
     Raises
     ------
+    ConfigError
+        If these are no addresses.
     UnreachableError
         If no server answers.
     """
-    client = KazooClient(hosts=servers, timeout=session_s)
+    try:
+        client = KazooClient(hosts=servers, timeout=session_s)
+    except ValueError as error:
+        hint = "write host:port,host:port, and the chroot behind them, such as zk1:2181,zk2:2181/kafka"
+        raise ConfigError(f"{servers!r} are no addresses of ZooKeeper servers", hint=hint) from error
     with translated(servers), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a chroot that is not there: found out and told by us
         try:

@@ -14,7 +14,7 @@ from kafkabal.clusters.zookeeper import znodes as znodes_module
 from kafkabal.clusters.zookeeper.cluster import ZookeeperCluster
 from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config.connection import SecurityProtocol, ZookeeperAddress
-from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import ConfigError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -178,3 +178,12 @@ def test_old_brokers_are_elected_by_znode(old: OldBrokers, zookeeper: FakeZookee
     """The controller finds the request there."""
     assert old.elect_preferred_leaders([_A]) == {}
     assert "/admin/preferred_replica_election" in zookeeper.content
+
+
+@pytest.mark.parametrize("servers", ["", "a,,b", "host:port", "zk1:2181,/kafka", "zk1:99999"])
+def test_what_is_no_address_is_refused_before_anything_is_asked(servers: str) -> None:
+    """The text is quoted, with how to write it."""
+    with pytest.raises(ConfigError) as caught:
+        znodes_module.open_zookeeper(servers)
+    assert repr(servers) in caught.value.message
+    assert "zk1:2181" in str(caught.value.hint)
