@@ -39,14 +39,26 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     log_dir_bytes_per_s: int | None = None
     """Between log dirs."""
 
+    @property
+    def _is_of_log_dirs_only(self) -> bool:
+        return self.bytes_per_s is None and not self.is_auto
+
+    def over(self, earlier: Wish) -> Wish:
+        """Both wishes; this one counts where they contradict each other."""
+        between_brokers = earlier if self._is_of_log_dirs_only else self
+        return Wish(
+            bytes_per_s=between_brokers.bytes_per_s,
+            is_auto=between_brokers.is_auto,
+            log_dir_bytes_per_s=self.log_dir_bytes_per_s or earlier.log_dir_bytes_per_s,
+        )
+
     def applied_to(self, throttle: Throttle) -> Throttle:
         """The throttle that a run goes on with."""
-        is_left_alone = self.bytes_per_s is None and not self.is_auto
         rate = throttle.bytes_per_s if self.bytes_per_s is None else self.bytes_per_s
         return replace(
             throttle,
             bytes_per_s=FIRST_LEAST_BYTES_PER_S if self.is_auto and rate is None else rate,
-            is_auto=throttle.is_auto if is_left_alone else self.is_auto,
+            is_auto=throttle.is_auto if self._is_of_log_dirs_only else self.is_auto,
             log_dir_bytes_per_s=self.log_dir_bytes_per_s or throttle.log_dir_bytes_per_s,
         )
 
@@ -63,7 +75,7 @@ class ThrottleRequests:
     """The latest request for a run, wherever it is asked for."""
 
     def __init__(self, journal: Path, remembered: RememberedRun | None, run_id: str, clock: Clock) -> None:
-        self._path = _path(journal)
+        self._path = journal.with_suffix(".throttle")
         self._remembered = remembered
         self._run_id = run_id
         self._clock = clock
@@ -81,9 +93,20 @@ class ThrottleRequests:
             return msgspec.json.decode(packed, type=ThrottleRequest) if packed else None
         return None
 
+    def put(self, request: ThrottleRequest) -> None:
+        """Leave a request in place of the one before."""
+        packed = msgspec.json.encode(request)
+        if self._remembered is not None:
+            self._remembered.put_request(self._run_id, packed)
+            return
+        with replacing(self._path) as file:
+            file.write(packed)
+
 
 def request_throttle(workplace: Workplace, wish: Wish, *, journal: Path | None = None) -> str:
     """Ask the latest run for another throttle: where the cluster remembers it, else beside its journal.
+
+    What was asked for before and has not been taken yet is asked for still, unless this contradicts it.
 
     Returns
     -------
@@ -104,16 +127,13 @@ def request_throttle(workplace: Workplace, wish: Wish, *, journal: Path | None =
             hint="a run that the cluster could not keep a record of is known on its own host only",
         )
     run_id = found.record.run_id
-    asked_at = workplace.clock.utc_now().isoformat()
-    packed = msgspec.json.encode(ThrottleRequest(wish=wish, asked_at=asked_at))
+    path = found.journal.path if found.journal else workplace.journal_path(found.record.cluster_id, run_id)
     remembered = remembered_run(workplace.cluster)
-    if remembered is not None and remembered.run_id() == run_id:
-        remembered.put_request(run_id, packed)
-    elif found.journal is not None:
-        with replacing(_path(found.journal.path)) as file:
-            file.write(packed)
+    if remembered is not None and remembered.run_id() != run_id:
+        remembered = None
+    requests = ThrottleRequests(path, remembered, run_id, workplace.clock)
+    before = requests.latest()
+    if before is not None and before.asked_at != found.state.asked_at:
+        wish = wish.over(before.wish)
+    requests.put(ThrottleRequest(wish=wish, asked_at=workplace.clock.utc_now().isoformat()))
     return run_id
-
-
-def _path(journal: Path) -> Path:
-    return journal.with_suffix(".throttle")

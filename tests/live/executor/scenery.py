@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Producer
 
-from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ResourceKind, TopicPartition
+from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ConfigSource, ResourceKind, TopicPartition
 from kafkabal.errors import OperationError
 from kafkabal.executor.throttle import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS, RATE_KEYS
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.clusters.protocol import Cluster, ConfigValue
     from kafkabal.sandbox import Sandbox
 
 KB, MB = 1_000, 1_000_000
@@ -101,6 +101,21 @@ def throttles_of_an_operator(topic: str) -> list[ConfigChange]:
     ]
     default = ConfigChange(ConfigResource(ResourceKind.BROKER_DEFAULT, ""), LEADER_RATE, str(900 * MB))
     return [*rates, default, ConfigChange(ConfigResource(ResourceKind.TOPIC, topic), LEADER_REPLICAS, "3:1,77:7")]
+
+
+def are_in_force(throttles: Sequence[ConfigChange], found: Mapping[ConfigResource, Mapping[str, ConfigValue]]) -> bool:
+    """Whether every broker has heard of the throttles of an operator, the cluster-wide default among them."""
+    values = {(resource, key): value for resource, keys in found.items() for key, value in keys.items()}
+    own = {at: value.value for at, value in values.items() if value.source is ConfigSource.OWN}
+    wanted = {(t.resource, t.key): t.value for t in throttles if t.resource.kind is not ResourceKind.BROKER_DEFAULT}
+    defaults = {t.key: t.value for t in throttles if t.resource.kind is ResourceKind.BROKER_DEFAULT}
+    inherited = [
+        values[at].value == default
+        for key, default in defaults.items()
+        for b in BROKERS
+        if (at := (ConfigResource(ResourceKind.BROKER, str(b)), key)) in values and at not in own
+    ]
+    return all(own.get(at) == value for at, value in wanted.items()) and bool(inherited) and all(inherited)
 
 
 def changes(

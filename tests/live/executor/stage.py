@@ -23,6 +23,7 @@ from tests.live.executor.scenery import (
     MOVES,
     RECORD_BYTES,
     STAYS,
+    are_in_force,
     changes,
     fill,
     lead_by_another,
@@ -191,8 +192,10 @@ class Stage(Hosts):
         assert not self.cluster.create_topics([NewTopic(name=t, assignment=a) for t, a in dealt.items()])
         self.until(lambda: len(self.cluster.partition_status(dealt)) == sum(map(len, dealt.values())))
         fill(self.sandbox.bootstrap_servers, self.ends())
-        assert not self.cluster.alter_configs(throttles_of_an_operator(self.moves))
+        throttles = throttles_of_an_operator(self.moves)
+        assert not self.cluster.alter_configs(throttles)
         lead_by_another(self.cluster, self.staying(1))
+        self.until(lambda: are_in_force(throttles, self.found_configs()))
         self.start, self.configs = self.placement(), self.found_configs()
         planned = changes(self.sandbox, self.moves, self.stays, self.start)
         self.plan = Plan(partitions=planned, cluster_id=self.cluster.cluster_id(), taken_at=None)

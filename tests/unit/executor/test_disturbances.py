@@ -475,6 +475,18 @@ def test_what_is_wished_for_an_automatic_or_missing_throttle() -> None:
     assert Wish(is_auto=True).applied_to(Throttle()) == Throttle(bytes_per_s=10_000_000, is_auto=True)
 
 
+@pytest.mark.parametrize("without", [(), (Capability.RECORDS,)], ids=["cluster", "file"])
+def test_two_wishes_at_once(scene: Any, without: tuple[Capability, ...]) -> None:
+    """What is asked for while an earlier wish has not been taken is added to it."""
+    scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
+    scene.faulty.inner = scene.memory
+    for seconds, wish in ((3.0, Wish(bytes_per_s=40_000_000)), (3.5, Wish(log_dir_bytes_per_s=77_000_000))):
+        _at(scene, seconds, request_throttle, scene.workplace(scene.memory), wish)
+    assert _run(scene).outcome is Outcome.COMPLETE
+    told = [(e.bytes_per_s, e.log_dir_bytes_per_s) for e in scene.recorder.of(ThrottleChanged)]
+    assert told == [(40_000_000, 77_000_000)]
+
+
 def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
     """A run that was begun at a fixed rate raises it from then on; copies between log dirs get the rate asked for."""
     _enlarge(scene, "a", 3e9)
