@@ -37,12 +37,11 @@ class Destinations:
 
     def lost_copies(self, running: Sequence[Task], seen: Look, now_s: float) -> dict[Task, int]:
         """Tasks of which a broker that is alive and answers does not hold the copy that it is to get."""
-        answering = seen.brokers - seen.silent.keys()
         missing = {
             ReplicaOn(*t.name, b): t
             for t in running
             for b in t.arriving
-            if b in answering and ReplicaOn(*t.name, b) not in seen.logs
+            if b in seen.answering and ReplicaOn(*t.name, b) not in seen.logs
         }
         self._lost_since_s = _since(self._lost_since_s, missing, now_s)
         return {

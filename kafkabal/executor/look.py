@@ -55,6 +55,11 @@ class Look:
     silent: Mapping[int, Fault]
     """Brokers that were asked for logs and did not answer."""
 
+    @property
+    def answering(self) -> frozenset[int]:
+        """Brokers that live, but for those that were asked and hang."""
+        return self.brokers - self.silent.keys()
+
     def stage(self, wanted: Wanted) -> Stage:
         """Where a partition stands."""
         status = self.status.get(wanted.name)

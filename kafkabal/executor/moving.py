@@ -182,7 +182,7 @@ class Mover:
         for task in self._running:
             if not task.is_given_up:
                 slots.take(task)
-        ready = [t for t in self._open if t.can_start and t.is_ready(seen.brokers, now_s)]
+        ready = [t for t in self._open if t.can_start and t.is_ready(seen.answering, now_s)]
         if not ready:
             return []
         batch = choose(ready, slots, self._disks_now())
@@ -196,7 +196,7 @@ class Mover:
             task.take(closer)
             if task.is_over:
                 self._end(task)
-        return [t for t in batch.starting if t.can_start and self._may_start(t, seen.brokers)]
+        return [t for t in batch.starting if t.can_start and self._may_start(t, seen.answering)]
 
     def _may_start(self, task: Task, alive: frozenset[int]) -> bool:
         dead = (frozenset(task.adding) | task.misplaced.keys()) - alive

@@ -114,6 +114,24 @@ def test_topic_given_partitions(scene: Any) -> None:
     assert _run(scene).outcome is Outcome.COMPLETE
 
 
+def test_broker_that_holds_up_a_look(scene: Any) -> None:
+    """It counts as gone in the same turn: what could start now waits for it, by name, and is not asked for."""
+    clock, asked = scene.memory.kafka.clock, []
+
+    def note(call: Any) -> None:
+        if call.method == "alter_reassignments" and 6.0 <= clock.monotonic() < 60.0:
+            asked.extend(call.arguments[0].values())
+
+    scene.faulty.before.append(note)
+    _at(scene, 6.0, scene.memory.kafka.pause, 4)  # when the first move to it has just ended
+    _at(scene, 60.0, scene.memory.kafka.start, 4)
+    assert _run(scene).outcome is Outcome.COMPLETE
+    assert not any(4 in replicas for replicas in asked)
+    asides = {(e.partition, e.reason) for e in scene.recorder.of(PartitionAside)}
+    assert asides == {("a-1", "broker 4 is not alive"), ("a-2", "broker 4 is not alive")}
+    scene.assert_as_planned()
+
+
 def test_foreign_reassignment_in_flight(scene: Any) -> None:
     """A partition that somebody else reassigns meanwhile is never overwritten, and named."""
     _at(scene, 1.0, scene.memory.alter_reassignments, {A2: (2, 1, 5)})
