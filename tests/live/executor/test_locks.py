@@ -1,13 +1,19 @@
-"""Two hosts, one cluster: only one works on it, and one that slept through its session has lost it."""
+"""Two hosts, one cluster: only one works on it, and one that slept through its session has to take the lock anew."""
 
 from __future__ import annotations
 
 import signal
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from kafka.protocol.metadata import FindCoordinatorRequest
 
+from kafkabal.clusters.clock import SystemClock
+from kafkabal.clusters.kafka.client import KafkaClient
+from kafkabal.clusters.kafka.lock import LOCK_GROUP
+from kafkabal.config.connection import ConnectionSettings
 from kafkabal.errors import BusyError
 
 if TYPE_CHECKING:
@@ -58,3 +64,22 @@ def test_two_hosts_at_once(stage: Stage) -> None:
     ended = stage.command("resume", "--throttle", "50MB", host="two")
     assert ended.returncode == 0, ended.stderr
     stage.assert_as_planned()
+
+
+def test_coordinator_of_the_lock_that_hangs(stage: Stage) -> None:
+    """While the broker that keeps the lock hangs for longer than a session nothing is lost; the run comes to its end."""
+    process = stage.begin(stage.slow)
+    stage.until(stage.in_flight)
+    coordinator = _coordinator(stage)
+    stage.sandbox.pause(coordinator)
+    time.sleep(2 * stage.slow.session_s)
+    stage.sandbox.start(coordinator)
+    stage.hasten()
+    code, said = process.end()
+    assert code == 0, said
+    stage.assert_as_planned()
+
+
+def _coordinator(stage: Stage) -> int:
+    with closing(KafkaClient(ConnectionSettings(bootstrap_servers=stage.servers), SystemClock())) as client:
+        return int(client.call_any(FindCoordinatorRequest(key=LOCK_GROUP, key_type=0, max_version=3)).node_id)
