@@ -67,7 +67,7 @@ def test_two_hosts_at_once(stage: Stage) -> None:
 
 
 def test_coordinator_of_the_lock_that_hangs(stage: Stage) -> None:
-    """While the broker that keeps the lock hangs for longer than a session nothing is lost; the run comes to its end."""
+    """The broker that keeps the lock hangs for longer than a session: nothing is lost, and the run comes to its end."""
     process = stage.begin(stage.slow)
     stage.until(stage.in_flight)
     coordinator = _coordinator(stage)
