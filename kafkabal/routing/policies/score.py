@@ -27,6 +27,8 @@ _LONGEST_BATCH_BYTES = 1_000_000
 _MOST_AT_ONCE = 4
 # slots of each partition within a horizon, if what waits decides how long they are
 _LEAST_ROOM = 64
+# part of a horizon that is written before weights are looked at again
+_PART_AT_ONCE = 1 / 2
 # over so many horizons an imbalance of today is nothing
 _FAR = 1e4
 # weights are left when they would change by less than this part of an even share: between two views, and by a view
@@ -148,7 +150,7 @@ class ScoreWeighted(PolicyBase):
     def _weigh_again(self) -> None:
         """Weigh anew as soon as own records make the view too old, before another comes."""
         sent = self._ring.sent_bytes
-        if self._view is not None and int(sent.sum()) - self._weighed_bytes >= self._horizon_bytes / 4:
+        if self._view is not None and int(sent.sum()) - self._weighed_bytes >= _PART_AT_ONCE * self._horizon_bytes:
             self._weigh(self._view, sent, _CALM)
 
     def _weigh(self, view: RoutingView, sent: I64, close_enough: float) -> None:
@@ -160,10 +162,10 @@ class ScoreWeighted(PolicyBase):
         weights = fair_weights(now, self._horizon_bytes, start, low, high, close_enough)
         if len(weights) == len(self._weights) and np.abs(weights - self._weights).max() * len(weights) < close_enough:
             # the ring that goes on pays what it owes; a new one would begin without
-            self._ring.set_span(self._horizon_bytes / 4)
+            self._ring.set_span(_PART_AT_ONCE * self._horizon_bytes)
         else:
             self._weights = weights
-            self._ring.set_weights(weights, self._horizon_bytes / 4)
+            self._ring.set_weights(weights, _PART_AT_ONCE * self._horizon_bytes)
 
     def _bounds(self, view: RoutingView) -> tuple[F64, F64, F64]:
         """Weights to start from, and the least and the most that each may become.
