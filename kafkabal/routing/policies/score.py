@@ -28,7 +28,7 @@ _MOST_AT_ONCE = 4
 # slots of each partition within a horizon, if what waits decides how long they are
 _LEAST_ROOM = 64
 # part of a horizon that is written before weights are looked at again
-_PART_AT_ONCE = 1 / 2
+_PART_AT_ONCE = 1 / 4
 # over so many horizons an imbalance of today is nothing
 _FAR = 1e4
 # weights are left when they would change by less than this part of an even share: between two views, and by a view

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Protocol
 
 from kafkabal.clusters.protocol import ReadRequest
@@ -32,6 +33,10 @@ class StateReader(Protocol):
         """The whole state."""
 
 
+# before brokers that tell no log dirs are taken for ones that never do
+_PAUSES_S = (0.1, 0.4, 1.0)
+
+
 class ViewSource:
     """Reads a cluster and shows one of its topics as policies see it; one thread at a time may use it.
 
@@ -45,6 +50,8 @@ class ViewSource:
         Gives the value of the configured query by broker id; None where no Prometheus is configured.
     clock
         The clock of the policies.
+    sleep
+        How brokers are given time.
     """
 
     def __init__(
@@ -55,12 +62,14 @@ class ViewSource:
         latency: LatencySource,
         prometheus: Callable[[], Mapping[int, float]] | None,
         clock: Callable[[], float],
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._cluster = cluster
         self._topic = topic
         self._latency = latency
         self._prometheus = prometheus
         self._clock = clock
+        self._sleep = sleep
         self._before: tuple[float, ClusterState] | None = None
         self._latest: tuple[float, ClusterState] | None = None
 
@@ -101,16 +110,21 @@ class ViewSource:
 
     def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:
         sampled = Need.RATES in needs
-        request = ReadRequest(offsets=sampled, group_offsets=sampled)
-        reading = self._cluster.read(request)
-        if reading.problems and Need.LOG_DIRS not in supplied(reading.state):
-            # busy brokers, not ones that never tell: they are asked once more
-            reading = self._cluster.read(request)
-        state = reading.state
+        state = self._ask(ReadRequest(offsets=sampled, group_offsets=sampled), needs)
         before, self._before = self._before, (at_s, state) if sampled else None
         if before is None or not sampled:
             return state
         return with_rates(before[1], state, at_s - before[0], group_offsets=True)
+
+    def _ask(self, request: ReadRequest, needs: frozenset[Need]) -> ClusterState:
+        """Ask busy brokers again, and those that have not yet made the log dirs of a new topic."""
+        state = self._cluster.read(request).state
+        for pause_s in _PAUSES_S:
+            if Need.LOG_DIRS not in needs - supplied(state):
+                break
+            self._sleep(pause_s)
+            state = self._cluster.read(request).state
+        return state
 
     def _measured(self, state: ClusterState) -> ClusterState:
         ids = state.brokers.id

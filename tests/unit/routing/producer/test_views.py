@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
-from kafkabal.clusters.protocol import BrokerProblem, Reading, ReadRequest
+from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.errors import UsageError
 from kafkabal.routing.producer.views import ViewSource
 from kafkabal.routing.simulation.synthetic import TOPIC, SyntheticCluster, build_synthetic
 from kafkabal.scoring.registry import load_scores
@@ -56,13 +58,19 @@ def test_the_same_view_has_the_latencies_of_now() -> None:
     assert (source.next_view(scores).at_s, reader.reads) == (6.0, 2)
 
 
-def test_brokers_too_busy_to_tell_their_log_dirs_are_asked_once_more() -> None:
-    """A first look without log dirs is not taken for a cluster that never tells them."""
+def test_brokers_that_tell_no_log_dirs_are_asked_again() -> None:
+    """Busy ones, or ones that have not yet made those of a new topic, are not taken for ones that never tell."""
     whole = build_synthetic(SyntheticCluster(brokers=3))
     unknown = replace(whole.replicas, size_bytes=np.full(len(whole.replicas), -1))
-    reader = Reader(
-        Reading(whole.replace(replicas=unknown), problems=(BrokerProblem(1, "it does not answer"),)), Reading(whole)
-    )
-    source = ViewSource(reader, TOPIC, latency=Latencies(), prometheus=None, clock=lambda: 5.0)
+    silent, slept_s = Reading(whole.replace(replicas=unknown)), list[float]()
+    reader = Reader(silent, silent, Reading(whole))
+    source = ViewSource(reader, TOPIC, latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)
     view = source.next_view(load_scores(["disk"]))
-    assert ([pressure.name for pressure in view.pressures], reader.reads) == (["disk"], 2)
+    assert ([pressure.name for pressure in view.pressures], reader.reads) == (["disk"], 3)
+    assert slept_s == [0.1, 0.4]
+
+    forever = ViewSource(
+        Reader(silent), TOPIC, latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append
+    )
+    with pytest.raises(UsageError, match="needs log-dirs"):
+        forever.next_view(load_scores(["disk"]))
