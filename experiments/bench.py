@@ -131,12 +131,16 @@ class Bench:
         self._admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
 
     def create(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
-        """Make a topic, each replica where it is wanted."""
+        """Make a topic, each replica where it is wanted, and wait until all of its log dirs are there."""
         faults = self.cluster.create_topics([NewTopic(name=topic, assignment=tuple(map(tuple, assignment)))])
         assert not faults, faults
         end = monotonic() + _GONE_S
-        while len(self.cluster.partition_status([topic])) < len(assignment) and monotonic() < end:
+        while self._replicas_with_logs(topic) < sum(map(len, assignment)) and monotonic() < end:
             sleep(0.05)
+
+    def _replicas_with_logs(self, topic: str) -> int:
+        logs, _ = self.cluster.replica_logs(self.brokers, self.cluster.partition_status([topic]))
+        return len(logs)
 
     def delete(self, topic: str) -> None:
         """Remove a topic, and wait until no log dir holds any of it."""

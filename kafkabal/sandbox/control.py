@@ -15,7 +15,7 @@ from kafkabal.sandbox.readiness import Readiness
 from kafkabal.sandbox.zookeeper import registered_brokers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from kafkabal.sandbox.distribution import Distribution
@@ -79,20 +79,20 @@ class NodeControl:
             on_step(f"starting {titles(absent)}")
         try:
             for node in absent:
-                self._spawn(node, distribution)
-            self._wait_until_ready(nodes)
+                processes[node.id] = self._spawn(node, distribution)
+            self._wait_until_ready(nodes, processes)
         except BaseException:
             self.end(absent, signal.SIGKILL, patience_s=0)
             raise
 
-    def _spawn(self, node: Node, distribution: Distribution) -> None:
+    def _spawn(self, node: Node, distribution: Distribution) -> Any:
         if self._record.spec.zookeeper and node.role.serves_clients:
             self._wait_until_unregistered(node)
         files = self.files(node)
         ensure_files(self._record, node, files, distribution)
         files.last_signal.unlink(missing_ok=True)
         diagnosis.mark_start(files.log)
-        self._table.spawn(node_command(self._record, node, files, distribution), java_environment(), files.log)
+        return self._table.spawn(node_command(self._record, node, files, distribution), java_environment(), files.log)
 
     def _wait_until_unregistered(self, broker: Node) -> None:
         """Wait until ZooKeeper has forgotten the session that a killed broker had."""
@@ -110,14 +110,12 @@ class NodeControl:
         if not self._patience.until(is_forgotten):
             raise self._is_late(server)
 
-    def _wait_until_ready(self, nodes: Sequence[Node]) -> None:
-        processes = self.processes()
+    def _wait_until_ready(self, nodes: Sequence[Node], processes: Mapping[int, Any]) -> None:
         readiness = Readiness(nodes, [node.id for node in nodes if node.role.serves_clients])
 
         def is_ready() -> bool:
             for node in nodes:
-                process = processes.get(node.id)
-                if process is None or self._table.has_ended(process):
+                if self._table.has_ended(processes[node.id]):
                     raise self._did_not_start(node)
             return readiness.look()
 

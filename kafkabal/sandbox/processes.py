@@ -42,8 +42,13 @@ class ProcessTable:
         self._psutil: Any = extra_module("psutil")
         self._children: set[int] = set()
 
-    def spawn(self, command: list[str], environment: Mapping[str, str], log: Path) -> None:
+    def spawn(self, command: list[str], environment: Mapping[str, str], log: Path) -> Any:
         """Start a process in a session of its own, so that no terminal's Ctrl-C reaches it; it prints to ``log``.
+
+        Returns
+        -------
+        psutil.Process
+            Known from its id: for a moment a new process cannot be found by its command line.
 
         Raises
         ------
@@ -60,6 +65,7 @@ class ProcessTable:
         except OSError as error:
             raise OperationError(f"cannot start {command[0]}: {error.strerror}") from error
         self._children.add(pid)
+        return self._psutil.Process(pid)
 
     def find(self, sandbox_folder: Path) -> dict[Path, Any]:
         """Return the living processes of a sandbox as ``psutil.Process``, by the folder of their node."""
