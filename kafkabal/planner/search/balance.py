@@ -87,8 +87,8 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
     listener.step("balance")
     narrowed = 0.0 if state.sizes_agree() else _NARROWED
     state.refresh_bands(narrowed)
-    for yield_ in _yields(state):
-        push(state, pace, yield_=yield_)
+    for byte_yield in _byte_yields(state):
+        push(state, pace, byte_yield=byte_yield)
         state.refresh_bands(narrowed)
     push(state, pace)
     push(state, pace, moved=True)
@@ -104,13 +104,13 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
             return
 
 
-def _yields(state: State) -> list[float]:
+def _byte_yields(state: State) -> list[float]:
     """Falling bytes that leave for each that is copied: the larger of differing copies are moved first."""
     found = state.byte_yield()[state.at_home() & state.problem.movable[:, None]]
     if not found.size or found.max() < _NOTABLE:
         return []
-    yields = [float(np.quantile(found, 1 - share, method="lower")) for share in _LARGER_FIRST]
-    return [y for y in yields if y >= _NOTABLE]
+    yields = np.quantile(found, 1 - np.array(_LARGER_FIRST), method="lower")
+    return [float(y) for y in yields if y >= _NOTABLE]
 
 
 def is_outside(state: State) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkabal.planner.search.groups import is_first
 from kafkabal.planner.search.targets import make_targets, zones
 from kafkabal.planner.why import Why
 
@@ -62,11 +63,8 @@ def _deal(state: State, *, crowding: bool = False) -> I64:
 
 def _first_of_each(p: I64) -> tuple[I64, I64]:
     """Positions of the first slot of each partition, and of the others, which wait for the next block."""
-    _, first = np.unique(p, return_index=True)
-    first = np.sort(first)
-    rest = np.ones(len(p), np.bool_)
-    rest[first] = False
-    return first, np.flatnonzero(rest)
+    first = is_first(p)
+    return np.flatnonzero(first), np.flatnonzero(~first)
 
 
 def _deal_block(state: State, p: I64, k: I64, targets: Targets, *, crowding: bool) -> tuple[Bools, Bools]:

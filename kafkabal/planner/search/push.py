@@ -84,7 +84,7 @@ class _Shelf:
         self._index()
 
 
-def push(state: State, pace: float = USUAL_PACE, *, moved: bool = False, yield_: float = 0.0) -> None:
+def push(state: State, pace: float = USUAL_PACE, *, moved: bool = False, byte_yield: float | None = None) -> None:
     """Bring brokers near their targets; what is left is a matter of single replicas.
 
     Parameters
@@ -93,15 +93,17 @@ def push(state: State, pace: float = USUAL_PACE, *, moved: bool = False, yield_:
         Share of what is to be moved that moves in one round.
     moved
         Move replicas on that have left their home already, which costs nothing more, instead of those still there.
-    yield_
-        Bytes that a replica has to take off its broker for each byte that is copied, where copies differ in size.
+    byte_yield
+        Least bytes that a replica takes off its broker for each byte that is copied, where copies differ in size.
     """
     zone = zones(state.problem)
     targets = make_targets(state, zone)
     givers = (state.used > targets.bytes) | (state.count > targets.count)
     if not givers.any():
         return
-    free = state.moved() if moved else state.at_home() & (state.byte_yield() >= yield_)
+    free = state.moved() if moved else state.at_home()
+    if byte_yield is not None:
+        free &= state.byte_yield() >= byte_yield
     shelf = _Shelf(state, free & givers[state.place])
     idle = turn = 0
     while idle < _MOST_IDLE_ROUNDS and len(shelf):
