@@ -50,18 +50,24 @@ class ByteRing:
         self._weights: F64 = np.empty(0)
         self._span_bytes = 0.0
         self._awaited: tuple[F64, float] | None = None
-        self._sent: I64 = np.empty(0, np.int64)
+        # a topic has one partition at least
+        self._sent: I64 = np.zeros(1, np.int64)
         self._sent_before: I64 = self._sent
         self._records = 0
-        self._in_ring: list[int] = []
+        self._in_ring = [0]
         self._records_in_ring = 0
         self._at_bytes = 0
         self._length_bytes = 0
+        self._partition = 0
+        self._entered_bytes = 0
+        self._left_bytes = 0
 
     @property
     def sent_bytes(self) -> I64:
-        """int64, shape (n_partitions,): bytes of all records so far."""
-        return self._sent + np.array(self._in_ring, np.int64)
+        """int64, shape (n_partitions,): bytes of all records so far; of one partition before the first of them."""
+        sent = self._sent + np.array(self._in_ring, np.int64)
+        sent[self._partition] += self._at_bytes - self._entered_bytes
+        return sent
 
     @property
     def mean_record_bytes(self) -> int:
@@ -70,7 +76,7 @@ class ByteRing:
         return int(self.sent_bytes.sum()) // records if records else 0
 
     def set_weights(self, weights: F64, span_bytes: float) -> None:
-        """Follow new weights from the next record on. May be called by another thread.
+        """Follow new weights from the next record on; called by another thread amid a pick, from the next slot on.
 
         Parameters
         ----------
@@ -80,6 +86,7 @@ class ByteRing:
             About how long a ring is to be, as far as that leaves each partition some slots.
         """
         self._awaited = weights, span_bytes
+        self._left_bytes = 0
 
     def set_span(self, span_bytes: float) -> None:
         """Lay rings of about this length from the next one on, for the weights that there are."""
@@ -89,22 +96,20 @@ class ByteRing:
         """Take slots of about this length, at once if those of the ring are far from it. May be called as above."""
         before, self._usual_slot_bytes = self._usual_slot_bytes, slot_bytes
         if not before / 2 <= slot_bytes <= before * 2:
-            self._length_bytes = 0
+            self._length_bytes = self._left_bytes = 0
 
-    def next(self, size_bytes: int) -> int:
+    def pick(self, key: bytes | None, size_bytes: int) -> int:  # noqa: ARG002 - see kafkabal.routing.policy.Pick
         """Partition of the next record."""
         at = self._at_bytes
-        if self._awaited is not None or at >= self._length_bytes:
-            self._renew(size_bytes)
+        if at >= self._left_bytes:
+            self._enter_slot(size_bytes)
             at = self._at_bytes
-        partition = self._list[at // self._slot_bytes]
         self._at_bytes = at + size_bytes
-        self._in_ring[partition] += size_bytes
         self._records_in_ring += 1
-        return partition
+        return self._partition
 
     def fill(self, size_bytes: I64, out: I32) -> None:
-        """Partitions of the next records: what as many calls of :meth:`next` would give."""
+        """Partitions of the next records: what as many calls of :meth:`pick` would give."""
         for start in range(0, len(out), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             self._fill(size_bytes[rows], out[rows])
@@ -113,20 +118,34 @@ class ByteRing:
         first_byte = np.cumsum(size_bytes) - size_bytes
         done = 0
         while done < len(out):
-            if self._awaited is not None or self._at_bytes >= self._length_bytes:
-                self._renew(int(size_bytes[done]))
+            self._go_on(int(size_bytes[done]))
             origin = int(first_byte[done]) - self._at_bytes
             end = done + int(np.searchsorted(first_byte[done:], origin + self._length_bytes))
             self._fill_within(first_byte[done:end] - origin, size_bytes[done:end], out[done:end])
             done = end
 
     def _fill_within(self, at_bytes: I64, size_bytes: I64, out: I32) -> None:
-        self._at_bytes = int(at_bytes[-1] + size_bytes[-1])
+        self._at_bytes = self._entered_bytes = int(at_bytes[-1] + size_bytes[-1])
         at_bytes //= self._slot_bytes
         self._ring.take(at_bytes, out=out, mode="clip")
         sent = np.bincount(out, size_bytes, len(self._weights)).astype(np.int64)
         self._in_ring = [a + b for a, b in zip(self._in_ring, sent.tolist(), strict=True)]
         self._records_in_ring += len(out)
+
+    def _enter_slot(self, next_bytes: int) -> None:
+        """Find the partition that gets records one by one until the end of its slot."""
+        self._go_on(next_bytes)
+        slot = self._at_bytes // self._slot_bytes
+        self._partition = self._list[slot]
+        self._left_bytes = (slot + 1) * self._slot_bytes
+
+    def _go_on(self, next_bytes: int) -> None:
+        """Book what came one by one, and take the next ring where the last is used up or out of date."""
+        at, self._left_bytes = self._at_bytes, 0
+        self._in_ring[self._partition] += at - self._entered_bytes
+        self._entered_bytes = at
+        if self._awaited is not None or at >= self._length_bytes:
+            self._renew(next_bytes)
 
     def _renew(self, next_bytes: int) -> None:
         """Lay out the next ring, for new weights where there are some, else so that it pays what is owed."""
@@ -146,7 +165,7 @@ class ByteRing:
         self._records += self._records_in_ring
         self._in_ring = [0] * len(self._sent)
         self._records_in_ring = 0
-        self._at_bytes = 0
+        self._at_bytes = self._entered_bytes = 0
 
     def _lay_out(self, mean_bytes: int) -> None:
         # slots of a record and a quarter would give two records to every fourth of them, always of the same partitions
@@ -160,5 +179,6 @@ class ByteRing:
         due = np.maximum(due, 0.1 * self._weights * self._length_bytes)
         self._start = (self._start + _TURN) % 1.0
         ring = evenly_spaced(whole_shares(due, n_slots))
-        self._ring = np.roll(ring, -int(self._start * n_slots))
+        turned = int(self._start * n_slots)
+        self._ring = np.concatenate((ring[turned:], ring[:turned]))
         self._list: list[int] = self._ring.tolist()

@@ -15,14 +15,13 @@ most. It must not be shorter than what is written before the next measurement, o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kafkabal.model.state import F64, I32
+    from kafkabal.model.state import F64, I32, I64, Bools
     from kafkabal.routing.pressure import Pressure
     from kafkabal.routing.view import RoutingView
 
@@ -33,117 +32,179 @@ _SHIFTS = 100
 _EXACT = 1e-12
 
 
-def fair_weights(view: RoutingView, horizon_bytes: float, start: F64, low: F64, high: F64, close_enough: float) -> F64:
-    """Weights that even out the view's pressures.
+class FairWeights:
+    """Finds the weights that even out the pressures of a view, as often as is asked while bytes are written.
 
     Parameters
     ----------
-    horizon_bytes
-        Bytes of one copy, > 0, over which the shares are to become equal.
-    start
-        float64, shape (n_partitions,): weights in use, summing to 1; 0 for partitions that are not available.
-    low, high
-        float64, shape (n_partitions,): bounds; ``low <= start <= high`` need not hold, but some weights within the
-        bounds must sum to 1.
-    close_enough
-        Weights of which a step changes none by so much of an even share are left, > 0.
+    view
+        What depends on it alone is computed once.
+
+    Raises
+    ------
+    OperationError
+        If no partition has a leader.
     """
-    terms = [t for p in view.pressures if (t := _Term.of(p, view, horizon_bytes, start)) is not None]
-    weights = _onto_simplex(start, low, high)
-    if not terms:
+
+    def __init__(self, view: RoutingView) -> None:
+        self.view = view
+        n_available = len(view.available)
+        self.available: F64 = (view.leader >= 0).astype(np.float64)
+        """float64, shape (n_partitions,): 1 for every partition that has a live leader, 0 for the others."""
+        self.even: F64 = self.available / n_available
+        """float64, shape (n_partitions,): the same weight for every available partition."""
+        self._evenness = 2 * _EVENNESS / n_available / self.even.max() ** 2
+        self._reaches = [r for p in view.pressures if (r := _Reach.of(p, view)) is not None]
+
+    def weights(
+        self, written_bytes: F64, horizon_bytes: float, start: F64, low: F64, high: F64, close_enough: float
+    ) -> F64:
+        """Weights for what is written from now on.
+
+        Parameters
+        ----------
+        written_bytes
+            float64, shape (n_partitions,): what was written and the view does not show.
+        horizon_bytes
+            Bytes of one copy, > 0, over which the shares are to become equal.
+        start
+            float64, shape (n_partitions,): weights in use, summing to 1; > 0 for partitions that are available, 0 for
+            the others.
+        low, high
+            float64, shape (n_partitions,): bounds; ``low <= start <= high`` need not hold, but some weights within
+            the bounds must sum to 1.
+        close_enough
+            Weights of which a step changes none by so much of an even share are left, > 0.
+        """
+        weights = _onto_simplex(start, low, high)
+        if not self._reaches:
+            return weights
+        terms = [reach.term(written_bytes, horizon_bytes, start) for reach in self._reaches]
+        tolerance = close_enough / len(weights)
+        ahead, momentum = weights, 1.0
+        for _ in range(_ITERATIONS):
+            gradient, steepness = self._evenness * (ahead - self.even) * self.available, self._evenness
+            for term in terms:
+                pull, steep = term.slope(ahead)
+                gradient, steepness = gradient + pull, steepness + steep
+            following = _onto_simplex(ahead - gradient / steepness, low, high)
+            change = float(np.abs(following - weights).max())
+            if change < tolerance:
+                return following
+            next_momentum = (1 + sqrt(1 + 4 * momentum**2)) / 2
+            ahead = following + (momentum - 1) / next_momentum * (following - weights)
+            weights, momentum = following, next_momentum
         return weights
-    available = view.leader >= 0
-    even = available / available.sum()
-    evenness = 2 * _EVENNESS / available.sum() / even.max() ** 2
-    tolerance = close_enough / len(weights)
-    ahead, momentum = weights, 1.0
-    for _ in range(_ITERATIONS):
-        gradient, steepness = evenness * (ahead - even) * available, evenness
-        for term in terms:
-            pull, steep = term.slope(ahead)
-            gradient, steepness = gradient + pull, steepness + steep
-        following = _onto_simplex(ahead - gradient / steepness, low, high)
-        next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        ahead = following + (momentum - 1) / next_momentum * (following - weights)
-        change = float(np.abs(following - weights).max())
-        weights, momentum = following, next_momentum
-        if change < tolerance:
-            break
-    return weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reach:
+    """The replicas by which the topic can load the holders of a score; the same for all weights."""
+
+    pressure: Pressure
+    replica_partition: I32
+    """Of each replica of the topic."""
+    leads: tuple[I64, I64]
+    """Holder and partition of each replica that leads; none where no load follows the traffic."""
+    does_lead: Bools
+    """Of each replica that counts."""
+    partition: I64
+    """Of each replica that counts."""
+    holder: I64
+    """Of each replica that counts, numbered over the holders that are reached."""
+    per_byte: F64
+    per_share: F64
+    reached: I64
+    capacity: F64
+    """Of each holder that is reached."""
+    group: I64
+    """Of each holder that is reached."""
+    group_capacity: F64
+    n_partitions: int
+
+    @classmethod
+    def of(cls, pressure: Pressure, view: RoutingView) -> _Reach | None:
+        """None where no replica that may be written to loads a holder that counts."""
+        leader = view.leader[view.replica_partition]
+        leads = leader == view.replica_broker
+        follows = leads & pressure.follows_traffic[pressure.holder]
+        adds = pressure.per_byte + pressure.per_share + np.where(follows, pressure.load[pressure.holder], 0.0)
+        rows = np.flatnonzero((pressure.holder >= 0) & (adds > 0) & (leader >= 0))
+        rows = rows[pressure.counted[pressure.holder[rows]]]
+        if not rows.size:
+            return None
+        leading = np.flatnonzero(leads & pressure.follows_traffic.any())
+        reached, holder = np.unique(pressure.holder[rows], return_inverse=True)
+        capacity = pressure.capacity[reached]
+        group = np.unique(pressure.group[reached], return_inverse=True)[1]
+        return cls(
+            pressure=pressure,
+            replica_partition=view.replica_partition,
+            leads=(pressure.holder[leading].astype(np.int64), view.replica_partition[leading].astype(np.int64)),
+            does_lead=leads[rows],
+            partition=view.replica_partition[rows].astype(np.int64),
+            holder=holder,
+            per_byte=pressure.per_byte[rows],
+            per_share=pressure.per_share[rows],
+            reached=reached.astype(np.int64),
+            capacity=capacity,
+            group=group,
+            group_capacity=np.bincount(group, capacity).astype(np.float64),
+            n_partitions=view.n_partitions,
+        )
+
+    def term(self, written_bytes: F64, horizon_bytes: float, start: F64) -> _Term:
+        """The score as a function of the weights from now on."""
+        load = self.pressure.load_after(written_bytes, self.replica_partition)
+        gain = self.per_byte * horizon_bytes + self.per_share
+        if self.leads[0].size:
+            per_traffic, load = self._following(load, start)
+            gain = gain + np.where(self.does_lead, per_traffic[self.reached[self.holder]], 0.0)
+        per_weight = gain / self.capacity[self.holder]
+        on_holder = np.bincount(self.holder, per_weight)
+        return _Term(
+            reach=self,
+            gain=per_weight,
+            fixed=load[self.reached] / self.capacity,
+            coupling=float(np.bincount(self.partition, per_weight * on_holder[self.holder]).max()),
+        )
+
+    def _following(self, load: F64, start: F64) -> tuple[F64, F64]:
+        """Load that each holder has for its part of the traffic, over that part, and the load that it has anyway."""
+        holder, partition = self.leads
+        traffic = np.bincount(holder, start[partition], len(load))
+        follows = self.pressure.follows_traffic & (traffic > 0)
+        return np.where(follows, load / np.where(traffic > 0, traffic, 1.0), 0.0), np.where(follows, 0.0, load)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Term:
     """One score as a function of the weights: utilisation of the holders that the topic can reach."""
 
-    importance: float
-    partition: I32
-    """Of each replica that counts."""
-    holder: I32
-    """Of each replica, numbered over the holders that are reached."""
+    reach: _Reach
     gain: F64
-    """Utilisation that each replica adds to its holder at weight 1."""
+    """Utilisation that each replica that counts adds to its holder at weight 1."""
     fixed: F64
-    capacity: F64
-    group: I32
-    n_partitions: int
+    """Utilisation of each holder without that."""
     coupling: float
     """Largest row sum of ``G^T G``, where G is the gain of each partition on each holder."""
 
-    @classmethod
-    def of(cls, pressure: Pressure, view: RoutingView, horizon_bytes: float, start: F64) -> _Term | None:
-        gain, load = _gain_and_load(pressure, view, horizon_bytes, start)
-        rows = np.flatnonzero((pressure.holder >= 0) & (gain > 0) & (view.leader[view.replica_partition] >= 0))
-        rows = rows[pressure.counted[pressure.holder[rows]]]
-        if not rows.size:
-            return None
-        reached, holder = np.unique(pressure.holder[rows], return_inverse=True)
-        capacity = pressure.capacity[reached]
-        partition, per_weight = view.replica_partition[rows], gain[rows] / capacity[holder]
-        on_holder = np.bincount(holder, per_weight)
-        return cls(
-            importance=pressure.weight,
-            partition=partition,
-            holder=holder.astype(np.int32),
-            gain=per_weight,
-            fixed=load[reached] / capacity,
-            capacity=capacity,
-            group=np.unique(pressure.group[reached], return_inverse=True)[1].astype(np.int32),
-            n_partitions=view.n_partitions,
-            coupling=float(np.bincount(partition, per_weight * on_holder[holder]).max()),
-        )
-
-    def utilisation(self, weights: F64) -> F64:
-        added = np.bincount(self.holder, self.gain * weights[self.partition], len(self.fixed))
-        return np.asarray(self.fixed + added, np.float64)
-
-    def mean(self, utilisation: F64) -> F64:
-        """Mean utilisation of each holder's group."""
-        load = np.bincount(self.group, utilisation * self.capacity)
-        mean = (load / np.bincount(self.group, self.capacity))[self.group]
-        return np.asarray(np.where(mean > 0, mean, 1.0), np.float64)
-
     def slope(self, weights: F64) -> tuple[F64, float]:
         """Gradient of the term, the mean taken as given, and an upper bound of its curvature."""
-        utilisation = self.utilisation(weights)
-        mean = self.mean(utilisation)
-        scale = 2 * self.importance / len(self.fixed)
+        reach = self.reach
+        added = np.bincount(reach.holder, self.gain * weights[reach.partition], len(self.fixed))
+        utilisation = self.fixed + added
+        mean = self._mean(utilisation)
+        scale = 2 * reach.pressure.weight / len(self.fixed)
         pull = scale * (utilisation - mean) / mean**2
-        gradient = np.bincount(self.partition, self.gain * pull[self.holder], self.n_partitions)
+        gradient = np.bincount(reach.partition, self.gain * pull[reach.holder], reach.n_partitions)
         return np.asarray(gradient, np.float64), scale * self.coupling / float(mean.min()) ** 2
 
-
-def _gain_and_load(pressure: Pressure, view: RoutingView, horizon_bytes: float, start: F64) -> tuple[F64, F64]:
-    """What each replica adds to its holder at weight 1, and the load of each holder without that."""
-    gain = pressure.per_byte * horizon_bytes + pressure.per_share
-    if not pressure.follows_traffic.any():
-        return gain, pressure.load
-    leads = view.leader[view.replica_partition] == view.replica_broker
-    traffic = np.bincount(pressure.holder[leads], start[view.replica_partition[leads]], len(pressure.load))
-    follows = pressure.follows_traffic & (traffic > 0)
-    per_traffic = np.where(follows, pressure.load / np.where(traffic > 0, traffic, 1.0), 0.0)
-    gain = gain + np.where(leads, per_traffic[pressure.holder], 0.0)
-    return gain, np.where(follows, 0.0, pressure.load)
+    def _mean(self, utilisation: F64) -> F64:
+        """Mean utilisation of each holder's group."""
+        reach = self.reach
+        mean = (np.bincount(reach.group, utilisation * reach.capacity) / reach.group_capacity)[reach.group]
+        return np.asarray(np.where(mean > 0, mean, 1.0), np.float64)
 
 
 def _onto_simplex(values: F64, low: F64, high: F64) -> F64:
@@ -162,11 +223,3 @@ def _onto_simplex(values: F64, low: F64, high: F64) -> F64:
         if not below < shift < above:
             shift = (below + above) / 2
     return point
-
-
-def even_weights(available: Iterable[int], n_partitions: int) -> F64:
-    """The same weight for every available partition, 0 for the others."""
-    weights = np.zeros(n_partitions)
-    rows = np.fromiter(available, np.int64)
-    weights[rows] = 1 / len(rows)
-    return weights

@@ -101,6 +101,13 @@ class RecordBatch:
         )
 
 
+class Pick(Protocol):
+    """What :meth:`Policy.pick` is, for a policy that hands out another object's."""
+
+    def __call__(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`Policy.pick`."""
+
+
 class Policy(Protocol):
     """Decides the partition of each record; one instance serves one producer and one topic.
 

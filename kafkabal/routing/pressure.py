@@ -59,10 +59,13 @@ class Pressure:
 
     def after(self, partition_bytes: F64, replica_partition: I32) -> Pressure:
         """The same after ``partition_bytes`` (float64, shape (n_partitions,)) more were written."""
+        return replace(self, load=self.load_after(partition_bytes, replica_partition))
+
+    def load_after(self, partition_bytes: F64, replica_partition: I32) -> F64:
+        """float64, shape (n_holders,): load after so many bytes more, that of the topic's present traffic left out."""
         placed = self.holder >= 0
         added = self.per_byte[placed] * partition_bytes[replica_partition[placed]]
-        load = self.load + np.bincount(self.holder[placed], added, len(self.load))
-        return replace(self, load=load)
+        return np.asarray(self.load + np.bincount(self.holder[placed], added, len(self.load)), np.float64)
 
 
 def pressure_of(weighted: WeightedScore, cluster: ClusterState, first: int, end: int) -> Pressure:

@@ -79,10 +79,10 @@ def evenly_spaced(counts: I64) -> I32:
     int32, shape (sum of counts,)
         The j-th place of i lies at (j + 1/2) / counts[i] of the circle; all places in order.
     """
-    candidate = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-    nth = np.arange(len(candidate)) - np.repeat(np.cumsum(counts) - counts, counts)
+    candidate = np.arange(len(counts), dtype=np.int32).repeat(counts)
+    nth = np.arange(len(candidate)) - (counts.cumsum() - counts)[candidate]
     place: F64 = (nth + 0.5) / counts[candidate]
-    ring: I32 = candidate[np.argsort(place, kind="stable")]
+    ring: I32 = candidate[place.argsort(kind="stable")]
     return ring
 
 

@@ -28,7 +28,7 @@ def test_byte_ring_does_not_care_how_it_is_asked(
     batched.fill(size_bytes[:cut], out[:cut])
     batched.fill(size_bytes[cut:], out[cut:])
 
-    assert [single.next(size) for size in size_bytes.tolist()] == out.tolist()
+    assert [single.pick(None, size) for size in size_bytes.tolist()] == out.tolist()
     assert batched.sent_bytes.tolist() == np.bincount(out, size_bytes, len(w)).astype(int).tolist()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,13 +9,13 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.routing.byte_ring import ByteRing
-from kafkabal.routing.fair_weights import even_weights, fair_weights
+from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policy import About, Context, Input, PolicyBase
 from kafkabal.routing.uniforms import Uniforms
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I32, I64
-    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.policy import Pick, RecordBatch
     from kafkabal.routing.view import RoutingView
 
 # batches that a slot takes at most: longer ones would make the bytes of brokers uneven
@@ -87,7 +86,8 @@ class ScoreWeighted(PolicyBase):
         self._ring = ByteRing(batch_size, Uniforms(context.seed).next(), self._weigh_again)
         self._weights: F64 = np.empty(0)
         self._calm: F64 = self._weights
-        self._view: RoutingView | None = None
+        self._fair: FairWeights | None = None
+        self._held_bytes = 0.0
         self._refreshed_s = 0.0
         self._grown_bytes = 0.0
         self._in_lingers_bytes = batch_size
@@ -98,22 +98,25 @@ class ScoreWeighted(PolicyBase):
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        fair, before = FairWeights(view), self._fair
         now_s, sent = self.context.clock(), self._ring.sent_bytes
-        if self._view is None or view.at_s > self._view.at_s:
+        if before is None or view.at_s > before.view.at_s:
             self._seen = self._seen_by(view, sent)
-            if self._view is not None:
+            if before is not None:
                 late_bytes = float(sent.sum() - self._sent_then.sum())
                 self._in_lingers_bytes = self._in_lingers(late_bytes, now_s - self._refreshed_s)
-                self._grown_bytes = float(view.partition_bytes.sum() - self._view.partition_bytes.sum())
+                self._grown_bytes = float(view.partition_bytes.sum() - before.view.partition_bytes.sum())
             self._refreshed_s, self._sent_then = now_s, sent
-        self._view = view
-        self._weigh(view, sent, _CLOSE_ENOUGH)
+        self._fair, self._held_bytes = fair, _held_bytes(view)
+        self._weigh(fair, sent, _CLOSE_ENOUGH)
         self._ring.set_slot_bytes(max(self._in_lingers_bytes, self._in_requests(view)))
-        self._calm = fair_weights(view, _FAR * self._horizon_bytes, *self._widest(view), _CLOSE_ENOUGH)
+        nothing = np.zeros(view.n_partitions)
+        self._calm = fair.weights(nothing, _FAR * self._horizon_bytes, *self._widest(fair), _CLOSE_ENOUGH)
 
-    def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
-        return self._ring.next(size_bytes)
+    @property
+    def pick(self) -> Pick:
+        """See :meth:`~kafkabal.routing.policy.Policy.pick`; the ring's own, so that a record costs one call."""
+        return self._ring.pick
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
@@ -150,16 +153,15 @@ class ScoreWeighted(PolicyBase):
     def _weigh_again(self) -> None:
         """Weigh anew as soon as own records make the view too old, before another comes."""
         sent = self._ring.sent_bytes
-        if self._view is not None and int(sent.sum()) - self._weighed_bytes >= _PART_AT_ONCE * self._horizon_bytes:
-            self._weigh(self._view, sent, _CALM)
+        if self._fair is not None and int(sent.sum()) - self._weighed_bytes >= _PART_AT_ONCE * self._horizon_bytes:
+            self._weigh(self._fair, sent, _CALM)
 
-    def _weigh(self, view: RoutingView, sent: I64, close_enough: float) -> None:
-        own = _of_length(sent, view.n_partitions) - _of_length(self._seen, view.n_partitions)
-        now = replace(view, pressures=tuple(p.after(own, view.replica_partition) for p in view.pressures))
-        self._horizon_bytes = self._bytes_ahead(view, float(own.sum()))
+    def _weigh(self, fair: FairWeights, sent: I64, close_enough: float) -> None:
+        n = fair.view.n_partitions
+        own = _of_length(sent, n) - _of_length(self._seen, n)
+        self._horizon_bytes = self._bytes_ahead(float(own.sum()))
         self._weighed_bytes = int(sent.sum())
-        start, low, high = self._bounds(now)
-        weights = fair_weights(now, self._horizon_bytes, start, low, high, close_enough)
+        weights = fair.weights(own, self._horizon_bytes, *self._bounds(fair), close_enough)
         if len(weights) == len(self._weights) and np.abs(weights - self._weights).max() * len(weights) < close_enough:
             # the ring that goes on pays what it owes; a new one would begin without
             self._ring.set_span(_PART_AT_ONCE * self._horizon_bytes)
@@ -167,33 +169,36 @@ class ScoreWeighted(PolicyBase):
             self._weights = weights
             self._ring.set_weights(weights, _PART_AT_ONCE * self._horizon_bytes)
 
-    def _bounds(self, view: RoutingView) -> tuple[F64, F64, F64]:
+    def _bounds(self, fair: FairWeights) -> tuple[F64, F64, F64]:
         """Weights to start from, and the least and the most that each may become.
 
         The bounds always leave the way back to the weights that an even cluster would get: what was tilted against an
         imbalance must not tilt on when that is gone.
         """
-        even, floor, top = self._widest(view)
-        if len(self._weights) != view.n_partitions:
+        even, floor, top = self._widest(fair)
+        if len(self._weights) != len(even):
             return even, floor, top
-        start = np.where(even > 0, np.maximum(self._weights, floor), 0.0)
+        start = np.maximum(self._weights, floor) * fair.available
         start /= start.sum()
-        calm = np.clip(self._calm, floor, top)
+        calm = np.minimum(np.maximum(self._calm, floor), top)
         low = np.maximum(floor, np.minimum(calm, start / (1 + self._max_change)))
         return start, low, np.maximum(calm, start * (1 + self._max_change))
 
-    def _widest(self, view: RoutingView) -> tuple[F64, F64, F64]:
+    def _widest(self, fair: FairWeights) -> tuple[F64, F64, F64]:
         """Even weights, and the bounds of a policy that comes to a topic afresh."""
-        even = even_weights(view.available, view.n_partitions)
-        return even, self._floor * even, np.where(even > 0, 1.0, 0.0)
+        return fair.even, self._floor * fair.even, fair.available
 
-    def _bytes_ahead(self, view: RoutingView, own_bytes: float) -> float:
+    def _bytes_ahead(self, own_bytes: float) -> float:
         """Horizon in bytes of one copy; at least twice what comes between two views, so that nothing overshoots."""
-        holds = np.zeros(view.n_brokers, np.bool_)
-        holds[view.replica_broker] = True
-        copies = len(view.replica_broker) / view.n_partitions
-        there = float(view.used_bytes[holds].sum()) / copies + own_bytes
-        return max(self._horizon * there, 2 * self._grown_bytes, 1.0)
+        return max(self._horizon * (self._held_bytes + own_bytes), 2 * self._grown_bytes, 1.0)
+
+
+def _held_bytes(view: RoutingView) -> float:
+    """Bytes of one copy, of any topic, on the brokers that hold the view's topic."""
+    holds = np.zeros(view.n_brokers, np.bool_)
+    holds[view.replica_broker] = True
+    copies = len(view.replica_broker) / view.n_partitions
+    return float(view.used_bytes[holds].sum()) / copies
 
 
 def _of_length(column: I64 | F64, n: int) -> F64:

@@ -193,9 +193,10 @@ class RoutingProducer:
             size += sum(len(name) + len(data or b"") for name, data in headers)
         size = size or 1
         partition = self._pick(key, size)
-        report = self._plain_report
         if on_delivery is not None or self._learn is not None or size != len(value):
             report = self._report_for(partition, size, on_delivery)
+        else:
+            report = self._plain_reports[partition]
         while True:
             try:
                 self._send(self.topic, value, key, partition, report, report, 0, headers)
@@ -295,10 +296,8 @@ class RoutingProducer:
         self._learn = policy.acked if policy.about.feedback is Feedback.ACKS else None
         # of this policy's records alone: those of an earlier one go on being reported to its own column
         self._settled = [0] * self._view.n_partitions if policy.about.asks_what_settled else None
-        # bound once: these are looked up for every record
-        self._plain_report: DeliveryCallback = self._report
-        if self._settled is not None:
-            self._plain_report = partial(self._report_settled, self._settled, None, None)
+        self._plain_reports = _Reports(self._plain_report if self._settled is None else self._settling(self._settled))
+        # bound once: it is looked up for every record
         self._pick = policy.pick
 
     def _refresh(self) -> None:
@@ -335,8 +334,26 @@ class RoutingProducer:
         if self._learn is not None:
             return partial(self._report_ack, self._learn, partition, size_bytes, self._clock(), on_delivery)
         if self._settled is not None:
-            return partial(self._report_settled, self._settled, size_bytes, on_delivery)
-        return self._plain_report if on_delivery is None else partial(self._report_to, on_delivery)
+            return partial(self._report_settled, self._settled, partition, size_bytes, on_delivery)
+        return self._report if on_delivery is None else partial(self._report_to, on_delivery)
+
+    def _plain_report(self, _partition: int) -> DeliveryCallback:
+        return self._report
+
+    def _settling(self, settled: list[int]) -> Callable[[int], DeliveryCallback]:
+        """Makes the report of records of a partition that are nothing but values, which counts what is settled."""
+
+        def report_of(partition: int) -> DeliveryCallback:
+            def report(error: KafkaError | None, message: Message) -> None:
+                if error is None:
+                    self._delivered += 1
+                else:
+                    self._report(error, message)
+                settled[partition] += len(message)
+
+            return report
+
+        return report_of
 
     def _report(self, error: KafkaError | None, _message: Message) -> None:
         if error is None:
@@ -347,18 +364,15 @@ class RoutingProducer:
     def _report_settled(
         self,
         settled: list[int],
-        size_bytes: int | None,
+        partition: int,
+        size_bytes: int,
         on_delivery: DeliveryCallback | None,
         error: KafkaError | None,
         message: Message,
     ) -> None:
-        """Report also to the column of settled bytes, those of the value unless others are given, and to the caller."""
-        if error is None:
-            self._delivered += 1
-        else:
-            self._report(error, message)
-        if (partition := message.partition()) is not None:
-            settled[partition] += len(message) if size_bytes is None else size_bytes
+        """Report also to the column of settled bytes, and to the caller if it asked for it."""
+        self._report(error, message)
+        settled[partition] += size_bytes
         if on_delivery is not None:
             on_delivery(error, message)
 
@@ -387,6 +401,18 @@ class RoutingProducer:
         """Flush for a moment, signals held back; how many records and events are left."""
         with signals_held_back():
             return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
+
+
+class _Reports(dict[int, DeliveryCallback]):
+    """Reports by partition, each made when the first record goes there."""
+
+    def __init__(self, report_of: Callable[[int], DeliveryCallback]) -> None:
+        super().__init__()
+        self._report_of = report_of
+
+    def __missing__(self, partition: int) -> DeliveryCallback:
+        self[partition] = report = self._report_of(partition)
+        return report
 
 
 def _client(settings: Mapping[str, ClientSetting], read: StatisticsReader, interval_s: float) -> Producer:
