@@ -60,7 +60,7 @@ class ByteRing:
         self._length_bytes = 0
         self._partition = 0
         self._entered_bytes = 0
-        self._left_bytes = 0
+        self._slot_end_bytes = 0
 
     @property
     def sent_bytes(self) -> I64:
@@ -86,7 +86,7 @@ class ByteRing:
             About how long a ring is to be, as far as that leaves each partition some slots.
         """
         self._awaited = weights, span_bytes
-        self._left_bytes = 0
+        self._slot_end_bytes = 0
 
     def set_span(self, span_bytes: float) -> None:
         """Lay rings of about this length from the next one on, for the weights that there are."""
@@ -96,12 +96,12 @@ class ByteRing:
         """Take slots of about this length, at once if those of the ring are far from it. May be called as above."""
         before, self._usual_slot_bytes = self._usual_slot_bytes, slot_bytes
         if not before / 2 <= slot_bytes <= before * 2:
-            self._length_bytes = self._left_bytes = 0
+            self._length_bytes = self._slot_end_bytes = 0
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:  # noqa: ARG002 - see kafkabal.routing.policy.Pick
         """Partition of the next record."""
         at = self._at_bytes
-        if at >= self._left_bytes:
+        if at >= self._slot_end_bytes:
             self._enter_slot(size_bytes)
             at = self._at_bytes
         self._at_bytes = at + size_bytes
@@ -137,11 +137,11 @@ class ByteRing:
         self._go_on(next_bytes)
         slot = self._at_bytes // self._slot_bytes
         self._partition = self._list[slot]
-        self._left_bytes = (slot + 1) * self._slot_bytes
+        self._slot_end_bytes = (slot + 1) * self._slot_bytes
 
     def _go_on(self, next_bytes: int) -> None:
         """Book what came one by one, and take the next ring where the last is used up or out of date."""
-        at, self._left_bytes = self._at_bytes, 0
+        at, self._slot_end_bytes = self._at_bytes, 0
         self._in_ring[self._partition] += at - self._entered_bytes
         self._entered_bytes = at
         if self._awaited is not None or at >= self._length_bytes:
