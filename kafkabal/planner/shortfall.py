@@ -9,11 +9,11 @@ import numpy as np
 from kafkabal.errors import InfeasibleError
 from kafkabal.planner.bands import excess
 from kafkabal.planner.options import Mode
-from kafkabal.planner.search.budget import has_budget
 from kafkabal.planner.search.further_loads import FurtherLoads
 from kafkabal.planner.search.settle import Violation
 from kafkabal.planner.search.targets import zones
 from kafkabal.planner.why import Why
+from kafkabal.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,11 +57,22 @@ def warnings_of(state: State, leader: I32, homeless: I64) -> tuple[str, ...]:
     """One line for each thing that a rule or a band asks for and the plan does not reach."""
     mode = state.problem.options.mode
     lines = [*_unrepaired(state, homeless)]
-    if mode is Mode.FULL and not has_budget(state):
+    if mode is Mode.FULL:
         lines += [*_bytes_outside(state), *_counts_outside(state), *_topics_outside(state)]
     if mode in {Mode.FULL, Mode.LEADERS_ONLY} and state.problem.options.max_leader_changes is None:
         lines += [*_leaders_outside(state, leader), *_further_outside(state, leader)]
     return tuple(lines)
+
+
+def left_over(full: State, part: State) -> tuple[str, ...]:
+    """A line on what a budget leaves to later plans, if anything."""
+    if full.moved_bytes() == part.moved_bytes() and full.moved().sum() == part.moved().sum():
+        return ()
+    whole = f"the {format_bytes(full.moved_bytes())} that a plan without a budget moves"
+    if part.moved().any():
+        return (f"the budget pays for {format_bytes(part.moved_bytes())} of {whole}",)
+    least = full.problem.arriving_bytes[full.moved().any(1)].min()
+    return (f"the budget pays for no move of {whole}: the smallest replica has {format_bytes(int(least))}",)
 
 
 def shortfall(state: State, leader: I32) -> float:
@@ -86,7 +97,7 @@ def _unrepaired(state: State, homeless: I64) -> Iterator[str]:
     if lost.size:
         yield f"no live broker holds a copy of {_names(state, lost)}: nothing can be moved"
     narrow = np.flatnonzero((state.distinct_racks(state.place) < state.required_racks) & problem.movable)
-    if narrow.size and problem.options.max_bytes is None and problem.options.max_moves is None:
+    if narrow.size:
         yield f"no broker on a further rack may take a replica of {_names(state, narrow)}"
 
 

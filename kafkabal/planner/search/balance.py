@@ -8,7 +8,6 @@ import numpy as np
 
 from kafkabal.planner.bands import excess
 from kafkabal.planner.options import Mode
-from kafkabal.planner.search.budget import has_budget, trim_to_budget
 from kafkabal.planner.search.choose import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
 from kafkabal.planner.search.deal import deal
 from kafkabal.planner.search.improve import improve
@@ -58,16 +57,13 @@ def repair(state: State, listener: PlanListener) -> I64:
     return homeless
 
 
-def balance(start: State, state: State, listener: PlanListener, pace: float) -> None:
-    """Bring the brokers of a repaired placement inside their bands, as far as the mode and the budget go."""
+def balance(state: State, listener: PlanListener, pace: float) -> None:
+    """Bring the brokers of a repaired placement inside their bands, as far as the mode goes."""
     mode = state.problem.options.mode
     if mode in _NOTHING_MOVES:
         return
     if mode is not Mode.REPAIR_ONLY and is_outside(state):
         _even(state, listener, pace)
-    if has_budget(state):
-        listener.step("budget")
-        trim_to_budget(state, start.bands.high_bytes, start.used)
 
 
 def _mark_new(state: State) -> None:

@@ -1,7 +1,7 @@
 """Keep the part of a plan that a budget pays for: what takes most out of the excess for each byte.
 
 What leaves a dead or drained broker, or one above its band, counts fully; what only makes room or mends a rack counts
-less. Among equals the largest come first, so that few moves carry the bytes, and what is small is decided last.
+less. Among equals the small ones come last: what is moved for its number alone is decided once the bytes lie right.
 """
 
 from __future__ import annotations
@@ -10,47 +10,88 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.planner.search.groups import running_sum
+from kafkabal.planner.search.groups import running_count, running_sum
 from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I64, Bools
-    from kafkabal.planner.search.state import State
+    from kafkabal.planner.options import PlanOptions
+    from kafkabal.planner.search.state import Counts, State
 
 _MOST_PASSES = 20
+_MOST_OF_THE_BYTES = 0.95
 
 
-def has_budget(state: State) -> bool:
+def has_budget(options: PlanOptions) -> bool:
     """Whether bytes or moves are limited."""
-    o = state.problem.options
-    return any(limit is not None for limit in (o.max_bytes, o.max_moves, o.max_duration_s))
+    return any(limit is not None for limit in (options.max_bytes, options.max_moves, options.max_duration_s))
 
 
-def trim_to_budget(state: State, high_bytes: I64, used_before: I64) -> None:
-    """Send replicas home again until what is left fits the budget; partitions stay whole."""
+def trim_to_budget(start: State, state: State, barred: Bools, lot: F64, *, crowd: bool = False) -> None:
+    """Send replicas home again until what is left fits the budget; partitions stay whole.
+
+    Parameters
+    ----------
+    barred
+        shape (n_partitions,): partitions that stay at home even if the budget could pay for them.
+    lot
+        shape (n_partitions,), 0 to 1: the order of large partitions among which nothing else decides.
+    crowd
+        Brokers may be filled up to their limits, and with a topic, for as long as what is to leave them is still there.
+    """
     p = np.flatnonzero(state.moved().any(1))
     if not p.size:
         return
-    number = state.moved()[p].sum(1)
-    bytes_ = state.problem.arriving_bytes[p] * number
-    worth = _worth(state, p, used_before > high_bytes)
-    order = np.lexsort((p, -bytes_, -worth))
-    p, number, bytes_ = p[order], number[order], bytes_[order]
-    keep = _affordable(state, p, number, bytes_)
-    keep = _without_overflow(state, p, keep, used_before, high_bytes)
+    p = _in_turn(p, state, _worth(state, p, start.used > start.bands.high_bytes), lot)
+    most = _Most(start, state, crowd=crowd)
+    keep = _affordable(state, p, ~barred[p])
+    keep = _without_overflow(state, p, keep, most.bytes - start.used, most.count - start.count)
     row, slot = np.nonzero(state.moved()[p[~keep]])
     send_home(state, p[~keep][row], slot)
-    _leave_out_crowding(state)
+    _leave_out_crowding(state, most.of_topics)
 
 
-def _leave_out_crowding(state: State) -> None:
-    """Send home what came to a broker where its topic is crowded, because what was to leave there stays."""
-    if state.topic_count is None:
+class _Most:
+    """What each broker may hold meanwhile: no more than its band, or it did before, or is to in the end."""
+
+    def __init__(self, start: State, state: State, *, crowd: bool) -> None:
+        problem, bands = start.problem, start.bands
+        most_bytes, most_count = bands.high_bytes, bands.high_count
+        if crowd:
+            most_bytes, most_count = problem.limit_bytes, problem.limit_replicas
+        self.bytes: I64 = np.maximum(most_bytes, np.maximum(start.used, state.used))
+        self.count: I64 = np.maximum(most_count, np.maximum(start.count, state.count))
+        self.of_topics: Counts | None = None
+        if start.topic_count is not None and state.topic_count is not None and not crowd:
+            self.of_topics = np.maximum(start.topic_count, state.topic_count)
+
+
+def _in_turn(p: I64, state: State, worth: F64, lot: F64) -> I64:
+    """Order partitions by worth; then those that carry most of the bytes by lot, and the others by falling size.
+
+    So what is left is like the whole, and is as easily planned. Where moves are scarce, size decides at once.
+    """
+    bytes_ = _cost(state, p)
+    falling = np.sort(bytes_)[::-1]
+    carried = np.cumsum(falling)
+    is_large = bytes_ >= falling[np.searchsorted(carried, carried[-1] * _MOST_OF_THE_BYTES)]
+    by_lot = is_large & (state.problem.options.max_moves is None)
+    return p[np.lexsort((p, -bytes_, np.where(by_lot, lot[p], 1.0), -worth))]
+
+
+def _cost(state: State, p: I64) -> I64:
+    cost: I64 = state.problem.arriving_bytes[p] * state.moved()[p].sum(1)
+    return cost
+
+
+def _leave_out_crowding(state: State, most: Counts | None) -> None:
+    """Send home what crowds a topic on its new broker, because what was to leave there stays."""
+    if state.topic_count is None or most is None:
         return
     problem = state.problem
     p, k = np.nonzero(state.moved())
     topic, target = problem.topic[p], state.place[p, k]
-    crowded = state.topic_count[topic, target] > state.bands.topic_most(topic, target)
+    crowded = state.topic_count[topic, target] > np.maximum(state.bands.topic_most(topic, target), most[topic, target])
     p = np.unique(p[crowded & (state.why[p, k] < Why.RACK)])
     row, slot = np.nonzero(state.moved()[p])
     send_home(state, p[row], slot)
@@ -65,11 +106,11 @@ def _worth(state: State, p: I64, over: Bools) -> F64:
     return np.asarray(relieves.sum(1) / moved.sum(1)) + np.where((state.why[p] == Why.LEAVES).any(1), 1.0, 0.0)
 
 
-def _affordable(state: State, p: I64, number: I64, bytes_: I64) -> Bools:
+def _affordable(state: State, p: I64, among: Bools) -> Bools:
     """Take partitions in order, passing over those that no longer fit."""
     options = state.problem.options
-    keep = np.ones(len(p), np.bool_)
-    for limit, cost in ((options.max_bytes, bytes_), (options.max_moves, number)):
+    keep = among.copy()
+    for limit, cost in ((options.max_bytes, _cost(state, p)), (options.max_moves, state.moved()[p].sum(1))):
         if limit is not None:
             keep &= _first_fit(cost, keep, limit)
     if options.max_duration_s is not None and options.throttle_bytes_per_s:
@@ -105,18 +146,18 @@ def _within_links(state: State, p: I64, among: Bools, limit: int) -> Bools:
     return keep
 
 
-def _without_overflow(state: State, p: I64, keep: Bools, used_before: I64, high_bytes: I64) -> Bools:
-    """Leave out what would push its new broker over the band because what was to leave there stays."""
+def _without_overflow(state: State, p: I64, keep: Bools, bytes_room: I64, count_room: I64) -> Bools:
+    """Leave out what would overfill its new broker because what was to leave there stays."""
     problem = state.problem
     for _ in range(_MOST_PASSES):
         row, slot = np.nonzero(state.moved()[p] & keep[:, None])
         home, target = problem.home[p[row], slot], state.place[p[row], slot]
-        size = problem.arriving_bytes[p[row]]
-        out = np.bincount(
-            home[home >= 0], problem.held_bytes[p[row], slot][home >= 0].astype(np.float64), problem.n_brokers
-        )
-        room = np.maximum(high_bytes, used_before) - used_before + out.astype(np.int64)
-        over = running_sum(target, size) > room[target]
+        known = home >= 0
+        leaving = problem.held_bytes[p[row], slot][known].astype(np.float64)
+        bytes_left = bytes_room + np.bincount(home[known], leaving, problem.n_brokers).astype(np.int64)
+        count_left = count_room + np.bincount(home[known], minlength=problem.n_brokers)
+        over = running_sum(target, problem.arriving_bytes[p[row]]) > bytes_left[target]
+        over |= running_count(target) >= count_left[target]
         if not over.any():
             return keep
         keep = keep.copy()

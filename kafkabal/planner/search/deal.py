@@ -51,10 +51,11 @@ def _deal(state: State, *, crowding: bool = False) -> I64:
     step = max(
         1, min(_MOST_AT_ONCE, _CELLS_AT_ONCE // problem.n_brokers, max(_LEAST_AT_ONCE, int(problem.takes.sum())))
     )
+    kept = _Kept(state, p, k)
     left: list[I64] = []
     while p.size:
         now, again = _first_of_each(p[:step])
-        placed, stuck = _deal_block(state, p[now], k[now], targets, crowding=crowding)
+        placed, stuck = _deal_block(state, p[now], k[now], targets, kept, crowding=crowding)
         left.append(p[now][stuck] * state.width + k[now][stuck])
         again = np.sort(np.concatenate((again, now[~(placed | stuck)])))
         p, k = np.concatenate((p[again], p[step:])), np.concatenate((k[again], k[step:]))
@@ -67,16 +68,39 @@ def _first_of_each(p: I64) -> tuple[I64, I64]:
     return np.flatnonzero(first), np.flatnonzero(~first)
 
 
-def _deal_block(state: State, p: I64, k: I64, targets: Targets, *, crowding: bool) -> tuple[Bools, Bools]:
+class _Kept:
+    """Room that is kept on brokers for what was lifted there for its topic's sake, and may have to come back."""
+
+    def __init__(self, state: State, p: I64, k: I64) -> None:
+        self.state = state
+        n = state.problem.n_brokers
+        self.bytes: I64 = np.zeros(n, np.int64)
+        self.count: I64 = np.zeros(n, np.int64)
+        self._add(p, k, 1)
+
+    def _add(self, p: I64, k: I64, sign: int) -> None:
+        problem = self.state.problem
+        returns = self.state.why[p, k] == Why.TOPIC
+        p, k = p[returns], k[returns]
+        np.add.at(self.bytes, problem.home[p, k], sign * problem.held_bytes[p, k])
+        np.add.at(self.count, problem.home[p, k], sign)
+
+    def release(self, p: I64, k: I64) -> None:
+        """Keep no room any longer for slots that found a place."""
+        self._add(p, k, -1)
+
+
+def _deal_block(state: State, p: I64, k: I64, targets: Targets, kept: _Kept, *, crowding: bool) -> tuple[Bools, Bools]:
     """Put each slot onto its best broker, one after the other; returns which were put, and which never can be."""
     allowed = state.may_go_anywhere(p, k)
     if crowding:
         urgent = state.why[p, k] > Why.TOPIC
         allowed[urgent] = state.may_go_anywhere(p[urgent], k[urgent], crowding=True)
     bytes_ = state.problem.arriving_bytes[p]
-    room = state.problem.limit_bytes - state.used
-    allowed &= bytes_[:, None] <= room
-    allowed &= state.count < state.problem.limit_replicas
+    room = state.problem.limit_bytes - state.used - kept.bytes
+    places = state.problem.limit_replicas - state.count - kept.count
+    allowed &= (bytes_[:, None] <= room) & (places > 0)
+    may_fill_up = (room < bytes_.sum()) | (places < len(p))
     misfit = _misfit(state, bytes_, targets)
     if crowding and state.topic_count is not None:
         topic = state.problem.topic[p]
@@ -93,8 +117,13 @@ def _deal_block(state: State, p: I64, k: I64, targets: Targets, *, crowding: boo
             misfit[i + 1 :, best] += step[i, best]
             same_topic = np.flatnonzero(state.problem.topic[p[i + 1 :]] == state.problem.topic[p[i]]) + i + 1
             misfit[same_topic, best] = np.inf
+            if may_fill_up[best]:
+                room[best] -= bytes_[i]
+                places[best] -= 1
+                misfit[(bytes_ > room[best]) | (places[best] < 1), best] = np.inf
     found = chosen >= 0
     state.put(p[found], k[found], chosen[found])
+    kept.release(p[found], k[found])
     return found, np.asarray(~allowed.any(1))
 
 

@@ -192,6 +192,7 @@ def _give(state: State, violation: Violation, index: Index, broker: int, look: _
     gain = violation.change(broker, -leaving, -1)[:, None]
     gain = gain + violation.change(everyone, arriving, 1)
     allowed &= (state.used + arriving <= state.problem.limit_bytes) & (gain < -violation.least_gain)
+    allowed &= state.count < state.problem.limit_replicas
     gain += _price(state, violation, p, k, broker)[:, None]
     # of equals, the one that is left with most room
     gain += 1e-6 * (state.used / violation.fair_bytes + state.count / violation.fair_count)
@@ -206,7 +207,8 @@ def _give(state: State, violation: Violation, index: Index, broker: int, look: _
 def _take(state: State, violation: Violation, index: Index, broker: int, look: _Look) -> tuple[float, Step] | None:
     lack = float(state.bands.low_bytes[broker] - state.used[broker])
     short = int(state.bands.low_count[broker] - state.count[broker])
-    if (lack <= 0 and short <= 0) or not state.problem.takes[broker]:
+    full = state.count[broker] >= state.problem.limit_replicas[broker]
+    if (lack <= 0 and short <= 0) or full or not state.problem.takes[broker]:
         return None
     size = max(lack, 0.0) / max(short, 1)
     donors = _donors(state, violation, broker)

@@ -1,0 +1,107 @@
+"""One search for a placement, with the log dirs and leaders that follow from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from kafkabal.planner.bound import bound_bytes
+from kafkabal.planner.options import Mode
+from kafkabal.planner.outcome import make_outcome
+from kafkabal.planner.search.balance import balance, is_outside, repair
+from kafkabal.planner.search.budget import send_home
+from kafkabal.planner.search.dirs import choose_log_dirs
+from kafkabal.planner.search.further import even_placement
+from kafkabal.planner.search.further_loads import FurtherLoads, further_scores
+from kafkabal.planner.search.leaders import choose_leaders
+from kafkabal.planner.search.push import USUAL_PACE
+from kafkabal.planner.shortfall import refuse_if_infeasible, shortfall
+from kafkabal.planner.why import Why
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I32, I64, ClusterState
+    from kafkabal.planner.listener import PlanListener
+    from kafkabal.planner.search.state import State
+
+SMALL = 20_000
+"""Slots up to which a search takes a fraction of a second, so that several are tried."""
+_OTHER_PACES = (1 / 12, 1 / 2)
+_CLOSE = 0.001
+
+
+class Draft(NamedTuple):
+    """A placement with what follows from it."""
+
+    state: State
+    leader: I32
+    """shape (n_partitions,): broker that is to lead."""
+    log_dir: I32
+    """shape (n_partitions, width): row of the log dir of each slot, -1 where it is not known."""
+    homeless: I64
+    """Cells that had to leave their broker, or to be added, and for which there is no place."""
+
+    def outcome(self) -> ClusterState:
+        """The cluster once the placement is carried out."""
+        return make_outcome(self.state, self.leader, self.log_dir)
+
+
+def search(start: State, listener: PlanListener) -> Draft:
+    """Search for a placement; the best of some where the cluster is small and the first is not close to the bound.
+
+    Raises
+    ------
+    InfeasibleError
+        If a hard rule that was asked for cannot be met.
+    """
+    problem, repaired = start.problem, start.copy()
+    homeless = repair(repaired, listener)
+    if problem.home.size > SMALL or problem.options.mode is not Mode.FULL:
+        return _attempt(repaired, homeless, listener, USUAL_PACE)
+    best = _attempt(repaired.copy(), homeless, listener, USUAL_PACE)
+    bound = bound_bytes(start, best.state.moved_bytes())
+    for pace in _OTHER_PACES:
+        if best.state.moved_bytes() <= bound * (1 + _CLOSE) and not is_outside(best.state):
+            break
+        best = min(best, _attempt(repaired.copy(), homeless, listener, pace), key=_merit)
+    return best
+
+
+def _attempt(state: State, homeless: I64, listener: PlanListener, pace: float) -> Draft:
+    balance(state, listener, pace)
+    if _may_exchange_for_further(state):
+        listener.step("further scores")
+        even_placement(state, FurtherLoads(state, choose_leaders(state)))
+    return finish(state, homeless, listener)
+
+
+def finish(state: State, homeless: I64, listener: PlanListener) -> Draft:
+    """Choose log dirs and leaders for a placement."""
+    listener.step("log dirs")
+    log_dir, left = _log_dirs(state)
+    homeless = np.concatenate((homeless, left))
+    refuse_if_infeasible(state, homeless)
+    listener.step("leaders")
+    return Draft(state, choose_leaders(state), log_dir, homeless)
+
+
+def _may_exchange_for_further(state: State) -> bool:
+    problem = state.problem
+    return problem.options.mode is Mode.FULL and bool(further_scores(problem))
+
+
+def _merit(draft: Draft) -> tuple[float, int, int]:
+    """What lies outside, then bytes, then moves: the less the better."""
+    return shortfall(draft.state, draft.leader), draft.state.moved_bytes(), int(draft.state.moved().sum())
+
+
+def _log_dirs(state: State) -> tuple[I32, I64]:
+    """Log dirs of all slots, and cells that should have left home but for which no dir has room."""
+    homeless = [np.empty(0, np.int64)]
+    log_dir, left = choose_log_dirs(state)
+    while left.size:
+        p, k = left // state.width, left % state.width
+        homeless.append(left[state.why[p, k] >= Why.RACK])
+        send_home(state, p, k)
+        log_dir, left = choose_log_dirs(state)
+    return log_dir, np.concatenate(homeless)

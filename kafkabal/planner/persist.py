@@ -1,0 +1,74 @@
+"""Where bands are out of reach: go on as long as it helps, and move nothing that does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.planner.draft import Draft, search
+from kafkabal.planner.options import Mode
+from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.state import State
+from kafkabal.planner.shortfall import shortfall, warnings_of
+from kafkabal.planner.why import Why
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import ClusterState
+    from kafkabal.planner.listener import PlanListener
+
+_MOST_REPEATS = 8
+_LEAST_HELP = 0.01
+
+
+def falls_short(draft: Draft) -> bool:
+    """Whether the search went as far as it could and still left something outside its band."""
+    options = draft.state.problem.options
+    if options.mode is not Mode.FULL or options.replication_factor is not None:
+        return False
+    return bool(warnings_of(draft.state, draft.leader, draft.homeless))
+
+
+def persist(start: State, draft: Draft, listener: PlanListener) -> tuple[Draft, ClusterState]:
+    """Go on from the result as long as it helps, so that a later run finds nothing.
+
+    What mends no rule and helps less than :data:`_LEAST_HELP` is not worth a single byte.
+
+    Returns
+    -------
+    Draft, ClusterState
+        Where it ends, and the cluster once that is carried out.
+    """
+    problem = start.problem
+    if not is_worth_it(start, draft):
+        return draft._replace(state=start, leader=problem.leader), problem.cluster
+    after = draft.outcome()
+    for _ in range(_MOST_REPEATS):
+        again = search(State(build_problem(after, problem.options)), listener)
+        if not _helps(again, shortfall(draft.state, draft.leader)):
+            break
+        after = again.outcome()
+        draft.state.adopt(after)
+        led = after.partitions.leader
+        draft = draft._replace(leader=np.where(led >= 0, led, draft.leader).astype(np.int32))
+    return draft, after
+
+
+def is_worth_it(start: State, draft: Draft, share: float = 1.0) -> bool:
+    """Whether a plan that does not reach the bands mends a rule, or helps enough.
+
+    Parameters
+    ----------
+    share
+        How much of a plan the draft is, by its bytes; so much less it has to help.
+    """
+    return _mends(draft) or _helps(draft, shortfall(start, start.problem.leader), share)
+
+
+def _mends(draft: Draft) -> bool:
+    """Whether something moves for the sake of a rule."""
+    return bool((draft.state.moved() & (draft.state.why >= Why.RACK)).any())
+
+
+def _helps(draft: Draft, before: float, share: float = 1.0) -> bool:
+    return shortfall(draft.state, draft.leader) < before * (1 - _LEAST_HELP * share)
