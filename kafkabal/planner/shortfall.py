@@ -71,8 +71,11 @@ def left_over(full: State, part: State) -> tuple[str, ...]:
     whole = f"the {format_bytes(full.moved_bytes())} that a plan without a budget moves"
     if part.moved().any():
         return (f"the budget pays for {format_bytes(part.moved_bytes())} of {whole}",)
-    least = full.problem.arriving_bytes[full.moved().any(1)].min()
-    return (f"the budget pays for no move of {whole}: the smallest replica has {format_bytes(int(least))}",)
+    least = int(full.problem.arriving_bytes[full.moved().any(1)].min())
+    most_bytes = full.problem.options.max_bytes
+    if most_bytes is not None and least > most_bytes:
+        return (f"the budget pays for no move of {whole}: the smallest replica has {format_bytes(least)}",)
+    return (f"nothing that the budget pays for, of {whole}, does any good by itself",)
 
 
 def shortfall(state: State, leader: I32) -> float:

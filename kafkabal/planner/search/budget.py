@@ -135,15 +135,30 @@ def _first_fit(cost: I64, among: Bools, limit: int) -> Bools:
 
 
 def _within_links(state: State, p: I64, among: Bools, limit: int) -> Bools:
-    """No broker sends or takes more than its throttle lets through in the time."""
+    """No broker sends or takes more than its throttle lets through in the time; what no longer fits is passed over."""
     problem = state.problem
-    keep = among.copy()
     row, slot = np.nonzero(state.moved()[p] & among[:, None])
     size = problem.arriving_bytes[p[row]]
-    for end in (state.place[p[row], slot], problem.leader[p[row]]):
-        late = row[running_sum(end, size) > limit]
-        keep[late] = False
-    return keep
+    ends = (state.place[p[row], slot], problem.leader[p[row]])
+    # a leader sends as many copies as are new
+    alone = (size, np.bincount(row, size, len(p)).astype(np.int64)[row])
+    left = [np.full(problem.n_brokers, limit) for _ in ends]
+    taken = np.zeros(len(p), np.bool_)
+    waits = among.copy()
+    for _ in range(_MOST_PASSES):
+        for end, room, cost in zip(ends, left, alone, strict=True):
+            waits[row[cost > room[end]]] = False
+        fits = waits.copy()
+        for end, room in zip(ends, left, strict=True):
+            late = running_sum(end, np.where(waits[row], size, 0)) > room[end]
+            fits[row[late]] = False
+        if not fits.any():
+            break
+        for end, room in zip(ends, left, strict=True):
+            np.subtract.at(room, end[fits[row]], size[fits[row]])
+        taken |= fits
+        waits &= ~fits
+    return taken
 
 
 def _without_overflow(state: State, p: I64, keep: Bools, bytes_room: I64, count_room: I64) -> Bools:

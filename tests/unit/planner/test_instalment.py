@@ -1,5 +1,6 @@
 """Plans under a budget, one after the other, until nothing is left to do."""
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -105,3 +106,16 @@ def test_what_a_budget_leaves_is_said() -> None:
     assert "the budget pays for" in make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes // 2)).warnings[-1]
     assert "no move" in make_plan(cluster, PlanOptions(max_bytes=0)).warnings[-1]
     assert make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes)).warnings == full.warnings
+
+
+def test_a_replica_too_large_for_the_time_lets_others_pass() -> None:
+    """Under a longest duration, what takes too long alone is passed over; no link carries more than it can."""
+    cluster = make_world(World(seed=0, brokers=9, racks=3, topics=40, most_partitions=8))
+    rate, seconds = 3_000_000, 60.0
+    plan = make_plan(cluster, PlanOptions(max_duration_s=seconds, throttle_bytes_per_s=rate))
+    comes: Counter[int] = Counter()
+    for change in plan.partitions:
+        comes.update(dict.fromkeys(change.adding, change.bytes // max(1, len(change.adding))))
+
+    assert len(comes) >= 5
+    assert max(comes.values()) <= rate * seconds
