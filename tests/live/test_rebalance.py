@@ -88,9 +88,6 @@ def test_planned_applied_and_inside_the_band(kafkabal: Callable[..., tuple[int, 
     assert kafkabal("inspect", "--check")[0] == 3
     assert kafkabal("rebalance", "plan", "-o", plan)[0] == 0
     assert kafkabal("rebalance", "apply", plan, "--yes", "--throttle", "20MB/s")[0] == 0
-    if kafkabal("inspect", "--check")[0]:
-        # the first run on a cluster makes topics of its own, which may be one leader too many for a broker at the edge
-        assert kafkabal("rebalance", "--yes", "--throttle", "20MB/s")[0] == 0
     code, told = kafkabal("inspect", "--check")
     assert code == 0, told
     assert outside() == dict.fromkeys(before, 0)
