@@ -46,8 +46,7 @@ def trim_to_budget(start: State, state: State, barred: Bools, lot: F64, *, crowd
     most = _Most(start, state, crowd=crowd)
     keep = _affordable(state, p, ~barred[p])
     keep = _without_overflow(state, p, keep, most.bytes - start.used, most.count - start.count)
-    row, slot = np.nonzero(state.moved()[p[~keep]])
-    send_home(state, p[~keep][row], slot)
+    _send_all_home(state, p[~keep])
     _leave_out_crowding(state, most.of_topics)
 
 
@@ -92,7 +91,11 @@ def _leave_out_crowding(state: State, most: Counts | None) -> None:
     p, k = np.nonzero(state.moved())
     topic, target = problem.topic[p], state.place[p, k]
     crowded = state.topic_count[topic, target] > np.maximum(state.bands.topic_most(topic, target), most[topic, target])
-    p = np.unique(p[crowded & (state.why[p, k] < Why.RACK)])
+    _send_all_home(state, np.unique(p[crowded & (state.why[p, k] < Why.RACK)]))
+
+
+def _send_all_home(state: State, p: I64) -> None:
+    """Send whatever moves of some partitions home."""
     row, slot = np.nonzero(state.moved()[p])
     send_home(state, p[row], slot)
 
