@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,10 @@ class TopicRecordStore:
         return answer.error_code, answer.error_message
 
     def _create(self) -> None:
-        replicas = spread_over_racks(self._client.nodes().by_id)[:_REPLICATION_FACTOR]
+        topics = self._client.metadata(None).topics
+        led = Counter(p.leader_id for topic in topics for p in topic.partitions)
+        held = Counter(broker for topic in topics for p in topic.partitions for broker in p.replica_nodes)
+        replicas = idle_first(self._client.nodes().by_id, led, held)[:_REPLICATION_FACTOR]
         topic = NewTopic(
             name=RECORDS_TOPIC,
             assignment=(tuple(replicas),),
@@ -169,10 +173,14 @@ class TopicRecordStore:
             yield from MemoryRecords(bytes(found.records or b""))
 
 
-def spread_over_racks(nodes: Mapping[int, Node]) -> list[int]:
-    """Broker ids in an order that takes one of each rack in turn."""
-    racks: dict[str | None, list[int]] = {}
-    for broker in sorted(nodes):
+def idle_first(nodes: Mapping[int, Node], led: Mapping[int, int], held: Mapping[int, int]) -> list[int]:
+    """Broker ids in the order in which to place replicas, so that a topic of our own puts no broker outside its band.
+
+    First the broker that leads the fewest partitions, then one of each rack in turn, those that hold the fewest first.
+    """
+    leader = min(nodes, key=lambda broker: (led.get(broker, 0), held.get(broker, 0), broker))
+    racks: dict[str | None, list[int]] = {nodes[leader].rack: [leader]}
+    for broker in sorted(nodes.keys() - {leader}, key=lambda broker: (held.get(broker, 0), broker)):
         racks.setdefault(nodes[broker].rack, []).append(broker)
     return [broker for turn in zip_longest(*racks.values()) for broker in turn if broker is not None]
 

@@ -13,7 +13,7 @@ from kafka.record import MemoryRecords
 
 from kafkabal.clusters.kafka.address import Address
 from kafkabal.clusters.kafka.client import Node
-from kafkabal.clusters.kafka.records import TopicRecordStore, spread_over_racks
+from kafkabal.clusters.kafka.records import TopicRecordStore, idle_first
 from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
 
 if TYPE_CHECKING:
@@ -134,11 +134,15 @@ def test_records_are_compressed_and_acknowledged_by_all(store: TopicRecordStore,
 
 
 def test_the_first_write_creates_the_topic(store: TopicRecordStore, cluster: Any) -> None:
-    """Compacted, three replicas, two of them in sync for a write."""
+    """Compacted, three replicas on brokers with little, two of them in sync for a write."""
+    partition = _TOPIC.MetadataResponsePartition(
+        partition_index=0, leader_id=1, replica_nodes=[1, 2], isr_nodes=[1, 2], offline_replicas=[]
+    )
+    cluster.topics = [_TOPIC(name="t", error_code=0, partitions=[partition])]
     store.put("a", b"1")
     (request,) = cluster.asked("CreateTopics")
     (topic,) = request.topics
-    assert len(topic.assignments[0].broker_ids) == 3
+    assert topic.assignments[0].broker_ids == [3, 4, 1]
     configs = {config.name: config.value for config in topic.configs}
     assert configs["cleanup.policy"] == "compact"
     assert configs["min.insync.replicas"] == "2"
@@ -194,7 +198,18 @@ def test_a_topic_without_a_leader_is_told(store: TopicRecordStore, log: Log, clu
         store.get_all()
 
 
-def test_replicas_are_spread_over_racks() -> None:
-    """One of each rack comes before the second of any."""
+@pytest.mark.parametrize(
+    ("led", "held", "order"),
+    [
+        ({}, {}, [1, 3, 4, 2, 5]),
+        ({1: 3, 2: 3, 3: 3, 4: 3, 5: 2}, {}, [5, 1, 4, 3, 2]),
+        ({1: 3, 2: 3, 3: 3, 4: 3, 5: 2}, {1: 7, 2: 6, 3: 1, 4: 9, 5: 9}, [5, 2, 4, 3, 1]),
+        ({1: 3, 2: 3, 3: 2, 4: 3, 5: 2}, {3: 8, 5: 7}, [5, 1, 4, 3, 2]),
+    ],
+)
+def test_replicas_go_to_brokers_with_little_and_over_racks(
+    led: dict[int, int], held: dict[int, int], order: list[int]
+) -> None:
+    """The broker that leads least leads this too; one of each rack comes before the second of any."""
     nodes = {n: Node(Address("h", n), rack) for n, rack in ((1, "a"), (2, "a"), (3, "b"), (4, None), (5, "b"))}
-    assert spread_over_racks(nodes) == [1, 3, 4, 2, 5]
+    assert idle_first(nodes, led, held) == order
