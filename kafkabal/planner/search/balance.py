@@ -89,7 +89,7 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
     push(state, pace)
     push(state, pace, moved=True)
     for _ in range(_FURTHER_PUSHES):
-        push(state, pace)
+        push(state, pace, further=True)
     for _ in range(_MOST_REFINEMENTS):
         state.refresh_bands(narrowed)
         settle(state)

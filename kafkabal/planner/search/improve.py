@@ -15,12 +15,16 @@ from kafkabal.planner.search.size_keys import SizeKeys
 from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kafkabal.model.state import I32, I64, Bools
     from kafkabal.planner.search.state import State
 
 _LARGEST = 256
 """Moved replicas of a broker that are looked at, the largest first."""
 _NEAR = 6
+_BETWEEN = (0.25, 0.5, 0.75)
+"""Where else to look, from the smallest size that may take a place to that of what goes home."""
 _CHECKED = 64
 _LEAST_SAVING = 1e-5
 """Savings below this share of a broker's fair bytes are not worth a step."""
@@ -110,10 +114,21 @@ def _carry_out(state: State, trade: _Trade) -> None:
 def _best_trade(state: State, broker: int, p: I64, k: I64, here_p: I64, here_k: I64, least: int) -> _Trade | None:
     if not p.size:
         return None
-    found = [_alone(state, broker, p, k)]
-    if here_p.size:
-        found.append(_in_exchange(state, broker, p, k, here_p, here_k))
-    trades = _Trade(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    alone = _alone(state, broker, p, k)
+    if not here_p.size:
+        return _first_allowed(state, alone, least)
+    away, here = _away(state, broker, p[:_LARGEST], k[:_LARGEST]), _here(state, broker, here_p, here_k)
+    near = _in_exchange(state, broker, away, here, *_nearest(away, here))
+    found = _first_allowed(state, _Trade(*map(np.concatenate, zip(alone, near, strict=True))), least)
+    if found is None:
+        found = _first_allowed(
+            state, _in_exchange(state, broker, away, here, *_farther(state, away, here, least)), least
+        )
+    return found
+
+
+def _first_allowed(state: State, trades: _Trade, least: int) -> _Trade | None:
+    """The trade that saves the most, of those that the rules allow."""
     order = np.argsort(-trades.saving, kind="stable")
     order = order[trades.saving[order] >= least][:_CHECKED]
     if not order.size:
@@ -135,31 +150,77 @@ def _alone(state: State, broker: int, p: I64, k: I64) -> _Trade:
     return _Trade(p, k, none, none, arrived[fits])
 
 
-def _in_exchange(state: State, broker: int, p: I64, k: I64, here_p: I64, here_k: I64) -> _Trade:
-    """Replicas whose place another one of the broker takes, so that both brokers stay inside their bands."""
+class _Away(NamedTuple):
+    """Slots that have left a broker."""
+
+    p: I64
+    k: I64
+    bytes: I64
+    """What each would hold on its old broker again."""
+    room: I64
+    """By how much what takes its place may be smaller."""
+
+
+class _Here(NamedTuple):
+    """Slots on a broker, by size."""
+
+    p: I64
+    k: I64
+    bytes: I64
+    unmoved: Bools
+
+
+def _away(state: State, broker: int, p: I64, k: I64) -> _Away:
+    bands, place = state.bands, state.place[p, k]
+    room = np.minimum(bands.high_bytes[broker] - state.used[broker], state.used[place] - bands.low_bytes[place])
+    return _Away(p, k, state.problem.held_bytes[p, k], np.maximum(room, 0))
+
+
+def _here(state: State, broker: int, p: I64, k: I64) -> _Here:
+    return _Here(p, k, state.load(p, k, np.full(len(p), broker)), state.problem.home[p, k] == broker)
+
+
+def _nearest(away: _Away, here: _Here) -> tuple[I64, I64]:
+    """For each that is away the smallest that may take its place, and those next to it in size."""
+    wanted = away.bytes - away.room
+    rows = np.arange(len(wanted))
+    return _joined(_near(rows, wanted, here.bytes, np.flatnonzero(g)) for g in (here.unmoved, ~here.unmoved))
+
+
+def _farther(state: State, away: _Away, here: _Here, least: int) -> tuple[I64, I64]:
+    """Those of the same topic, which may be all that its old broker can spare, and some between the smallest and it."""
+    topic = state.problem.topic
+    roomy = np.flatnonzero(away.room >= least)
+    row, same = np.nonzero(topic[away.p[roomy], None] == topic[here.p])
+    unmoved = np.flatnonzero(here.unmoved)
+    smallest = np.maximum(away.bytes - away.room, 0)[roomy]
+    wanted = [smallest + (share * (away.bytes[roomy] - smallest)).astype(np.int64) for share in _BETWEEN]
+    return _joined([(roomy[row], same), *(_near(roomy, w, here.bytes, unmoved) for w in wanted)])
+
+
+def _near(rows: I64, wanted: I64, bytes_: I64, among: I64) -> tuple[I64, I64]:
+    """Pairs of each row with those among some, sorted by size, that are about as large as it wants."""
+    at = np.searchsorted(bytes_[among], wanted)[:, None] + np.arange(-1, _NEAR)
+    row, column = np.nonzero((at >= 0) & (at < len(among)))
+    return rows[row], among[at[row, column]]
+
+
+def _joined(pairs: Iterable[tuple[I64, I64]]) -> tuple[I64, I64]:
+    rows, others = zip(*pairs, strict=True)
+    return np.concatenate(rows), np.concatenate(others)
+
+
+def _in_exchange(state: State, broker: int, away: _Away, here: _Here, row: I64, other: I64) -> _Trade:
+    """Replicas that go home while another one takes their place, so that both brokers stay inside their bands."""
     problem, bands = state.problem, state.bands
-    p, k = p[:_LARGEST], k[:_LARGEST]
-    away = state.place[p, k]
-    held, arrived = problem.held_bytes[p, k], problem.arriving_bytes[p]
-    room = np.minimum(bands.high_bytes[broker] - state.used[broker], state.used[away] - bands.low_bytes[away])
-    unmoved = problem.home[here_p, here_k] == broker
-    candidates = []
-    for group in (np.flatnonzero(unmoved), np.flatnonzero(~unmoved)):
-        size = state.load(here_p[group], here_k[group], np.full(len(group), broker))
-        at = np.searchsorted(size, held - np.maximum(room, 0))[:, None] + np.arange(-1, _NEAR)
-        row, column = np.nonzero((at >= 0) & (at < len(group)))
-        candidates.append((row, group[at[row, column]]))
-    row = np.concatenate([c[0] for c in candidates])
-    other = np.concatenate([c[1] for c in candidates])
-    op, ok = here_p[other], here_k[other]
-    leaving = state.load(op, ok, np.full(len(op), broker))
-    used = state.used[broker] + held[row] - leaving
-    used_away = state.used[away[row]] - arrived[row] + problem.arriving_bytes[op]
-    fits = (used <= bands.high_bytes[broker]) & (used >= bands.low_bytes[broker]) & (op != p[row])
-    fits &= (used_away >= bands.low_bytes[away[row]]) & (used_away <= bands.high_bytes[away[row]])
-    row, other, op, ok = row[fits], other[fits], op[fits], ok[fits]
-    price = np.where(unmoved[other], problem.arriving_bytes[op], 0)
-    return _Trade(p[row], k[row], op, ok, arrived[row] - price)
+    p, k, op, ok = away.p[row], away.k[row], here.p[other], here.k[other]
+    place, arrived = state.place[p, k], problem.arriving_bytes[p]
+    used = state.used[broker] + away.bytes[row] - here.bytes[other]
+    used_away = state.used[place] - arrived + problem.arriving_bytes[op]
+    fits = (used <= bands.high_bytes[broker]) & (used >= bands.low_bytes[broker]) & (op != p)
+    fits &= (used_away >= bands.low_bytes[place]) & (used_away <= bands.high_bytes[place])
+    saving = arrived - np.where(here.unmoved[other], problem.arriving_bytes[op], 0)
+    return _Trade(*(column[fits] for column in (p, k, op, ok, saving)))
 
 
 def _allowed(state: State, trades: _Trade) -> Bools:

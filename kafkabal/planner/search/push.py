@@ -84,7 +84,14 @@ class _Shelf:
         self._index()
 
 
-def push(state: State, pace: float = USUAL_PACE, *, moved: bool = False, byte_yield: float | None = None) -> None:
+def push(
+    state: State,
+    pace: float = USUAL_PACE,
+    *,
+    moved: bool = False,
+    further: bool = False,
+    byte_yield: float | None = None,
+) -> None:
     """Bring brokers near their targets; what is left is a matter of single replicas.
 
     Parameters
@@ -93,12 +100,18 @@ def push(state: State, pace: float = USUAL_PACE, *, moved: bool = False, byte_yi
         Share of what is to be moved that moves in one round.
     moved
         Move replicas on that have left their home already, which costs nothing more, instead of those still there.
+    further
+        Only those below their targets at the beginning take: who has given a little too much in bytes, for the sake of
+        its number, is not filled up again by those that do the same.
     byte_yield
         Least bytes that a replica takes off its broker for each byte that is copied, where copies differ in size.
     """
     zone = zones(state.problem)
     targets = make_targets(state, zone)
     givers = (state.used > targets.bytes) | (state.count > targets.count)
+    takers = state.problem.takes
+    if further:
+        takers = takers & ((state.used < targets.bytes) | (state.count < targets.count))
     if not givers.any():
         return
     free = state.moved() if moved else state.at_home()
@@ -107,14 +120,16 @@ def push(state: State, pace: float = USUAL_PACE, *, moved: bool = False, byte_yi
     shelf = _Shelf(state, free & givers[state.place])
     idle = turn = 0
     while idle < _MOST_IDLE_ROUNDS and len(shelf):
-        tried, done = _round(state, shelf, targets, zone, turn, pace)
+        tried, done = _round(state, shelf, targets, takers, zone, turn, pace)
         poor = done <= tried * _LEAST_YIELD
         turn += int(poor)
         idle += int(poor and done < _WORTH_A_ROUND)
 
 
-def _round(state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int, pace: float) -> tuple[int, int]:
-    lanes = _lanes(state, shelf, targets, zone, turn, pace)
+def _round(
+    state: State, shelf: _Shelf, targets: Targets, takers: Bools, zone: I32, turn: int, pace: float
+) -> tuple[int, int]:
+    lanes = _lanes(state, shelf, targets, takers, zone, turn, pace)
     if lanes is None:
         return 0, 0
     giver, taker, size = lanes
@@ -146,7 +161,7 @@ def _neighbours(
 
 
 def _lanes(
-    state: State, shelf: _Shelf, targets: Targets, zone: I32, turn: int, pace: float
+    state: State, shelf: _Shelf, targets: Targets, takers: Bools, zone: I32, turn: int, pace: float
 ) -> tuple[I32, I32, F64] | None:
     """Pairs of a giver and a taker, with the size of the replica that should go between them."""
     surplus, spare = state.used - targets.bytes, state.count - targets.count
@@ -155,7 +170,7 @@ def _lanes(
     typical = max(1.0, float(np.maximum(surplus, 0)[give > 0].sum()) / max(1, int(np.maximum(give, 0).sum())))
     room = np.maximum(state.bands.high_count - state.count, 0)
     take = np.minimum(np.maximum(-spare, np.ceil(-surplus / typical).astype(np.int64)), room)
-    take = np.where((give > 0) & (spare >= 0) | ~state.problem.takes, 0, take)
+    take = np.where((give > 0) & (spare >= 0) | ~takers, 0, take)
     scale_give, scale_take = _scales(give, take, zone, pace)
     giver_size = np.maximum(surplus, 0) / np.maximum(give, 1)
     taker_size = np.maximum(-surplus, 0) / np.maximum(take, 1)
