@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 SMALL = 20_000
 """Slots up to which a search takes a fraction of a second, so that several are tried."""
 _OTHER_PACES = (1 / 12, 1 / 2)
-_CLOSE = 0.001
+_CLOSE = 0.002
+"""Share of the bound above which other paces are tried."""
 
 
 class Draft(NamedTuple):
