@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from kafkabal.errors import UsageError
+from kafkabal.plan.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +83,8 @@ class PlanOptions:
     """By broker id."""
     replication_factor: int | None = None
     """Give every topic that may move this many replicas; None keeps what each has."""
+    keep_moved: tuple[Plan, ...] = ()
+    """Earlier plans: what they brought to a broker stays there, unless a rule makes it leave."""
     seed: int = 0
     """Kept in the plan; equal seeds give equal plans."""
 
@@ -113,11 +116,17 @@ def _check(holds: bool, message: str) -> None:
         raise UsageError(message)
 
 
+def _named(value: str | Plan | WeightedScore) -> str:
+    if isinstance(value, str):
+        return value
+    return value.plan_id if isinstance(value, Plan) else f"{value.score.name}={value.weight:g}"
+
+
 def _json(value: Any) -> Any:
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, tuple):
-        return [v if isinstance(v, str) else f"{v.score.name}={v.weight:g}" for v in value]
+        return [_named(v) for v in value]
     if isinstance(value, dict):
         return {str(k): {"replicas": v.replicas, "bytes": v.bytes} for k, v in sorted(value.items())}
     return value

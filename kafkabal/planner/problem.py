@@ -17,6 +17,7 @@ from kafkabal.model.capacity import is_silent
 from kafkabal.model.sizes import move_bytes, replica_bytes
 from kafkabal.model.state import LogDirState
 from kafkabal.model.volumes import log_bytes
+from kafkabal.planner.kept import kept_slots
 from kafkabal.planner.options import DEFAULT_FREE_SHARE, Mode
 from kafkabal.scoring.registry import default_scores, load_scores
 from kafkabal.scoring.scores.disk import SCORE as DISK
@@ -54,6 +55,8 @@ class Problem:
     topic: I32
     movable: Bools
     """shape (n_partitions,): the partition may be touched."""
+    loose: Bools
+    """shape (n_partitions, width): slots that may leave their broker where no rule asks for it, for balance alone."""
     leader: I32
     """shape (n_partitions,): broker that leads, or that the first slot names where none does."""
     electable: Bools
@@ -125,6 +128,7 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
     each = move_bytes(cluster)
     if options.replication_factor is not None:
         slots, home, held = _refactored(slots, home, held, movable, options.replication_factor)
+    size_known = each >= 0
     return Problem(
         cluster=cluster,
         options=options,
@@ -133,9 +137,10 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         held_bytes=held,
         slots=slots,
         arriving_bytes=np.maximum(each, 0),
-        size_known=each >= 0,
+        size_known=size_known,
         topic=cluster.partitions.topic,
         movable=movable,
+        loose=(movable & size_known)[:, None] & ~kept_slots(cluster, options.keep_moved, home),
         leader=_leaders(cluster),
         electable=_electable(cluster, home),
         counted=counted,

@@ -49,6 +49,28 @@ def test_equal_clusters_give_equal_plans_whatever_the_rate(snapshot: str, run_cl
     assert plan_id() != plan_id("--tolerance", "2%")
 
 
+def test_earlier_plans_are_named_by_file_or_folder(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
+    """A folder stands for the plans in it, each counts once, and a file that is no plan is named."""
+    folder = tmp_path / "plans"
+    folder.mkdir()
+    first = folder / "first.json"
+
+    def plan(*words: str) -> Any:
+        return run_cli("rebalance", "plan", "--snapshot", snapshot, *words)
+
+    assert plan("--keep-moved", str(folder), "-o", str(first)).code == 0
+    second = tmp_path / "second.json"
+    assert plan("--keep-moved", str(folder), "--keep-moved", str(first), "-o", str(second)).code == 0
+    assert read_plan(second).options["keep_moved"] == [read_plan(first).plan_id]
+
+    refused = plan("--keep-moved", snapshot)
+    assert refused.code == 2
+    assert snapshot in refused.err
+    missing = plan("--keep-moved", str(tmp_path / "none.json"))
+    assert missing.code == 2
+    assert "none.json" in missing.err
+
+
 def test_warnings_are_told_once(tmp_path: Path, run_cli: Cli) -> None:
     """In the table they are part of it; without a table they go to standard error."""
     path = tmp_path / "racks.jsonl"

@@ -52,6 +52,8 @@ def plan(
 
       kafkabal rebalance plan --drain 3,4 --max-bytes 2TB -o plan.json
 
+      kafkabal rebalance plan --max-bytes 500GB --keep-moved plans -o plans/monday.json
+
       kafkabal rebalance plan --frontier
 
       kafkabal rebalance plan --what-if add=7:r1:4TiB

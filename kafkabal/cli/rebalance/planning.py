@@ -1,6 +1,7 @@
 """Options that shape a plan, and the plan made from them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -92,6 +93,15 @@ class PlanFlags:
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = None
+    keep_moved: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--keep-moved",
+            metavar="PLAN",
+            help="Leave what an earlier plan moved where it is; a folder stands for its plans; may be repeated.",
+            rich_help_panel=SCOPE_SECTION,
+        ),
+    ] = None
     replication_factor: Annotated[
         int | None,
         typer.Option(
@@ -142,6 +152,21 @@ def parse_broker_limits(texts: "Iterable[str]") -> dict[int, BrokerLimit]:
     return limits
 
 
+def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":
+    """Read plans, and all plans of a folder, in an order of their own: by id, each once.
+
+    Raises
+    ------
+    InputFileError
+        If one cannot be read, or is no plan.
+    """
+    from kafkabal.plan.file import read_plan
+
+    files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+    plans = {plan.plan_id: plan for plan in map(read_plan, files)}
+    return tuple(plans[plan_id] for plan_id in sorted(plans))
+
+
 def make(settings: Settings, flags: PlanFlags, state: "ClusterState") -> "Plan":
     """Make the plan that settings and flags ask for."""
     from kafkabal.planner.plan import make_plan
@@ -171,6 +196,7 @@ def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
         below=flags.below,
         broker_limits=parse_broker_limits(flags.broker_limits or ()),
         replication_factor=flags.replication_factor,
+        keep_moved=earlier_plans(flags.keep_moved or ()),
         drain=flags.drain or frozenset(),
         exclude_brokers=frozenset(settings.exclude_brokers),
         topics=settings.topics,

@@ -102,7 +102,7 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
 
 def _byte_yields(state: State) -> list[float]:
     """Falling bytes that leave for each that is copied: the larger of differing copies are moved first."""
-    found = state.byte_yield()[state.at_home() & state.problem.movable[:, None]]
+    found = state.byte_yield()[state.at_home() & state.problem.loose]
     if not found.size or found.max() < _NOTABLE:
         return []
     yields = np.quantile(found, 1 - np.array(_LARGER_FIRST), method="lower")

@@ -149,7 +149,7 @@ def _crowded(state: State) -> tuple[I64, I64]:
     problem = state.problem
     if state.topic_count is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    free = (state.place >= 0) & (state.why != Why.TOPIC) & (problem.movable & problem.size_known)[:, None]
+    free = (state.place >= 0) & (state.why != Why.TOPIC) & problem.loose
     p, k = np.nonzero(free)
     broker, topic = state.place[p, k], problem.topic[p]
     surplus = (state.topic_count[topic, broker] - state.bands.topic_most(topic, broker)).astype(np.int64)

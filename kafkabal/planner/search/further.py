@@ -183,8 +183,7 @@ def _best_swap(state: State, loads: FurtherLoads, broker: int, least: float) -> 
 
 def _cells(state: State, loads: FurtherLoads, broker: int) -> _Cells:
     problem = state.problem
-    free = (problem.movable & problem.size_known)[:, None] & (state.place == broker)
-    p, k = np.nonzero(free)
+    p, k = np.nonzero(problem.loose & (state.place == broker))
     leads = loads.leader[p] == broker
     led = np.where(leads, loads.led[:, p], 0.0)
     here = loads.of_slots(p, k, np.full(len(p), broker)) + led

@@ -77,7 +77,7 @@ def _slots_from(state: State, brokers: Bools) -> dict[int, tuple[I64, I64]]:
 def _slots_on(state: State, brokers: Bools) -> dict[int, tuple[I64, I64]]:
     """Slots on each broker that may move, by size."""
     problem = state.problem
-    p, k = np.nonzero((state.place >= 0) & brokers[state.place] & (problem.movable & problem.size_known)[:, None])
+    p, k = np.nonzero((state.place >= 0) & brokers[state.place] & problem.loose)
     broker = state.place[p, k]
     load = state.load(p, k, broker)
     order = stable_order(SizeKeys(load).of(broker, load))

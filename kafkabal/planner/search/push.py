@@ -40,7 +40,7 @@ class _Shelf:
     def __init__(self, state: State, free: Bools) -> None:
         problem = state.problem
         self.width = state.width
-        cell = np.flatnonzero(free & problem.movable[:, None] & problem.size_known[:, None])
+        cell = np.flatnonzero(free & problem.loose)
         p, k = cell // self.width, cell % self.width
         broker = state.place[p, k]
         bytes_ = state.load(p, k, broker)

@@ -88,8 +88,7 @@ class Index:
     def __init__(self, state: State) -> None:
         problem = state.problem
         self.state = state
-        free = (state.place >= 0) & problem.movable[:, None] & problem.size_known[:, None]
-        p, k = np.nonzero(free)
+        p, k = np.nonzero((state.place >= 0) & problem.loose)
         broker = state.place[p, k].astype(np.int64)
         bytes_ = state.load(p, k, broker)
         self.keys = SizeKeys(bytes_)

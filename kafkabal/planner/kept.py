@@ -1,0 +1,48 @@
+"""Replicas that earlier plans have brought to their brokers, and that are to stay there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkabal.model.state import I32, Bools, ClusterState
+    from kafkabal.plan.plan import Plan
+
+
+def kept_slots(cluster: ClusterState, plans: Sequence[Plan], home: I32) -> Bools:
+    """Slots that one of the plans has filled; what a plan was to do and nobody did leaves no trace.
+
+    Parameters
+    ----------
+    home
+        shape (n_partitions, width): broker of each slot, -1 where there is none.
+
+    Returns
+    -------
+    bool, shape (n_partitions, width)
+
+    Raises
+    ------
+    UsageError
+        If a plan was made for another cluster.
+    """
+    kept = np.zeros(home.shape, np.bool_)
+    if not plans:
+        return kept
+    topics = (cluster.topics.name[t] for t in cluster.partitions.topic.tolist())
+    rows = {name: row for row, name in enumerate(zip(topics, cluster.partitions.number.tolist(), strict=True))}
+    for plan in plans:
+        if plan.cluster_id not in {None, cluster.cluster_id}:
+            raise UsageError(f"plan {plan.plan_id} was made for cluster {plan.cluster_id}, not {cluster.cluster_id}")
+        for change in plan.partitions:
+            row = rows.get((change.topic, change.partition))
+            brokers = [b for b in map(cluster.brokers.index_of, change.adding) if b >= 0]
+            if row is not None and brokers:
+                kept[row] |= np.isin(home[row], brokers)
+    return kept
