@@ -75,7 +75,7 @@ def _better_one(parts: _Parts, best: _Part) -> _Part:
     """Try on where the first part leaves more to be moved than has to be, or is empty."""
     full_bytes = parts.full.state.moved_bytes()
     if not best.moves:
-        crowding = parts.affordable(0, crowd=True)
+        crowding = parts.affordable(0, parts.none_barred(), crowd=True)
         return crowding if crowding.rest_bytes < full_bytes else best
     if parts.start.place.size <= SMALL:
         for number in range(1, _PARTS_TRIED):
@@ -93,7 +93,7 @@ class _Parts:
 
     def settled(self, number: int) -> _Part:
         """A part without what the plan for the rest would move again, as far as looking ahead tells."""
-        barred = np.zeros(len(self.full.leader), np.bool_)
+        barred = self.none_barred()
         part = self.affordable(number, barred)
         for look in range(self._looks_ahead()):
             if not part.again.size:
@@ -109,11 +109,13 @@ class _Parts:
         most = _LOOKS_OUT_OF_REACH if is_outside(self.full.state) else _MOST_LOOKS_AHEAD
         return min(most, max(1, _MOST_SLOTS_LOOKED_AT // self.start.place.size))
 
-    def affordable(self, number: int, barred: Bools | None = None, *, crowd: bool = False) -> _Part:
+    def none_barred(self) -> Bools:
+        """No partition has to wait."""
+        return np.zeros(len(self.full.leader), np.bool_)
+
+    def affordable(self, number: int, barred: Bools, *, crowd: bool = False) -> _Part:
         """As much as the budget pays for, and what is left then; see :func:`trim_to_budget`."""
         problem, state = self.start.problem, self.full.state.copy()
-        if barred is None:
-            barred = np.zeros(len(self.full.leader), np.bool_)
         trim_to_budget(self.start, state, barred, self._lot(number), crowd=crowd)
         draft = finish(state, self.full.homeless, self.listener)
         after = draft.outcome()

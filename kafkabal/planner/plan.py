@@ -15,7 +15,7 @@ from kafkabal.planner.persist import falls_short, persist
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.reasons import Before, Reasons
 from kafkabal.planner.search.balance import is_outside
-from kafkabal.planner.search.budget import has_budget
+from kafkabal.planner.search.budget import exceeds_budget
 from kafkabal.planner.search.state import State
 from kafkabal.planner.shortfall import left_over, warnings_of
 from kafkabal.scoring.evaluation import Evaluation, evaluate
@@ -45,7 +45,7 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     draft = search(start, listener)
     draft, after = persist(start, draft, listener) if falls_short(draft) else (draft, draft.outcome())
     warnings = warnings_of(draft.state, draft.leader, draft.homeless)
-    if has_budget(options) and draft.state.moved().any():
+    if exceeds_budget(draft.state):
         listener.step("budget")
         full = draft.state
         draft, after = instalment(start, draft, listener)

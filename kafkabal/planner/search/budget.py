@@ -15,16 +15,16 @@ from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I64, Bools
-    from kafkabal.planner.options import PlanOptions
     from kafkabal.planner.search.state import Counts, State
 
 _MOST_PASSES = 20
 _MOST_OF_THE_BYTES = 0.95
 
 
-def has_budget(options: PlanOptions) -> bool:
-    """Whether bytes or moves are limited."""
-    return any(limit is not None for limit in (options.max_bytes, options.max_moves, options.max_duration_s))
+def exceeds_budget(state: State) -> bool:
+    """Whether bytes, moves or time are limited, and what moves is more than that."""
+    p = np.flatnonzero(state.moved().any(1))
+    return not _affordable(state, p, np.ones(len(p), np.bool_)).all()
 
 
 def trim_to_budget(start: State, state: State, barred: Bools, lot: F64, *, crowd: bool = False) -> None:
@@ -40,8 +40,6 @@ def trim_to_budget(start: State, state: State, barred: Bools, lot: F64, *, crowd
         Brokers may be filled up to their limits, and with a topic, for as long as what is to leave them is still there.
     """
     p = np.flatnonzero(state.moved().any(1))
-    if not p.size:
-        return
     p = _in_turn(p, state, _worth(state, p, start.used > start.bands.high_bytes), lot)
     most = _Most(start, state, crowd=crowd)
     keep = _affordable(state, p, ~barred[p])

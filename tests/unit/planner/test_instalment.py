@@ -105,7 +105,18 @@ def test_what_a_budget_leaves_is_said() -> None:
 
     assert "the budget pays for" in make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes // 2)).warnings[-1]
     assert "no move" in make_plan(cluster, PlanOptions(max_bytes=0)).warnings[-1]
-    assert make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes)).warnings == full.warnings
+    assert make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes)).warnings == ()
+
+
+@pytest.mark.parametrize("world", [_TIDY[1], *_OUT_OF_REACH])
+def test_a_budget_for_all_of_it_changes_nothing(world: World) -> None:
+    """The plan is the one without a budget, also where bands are out of reach."""
+    cluster = make_world(world)
+    full = make_plan(cluster)
+    enough = PlanOptions(max_bytes=full.moved_bytes, max_moves=sum(len(c.adding) for c in full.partitions))
+
+    assert full.partitions
+    assert make_plan(cluster, enough).partitions == full.partitions
 
 
 def test_a_replica_too_large_for_the_time_lets_others_pass() -> None:
