@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.capacity import broker_capacity_bytes
+from kafkabal.model.capacity import broker_capacity_bytes, is_silent
 from kafkabal.model.state import PRODUCE_LATENCY, PROMETHEUS_VALUE
 from kafkabal.scoring.protocol import Need
 
@@ -25,10 +25,10 @@ HINTS = {
 
 
 def supplied(cluster: ClusterState) -> frozenset[Need]:
-    """What can be read from this state; capacity only where it is known of some live broker."""
+    """What can be read from this state; log dirs and capacity where they are known of some live broker."""
     live = cluster.brokers.is_live
     found = {
-        Need.LOG_DIRS: bool((cluster.replicas.size_bytes >= 0).any()) or not len(cluster.replicas),
+        Need.LOG_DIRS: bool((cluster.replicas.size_bytes >= 0).any()) or not is_silent(cluster)[live].all(),
         Need.CAPACITY: bool((~np.isnan(broker_capacity_bytes(cluster)[live])).any()),
         Need.RATES: bool((~np.isnan(cluster.partitions.in_bytes_per_s)).any()),
         Need.TELEMETRY: _is_measured(cluster, PRODUCE_LATENCY),

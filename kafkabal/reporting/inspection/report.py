@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkabal.model.sizes import is_estimated
+from kafkabal.model.sizes import is_estimated, move_bytes
 from kafkabal.reporting.inspection.by import By
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
@@ -21,6 +21,7 @@ from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from kafkabal.model.state import ClusterState
     from kafkabal.reporting.inspection.inspection import Inspection
 
 
@@ -125,14 +126,23 @@ def _moving(inspection: Inspection) -> int:
     return len(np.unique(r.partition[r.adding | r.removing]))
 
 
+def _on_sizes(cluster: ClusterState) -> Iterator[str]:
+    """How many sizes are not known, and what stands for them."""
+    estimated = is_estimated(cluster)
+    lost = int((estimated & (move_bytes(cluster) < 0)[cluster.replicas.partition]).sum())
+    number, of_all = int(estimated.sum()), f"of {len(cluster.replicas):,} replicas did not tell their size"
+    if number > lost:
+        yield f"~ {number - lost:,} {of_all}: taken from other copies"
+    if lost:
+        yield f"~ {lost:,} {of_all}, nor did any other copy: counted as nothing"
+
+
 def _notes(inspection: Inspection, command: str) -> Iterator[str]:
     cluster = inspection.cluster
     if command:
         yield f"next: {command}"
     yield from inspection.lacking
-    estimated = int(is_estimated(cluster).sum())
-    if estimated:
-        yield f"~ {estimated:,} of {len(cluster.replicas):,} replicas did not tell their size: taken from other copies"
+    yield from _on_sizes(cluster)
     tiered = int(is_tiered(cluster).sum())
     if tiered:
         yield f"{counted_noun(tiered, 'topic')} with remote segments (tiered storage): local bytes only are counted"

@@ -117,7 +117,7 @@ class ViewSource:
         return with_rates(before[1], state, at_s - before[0], group_offsets=True)
 
     def _ask(self, request: ReadRequest, needs: frozenset[Need]) -> ClusterState:
-        """Ask busy brokers again, and those that have not yet made the log dirs of a new topic."""
+        """Ask brokers again that were too busy to tell their log dirs."""
         state = self._cluster.read(request).state
         for pause_s in _PAUSES_S:
             if Need.LOG_DIRS not in needs - supplied(state):

@@ -208,6 +208,13 @@ def test_what_a_cluster_does_not_supply_is_said(name: str, missing: str) -> None
     assert error.value.hint
 
 
+def test_logs_that_are_not_made_yet_are_no_obstacle() -> None:
+    """Right after a topic was created its brokers tell their log dirs, and no log in them: nothing lies there."""
+    row = PartitionRow(partition=0, replicas=[1], leader=1)
+    cluster = builders.cluster(builders.brokers(1), [TopicRow(topic="t", partitions=[row])])
+    assert evaluate(load_score("disk"), cluster, tolerance=0.1).load.tolist() == [0]
+
+
 @pytest.mark.parametrize("name", ["replicas", "leaders", "topic-spread"])
 def test_counting_needs_nothing(name: str) -> None:
     """Placement alone is enough to count."""

@@ -10,6 +10,7 @@ import pytest
 
 from kafkabal.clusters.protocol import Reading, ReadRequest
 from kafkabal.errors import UsageError
+from kafkabal.model.state import LogDirState
 from kafkabal.routing.producer.views import ViewSource
 from kafkabal.routing.simulation.synthetic import TOPIC, SyntheticCluster, build_synthetic
 from kafkabal.scoring.registry import load_scores
@@ -59,10 +60,11 @@ def test_the_same_view_has_the_latencies_of_now() -> None:
 
 
 def test_brokers_that_tell_no_log_dirs_are_asked_again() -> None:
-    """Busy ones, or ones that have not yet made those of a new topic, are not taken for ones that never tell."""
+    """Busy ones are not taken for ones that never tell."""
     whole = build_synthetic(SyntheticCluster(brokers=3))
     unknown = replace(whole.replicas, size_bytes=np.full(len(whole.replicas), -1))
-    silent, slept_s = Reading(whole.replace(replicas=unknown)), list[float]()
+    offline = replace(whole.log_dirs, state=np.full(len(whole.log_dirs), LogDirState.OFFLINE, np.int8))
+    silent, slept_s = Reading(whole.replace(replicas=unknown, log_dirs=offline)), list[float]()
     reader = Reader(silent, silent, Reading(whole))
     source = ViewSource(reader, TOPIC, latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)
     view = source.next_view(load_scores(["disk"]))
