@@ -130,11 +130,11 @@ def _on_sizes(cluster: ClusterState) -> Iterator[str]:
     """How many sizes are not known, and what stands for them."""
     estimated = is_estimated(cluster)
     lost = int((estimated & (move_bytes(cluster) < 0)[cluster.replicas.partition]).sum())
-    number, of_all = int(estimated.sum()), f"of {len(cluster.replicas):,} replicas did not tell their size"
-    if number > lost:
-        yield f"~ {number - lost:,} {of_all}: taken from other copies"
+    told_by_others, of_all = int(estimated.sum()) - lost, f"of {len(cluster.replicas):,} replicas"
+    if told_by_others:
+        yield f"~ {told_by_others:,} {of_all} did not tell their size: taken from other copies"
     if lost:
-        yield f"~ {lost:,} {of_all}, nor did any other copy: counted as nothing"
+        yield f"~ {lost:,} {of_all} have a size that no copy tells: counted as nothing"
 
 
 def _notes(inspection: Inspection, command: str) -> Iterator[str]:
