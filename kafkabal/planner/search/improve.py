@@ -121,9 +121,8 @@ def _best_trade(state: State, broker: int, p: I64, k: I64, here_p: I64, here_k: 
     near = _in_exchange(state, broker, away, here, *_nearest(away, here))
     found = _first_allowed(state, _Trade(*map(np.concatenate, zip(alone, near, strict=True))), least)
     if found is None:
-        found = _first_allowed(
-            state, _in_exchange(state, broker, away, here, *_farther(state, away, here, least)), least
-        )
+        far = _in_exchange(state, broker, away, here, *_farther(state, away, here, least))
+        found = _first_allowed(state, far, least)
     return found
 
 
