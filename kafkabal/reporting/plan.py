@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kafkabal.plan.plan import Plan
 
 _SHOWN_PAIRS = 20
+_LIMITS = frozenset({"max_bytes", "max_moves", "max_leader_changes", "max_duration_s"})
 
 
 def plan_report(plan: Plan, command: str) -> Report:
@@ -37,9 +38,20 @@ def plan_report(plan: Plan, command: str) -> Report:
 
 def _headline(plan: Plan) -> str:
     if not plan.partitions:
-        return "nothing to do: every score is inside its band"
+        return _nothing(plan)
     within = f", {format_bytes(plan.log_dir_bytes)} between log dirs" if plan.log_dir_bytes else ""
     return f"{len(plan.partitions)} partitions change, {format_bytes(plan.moved_bytes)} between brokers{within}"
+
+
+def _nothing(plan: Plan) -> str:
+    """Why a plan is empty: all is even, or what is not even was not asked for, or nothing helps it."""
+    outside = [name for name, change in plan.scores.items() if change.after.get("outside")]
+    if not outside:
+        return "nothing to do: every score is inside its band"
+    if {"mode", "below"} & plan.options.keys():
+        return f"nothing to do for what was asked; still outside their bands: {', '.join(outside)}"
+    within = " within the limits" if _LIMITS & plan.options.keys() else ""
+    return f"nothing to do: no change{within} helps what is outside: {', '.join(outside)}"
 
 
 def _pairs(traffic: Traffic) -> Table:
