@@ -33,6 +33,11 @@ class Mode(StrEnum):
     ONLY_TO_NEW = "only-to-new"
     """Only onto brokers that hold nothing yet."""
 
+    @property
+    def moves_replicas(self) -> bool:
+        """Whether a replica may come to another broker."""
+        return self not in {Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerLimit:
@@ -49,7 +54,7 @@ class PlanOptions:
     Raises
     ------
     UsageError
-        If a value is outside its range.
+        If a value is outside its range, or two contradict each other.
     """
 
     tolerance: float = DEFAULT_TOLERANCE
@@ -95,9 +100,15 @@ class PlanOptions:
         for name in ("max_bytes", "max_moves", "max_leader_changes", "max_duration_s"):
             value = getattr(self, name)
             _check(value is None or value >= 0, f"{name.replace('_', ' ')} {value} is negative")
+        for name in ("drain", "replication_factor"):
+            _check(
+                self.mode.moves_replicas or not getattr(self, name),
+                f"--{self.mode} and --{name.replace('_', '-')} exclude each other: no replica may move then",
+            )
         _check(
             self.max_duration_s is None or bool(self.throttle_bytes_per_s),
             "a longest duration needs a throttle to reckon with",
+            hint="add a rate, as in --throttle 50MB",
         )
         _check(
             self.replication_factor is None or self.replication_factor > 0,
@@ -111,9 +122,9 @@ class PlanOptions:
         return {"tolerance": self.tolerance, **{name: _json(value) for name, value in sorted(given.items())}}
 
 
-def _check(holds: bool, message: str) -> None:
+def _check(holds: bool, message: str, hint: str | None = None) -> None:
     if not holds:
-        raise UsageError(message)
+        raise UsageError(message, hint=hint)
 
 
 def _named(value: str | Plan | WeightedScore) -> str:

@@ -102,6 +102,7 @@ def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) 
         (["--what-if", "add=1:r1:4TiB"], 2, "1"),
         (["--drain", "1,2,3,4,5,6"], 4, "cannot be drained"),
         (["--tolerance", "10"], 2, "10"),
+        (["--leaders-only", "--drain", "3"], 2, "--leaders-only and --drain exclude each other"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
