@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kafkabal.model.state import I32, I64, ClusterState
+    from kafkabal.planner.options import PlanOptions
 
 _ADD = re.compile(r"add=(?P<id>\d+)(?::(?P<rack>[^:]*))?(?::(?P<bytes>[^:]+))?")
 _REMOVE = re.compile(r"remove=(?P<ids>\d+(?:,\d+)*)")
@@ -61,6 +62,23 @@ def parse_what_if(texts: Iterable[str]) -> WhatIf:
         else:
             raise UsageError(f"{text!r} supposes nothing", hint="write it like add=7:r1:4TiB or remove=3")
     return WhatIf(add=tuple(add), remove=frozenset(remove))
+
+
+def suppose(cluster: ClusterState, options: PlanOptions, what_if: WhatIf) -> tuple[ClusterState, PlanOptions]:
+    """The cluster and the options, with the brokers that are supposed to come and go.
+
+    Raises
+    ------
+    UsageError
+        If a broker that comes exists already, one that goes does not, or none can go in the mode of the options.
+    """
+    grown = with_brokers(cluster, what_if.add)
+    strange = [i for i in sorted(what_if.remove) if grown.brokers.index_of(i) < 0]
+    if strange:
+        raise UsageError(f"--what-if remove={strange[0]}: this cluster has no broker {strange[0]}")
+    if what_if.remove and not options.mode.moves_replicas:
+        raise UsageError(f"--{options.mode} and --what-if remove exclude each other: no replica may move then")
+    return grown, replace(options, drain=options.drain | what_if.remove)
 
 
 def with_brokers(cluster: ClusterState, added: tuple[NewBroker, ...]) -> ClusterState:

@@ -100,6 +100,8 @@ def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) 
         (["--topics", "nosuch*"], 2, "no topic 'nosuch*'"),
         (["--what-if", "add=90:r1:4TiB", "-o", "plan.json"], 2, "cannot be kept as a plan"),
         (["--what-if", "add=1:r1:4TiB"], 2, "1"),
+        (["--what-if", "remove=77"], 2, "--what-if remove=77: this cluster has no broker 77"),
+        (["--what-if", "remove=3", "--log-dirs-only"], 2, "--log-dirs-only and --what-if remove exclude"),
         (["--drain", "1,2,3,4,5,6"], 4, "cannot be drained"),
         (["--tolerance", "10"], 2, "10"),
         (["--leaders-only", "--drain", "3"], 2, "--leaders-only and --drain exclude each other"),
@@ -112,6 +114,14 @@ def test_what_cannot_be_asked_is_refused(snapshot: str, run_cli: Cli, words: lis
 
     assert (refused.code, refused.out) == (code, "")
     assert told in refused.err.splitlines()[0]
+
+
+def test_a_longest_duration_names_the_option_that_it_needs(snapshot: str, run_cli: Cli) -> None:
+    """Without a rate nothing can be reckoned; the hint says how to give one."""
+    refused = run_cli("rebalance", "plan", "--snapshot", snapshot, "--max-duration", "1h")
+
+    assert refused.code == 2
+    assert "--throttle" in refused.err.splitlines()[1]
 
 
 def test_supposed_brokers_are_planned_for_and_shown(snapshot: str, run_cli: Cli) -> None:

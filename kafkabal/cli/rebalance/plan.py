@@ -106,9 +106,6 @@ def _supposed(what_if: list[str], state: "ClusterState", options: "PlanOptions")
     """The cluster and the options, with the brokers that are supposed to come and go."""
     if not what_if:
         return state, options
-    from dataclasses import replace
+    from kafkabal.planner.whatif import parse_what_if, suppose
 
-    from kafkabal.planner.whatif import parse_what_if, with_brokers
-
-    supposed = parse_what_if(what_if)
-    return with_brokers(state, supposed.add), replace(options, drain=options.drain | supposed.remove)
+    return suppose(state, options, parse_what_if(what_if))
