@@ -59,7 +59,7 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     ),
     "log_dir_throttle": SettingOption("The same between log dirs of one broker.", "RATE", SAFETY_SECTION),
     "window": SettingOption("Time of day in which data may move.", "01:00-05:00", SAFETY_SECTION),
-    "max_bytes": SettingOption("Most bytes to move.", "SIZE", SAFETY_SECTION),
+    "max_bytes": SettingOption("Most bytes to move between brokers.", "SIZE", SAFETY_SECTION),
     "max_moves": SettingOption("Most replicas to move.", "COUNT", SAFETY_SECTION),
     "max_leader_changes": SettingOption("Most leaders to change.", "COUNT", SAFETY_SECTION),
     "max_duration": SettingOption("Longest time that moving may take at the throttle.", "TIME", SAFETY_SECTION),
