@@ -159,12 +159,21 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
 def _scores(cluster: ClusterState, options: PlanOptions) -> tuple[WeightedScore, ...]:
     """The chosen scores; where brokers above a share are to be relieved, nothing but their disks."""
     if options.below is not None:
+        _check_goes_by_disk(options)
         return load_scores(["disk"])
     several = bool((np.diff(cluster.log_dirs.first) > 1).any())
     scores = options.scores or default_scores(several_log_dirs=several)
     for weighted in scores:
         require(weighted.score, cluster)
     return scores
+
+
+def _check_goes_by_disk(options: PlanOptions) -> None:
+    others = [w.score.name for w in options.scores if w.score.name != "disk"]
+    if others:
+        raise UsageError(
+            f"--below goes by disk alone, not by {', '.join(others)}", hint="leave out --score, or say --score disk"
+        )
 
 
 def _rows_of(cluster: ClusterState, ids: Iterable[int], what: str) -> Bools:

@@ -104,6 +104,7 @@ def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) 
         (["--what-if", "remove=3", "--log-dirs-only"], 2, "--log-dirs-only and --what-if remove exclude"),
         (["--drain", "1,2,3,4,5,6"], 4, "cannot be drained"),
         (["--tolerance", "10"], 2, "10"),
+        (["--below", "85%", "--score", "replicas"], 2, "--below goes by disk alone, not by replicas"),
         (["--leaders-only", "--drain", "3"], 2, "--leaders-only and --drain exclude each other"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -122,6 +123,13 @@ def test_a_longest_duration_names_the_option_that_it_needs(snapshot: str, run_cl
 
     assert refused.code == 2
     assert "--throttle" in refused.err.splitlines()[1]
+
+
+def test_below_is_no_quarrel_with_how_replicas_count(snapshot: str, run_cli: Cli) -> None:
+    """A standing choice of how replicas count names no score."""
+    words = ("rebalance", "plan", "--snapshot", snapshot, "--below", "60%")
+
+    assert run_cli(*words, "--count-capacity", "disk").code == run_cli(*words).code == 0
 
 
 def test_supposed_brokers_are_planned_for_and_shown(snapshot: str, run_cli: Cli) -> None:

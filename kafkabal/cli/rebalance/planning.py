@@ -188,7 +188,9 @@ def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
     measured = ScoreOptions(
         count_by_disk=settings.count_capacity == "disk", nic_rate_bytes_per_s=settings.nic_rate_bytes_per_s
     )
-    names = settings.scores or (DEFAULT_SCORES if measured.count_by_disk else ())
+    # which replicas count for how much is no matter where only disks are looked at
+    counts = measured.count_by_disk and flags.below is None
+    names = settings.scores or (DEFAULT_SCORES if counts else ())
     return PlanOptions(
         tolerance=DEFAULT_TOLERANCE if settings.tolerance is None else settings.tolerance,
         scores=load_scores(names, measured),

@@ -12,6 +12,7 @@ from kafkabal.planner.frontier import frontier
 from kafkabal.planner.options import BrokerLimit, Mode, PlanOptions
 from kafkabal.planner.plan import make_plan
 from kafkabal.planner.whatif import NewBroker, parse_what_if, with_brokers
+from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.builders import brokers, cluster, partition, topic
 from kafkabal.testing.synthetic import World, make_world
 
@@ -64,6 +65,16 @@ def test_below_relieves_only_what_is_fuller() -> None:
 
     assert plan.partitions
     assert make_plan(after, PlanOptions(below=0.6)).partitions == ()
+
+
+def test_below_goes_by_disk_alone() -> None:
+    """Another score beside it is refused, not replaced; disk itself may be named."""
+    state = make_world(World(seed=3))
+    with pytest.raises(UsageError, match="--below goes by disk alone, not by replicas"):
+        make_plan(state, PlanOptions(below=0.6, scores=load_scores(["disk", "replicas"])))
+
+    named, plain = (make_plan(state, PlanOptions(below=0.6, scores=s)) for s in (load_scores(["disk"]), ()))
+    assert named.partitions == plain.partitions
 
 
 def test_excluded_topics_are_left_alone() -> None:
