@@ -19,6 +19,7 @@ from kafkabal.model.state import LogDirState
 from kafkabal.model.volumes import log_bytes
 from kafkabal.planner.kept import kept_slots
 from kafkabal.planner.options import DEFAULT_FREE_SHARE, Mode
+from kafkabal.scoring.choice import choose_scores
 from kafkabal.scoring.registry import default_scores, load_scores
 from kafkabal.scoring.scores.disk import SCORE as DISK
 from kafkabal.scoring.supply import require
@@ -161,6 +162,10 @@ def _scores(cluster: ClusterState, options: PlanOptions) -> tuple[WeightedScore,
     if options.below is not None:
         _check_goes_by_disk(options)
         return load_scores(["disk"])
+    aims_at_bytes = options.mode not in {Mode.LEADERS_ONLY, Mode.REPAIR_ONLY}
+    # where no log dir is known at all, there is nowhere to put anything
+    if not options.scores and not aims_at_bytes and len(cluster.log_dirs):
+        return choose_scores(cluster).scores
     several = bool((np.diff(cluster.log_dirs.first) > 1).any())
     scores = options.scores or default_scores(several_log_dirs=several)
     for weighted in scores:

@@ -95,7 +95,8 @@ def _unrepaired(state: State, homeless: I64) -> Iterator[str]:
     p, k = homeless // state.width, homeless % state.width
     dead = p[(problem.home[p, k] >= 0) & (state.why[p, k] == Why.LEAVES)]
     if dead.size:
-        yield f"no broker may take the replicas on dead brokers of {_names(state, dead)}"
+        why = "" if problem.weighed.any() else ": no log dir is known to work"
+        yield f"no broker may take the replicas on dead brokers of {_names(state, dead)}{why}"
     lost = np.flatnonzero(~(problem.cluster.brokers.is_live[problem.home] & (problem.home >= 0)).any(1))
     if lost.size:
         yield f"no live broker holds a copy of {_names(state, lost)}: nothing can be moved"

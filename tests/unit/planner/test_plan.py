@@ -1,11 +1,13 @@
 """Modes, limits and refusals of the planner on small clusters."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kafkabal.errors import InfeasibleError, UsageError
-from kafkabal.model.rows import TopicRow
+from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.plan.apply import apply_plan
 from kafkabal.plan.plan import Action, Plan
 from kafkabal.planner.frontier import frontier
@@ -65,6 +67,27 @@ def test_below_relieves_only_what_is_fuller() -> None:
 
     assert plan.partitions
     assert make_plan(after, PlanOptions(below=0.6)).partitions == ()
+
+
+def _without_bytes() -> ClusterState:
+    """Of three brokers, one of them dead, no log dir works and no size is known; broker 1 leads everything."""
+    offline = [LogDirRow(path="/d0", state="offline")]
+    rows = [BrokerRow(broker=b, rack="r0", log_dirs=offline, state="dead" if b == 3 else "online") for b in (1, 2, 3)]
+    pairs = [[1, 2], [1, 2], [1, 2], [1, 2], [1, 3]]
+    parts = [PartitionRow(partition=i, leader=1, replicas=pair, isr=pair) for i, pair in enumerate(pairs)]
+    return cluster(rows, [TopicRow(topic="img", partitions=parts)])
+
+
+@pytest.mark.parametrize("mode", [Mode.LEADERS_ONLY, Mode.REPAIR_ONLY])
+def test_what_looks_at_no_bytes_goes_by_the_scores_that_can_be_fed(mode: Mode) -> None:
+    """Where no size is known, the default scores that need none are enough; one that was named is refused."""
+    plan = make_plan(_without_bytes(), PlanOptions(mode=mode))
+    assert set(plan.scores) == {"replicas", "leaders", "topic-spread"}
+    assert bool(plan.partitions) == (mode is Mode.LEADERS_ONLY)
+    assert any("no broker may take" in line for line in plan.warnings) == (mode is Mode.REPAIR_ONLY)
+
+    with pytest.raises(UsageError, match="'disk' needs log-dirs"):
+        make_plan(_without_bytes(), PlanOptions(mode=mode, scores=load_scores(["disk"])))
 
 
 def test_below_goes_by_disk_alone() -> None:
