@@ -61,6 +61,8 @@ def warnings_of(state: State, leader: I32, homeless: I64) -> tuple[str, ...]:
         lines += [*_bytes_outside(state), *_counts_outside(state), *_topics_outside(state)]
     if mode in {Mode.FULL, Mode.LEADERS_ONLY} and state.problem.options.max_leader_changes is None:
         lines += [*_leaders_outside(state, leader), *_further_outside(state, leader)]
+    if mode is Mode.ONLY_TO_NEW:
+        lines += _filled_outside(state, leader)
     return tuple(lines)
 
 
@@ -125,6 +127,37 @@ def _bytes_outside(state: State) -> Iterator[str]:
         yield f"{len(rows) - _NAMED} more brokers stay outside their disk band"
 
 
+def _filled_outside(state: State, leader: I32) -> Iterator[str]:
+    """In one line, since what keeps them there is the same for all; and why nothing moved, where no broker is empty."""
+    number = {name: n for name, n in _brokers_outside(state, leader).items() if n}
+    if not number:
+        return
+    problem = state.problem
+    told = ", ".join(f"{n} by {name}" for name, n in number.items())
+    yield f"outside their bands stay brokers, {told}: only empty ones take anything"
+    held = np.bincount(problem.cluster.replicas.broker, minlength=problem.n_brokers)
+    if held[problem.counted].all():
+        yield (
+            "no broker is empty, so that none takes anything: "
+            "name the old ones with --exclude-brokers in place of --only-to-new to go on filling the others"
+        )
+
+
+def _brokers_outside(state: State, leader: I32) -> dict[str, int]:
+    """How many brokers lie outside their bands, by score."""
+    problem, bands = state.problem, state.bands
+    led = np.bincount(leader[leader >= 0], minlength=problem.n_brokers).astype(np.int64)
+    sides = {
+        "disk": excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed),
+        "replicas": excess(state.count, bands.low_count, bands.high_count, problem.counted),
+        "leaders": excess(led, bands.low_leaders, bands.high_leaders, problem.counted),
+    }
+    number = {name: int(((above > 0) | (below > 0)).sum()) for name, (above, below) in sides.items()}
+    number["topic-spread"] = len(np.unique(_crowded(state)[0] % problem.n_brokers))
+    loads = FurtherLoads(state, leader)
+    return number | {w.score.name: len(_further_rows(loads, row)) for row, w in enumerate(loads.scores)}
+
+
 class _Racks:
     """Racks between which nothing can move, since every partition has a replica in each of them."""
 
@@ -178,13 +211,18 @@ def _further_outside(state: State, leader: I32) -> Iterator[str]:
     loads = FurtherLoads(state, leader)
     ids = state.problem.cluster.brokers.id
     for row, weighted in enumerate(loads.scores):
-        load, counted = loads.load[row], loads.price[row] > 0
-        rows = np.flatnonzero(counted & ((load > loads.high[row]) | (load < loads.low[row])))
+        rows = _further_rows(loads, row)
         for b in rows[:_NAMED].tolist():
             fair = weighted.weight / loads.price[row, b]
-            yield f"broker {ids[b]} stays at {load[b] / fair:.2f} of its share of {weighted.score.name}"
+            yield f"broker {ids[b]} stays at {loads.load[row, b] / fair:.2f} of its share of {weighted.score.name}"
         if len(rows) > _NAMED:
             yield f"{len(rows) - _NAMED} more brokers stay outside their band of {weighted.score.name}"
+
+
+def _further_rows(loads: FurtherLoads, row: int) -> I64:
+    """Brokers outside their band of one of the further scores."""
+    load = loads.load[row]
+    return np.flatnonzero((loads.price[row] > 0) & ((load > loads.high[row]) | (load < loads.low[row])))
 
 
 def _outside(state: State, number: I64, low: I64, high: I64, what: str) -> Iterator[str]:

@@ -59,6 +59,17 @@ def test_only_to_new_fills_new_brokers_and_no_others() -> None:
     assert {90, 91} == _targets(plan)
 
 
+def test_only_to_new_says_what_stays_outside() -> None:
+    """One line with the scores of the old brokers; a second one, with what to do, where no broker is empty any more."""
+    uneven = make_world(World(seed=2, skew=2.0))
+    grown = with_brokers(uneven, (NewBroker(id=90, rack="r0"),))
+    filling, filled = (make_plan(c, PlanOptions(mode=Mode.ONLY_TO_NEW)).warnings for c in (grown, uneven))
+
+    assert [len(filling), len(filled)] == [1, 2]
+    assert all("outside their bands stay brokers" in lines[0] and " by disk" in lines[0] for lines in (filling, filled))
+    assert "--exclude-brokers" in filled[1]
+
+
 def test_below_relieves_only_what_is_fuller() -> None:
     """Replicas leave only brokers above the share."""
     state = make_world(World(seed=3, brokers=6, racks=6, skew=2.0))
