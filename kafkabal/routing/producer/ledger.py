@@ -64,9 +64,15 @@ class Ledger:
         if at == 0:
             self._advance()
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a record is done while one before it is not; ``through`` alone does not tell of it."""
+        return bool(self._window)
+
     def mark(self, sent: int) -> None:
         """Remember this moment, at which all records below ``sent`` had been handed over or were done."""
-        self._marks.append(_Mark(sent, dict(self._next_offset)))
+        # records that were found in the topic lie before these offsets too, though they may come after ``sent``
+        self._marks.append(_Mark(max(sent, self.through + len(self._window)), dict(self._next_offset)))
 
     @property
     def offsets(self) -> Mapping[int, int]:

@@ -10,7 +10,8 @@ An append-only file of JSON lines::
 
 Records are numbered from 0 over all parts in their order. All below ``through`` are acknowledged or given up for good;
 those from ``through`` on that are in the topic nevertheless lie at or after ``offsets`` of their partition. A void part
-is not looked at again. A run writes ``running`` before its first record, and ``clean`` once nothing is on its way.
+is not looked at again. A run writes ``running`` before its first record, and ``clean`` once nothing is on its way and
+nothing from ``through`` on is in the topic.
 """
 
 from __future__ import annotations
@@ -122,8 +123,9 @@ class Manifest:
     def checkpoint(self, through: int, offsets: Mapping[int, int]) -> None:
         """Remember how far the run has come; on disk when it returns."""
         if (through, offsets) != (self.through, self.offsets):
-            self.through, self.offsets = through, dict(offsets)
             self._append(_Line(through=through, offsets=dict(offsets)))
+            # only now: a line that failed, or that a signal cut short, is written again by the next checkpoint
+            self.through, self.offsets = through, dict(offsets)
 
     def mark_running(self) -> None:
         """Remember that records may be on their way from now on."""
@@ -131,7 +133,7 @@ class Manifest:
         self._append(_Line(state="running"))
 
     def mark_clean(self) -> None:
-        """Remember that nothing is on its way any more."""
+        """Remember that nothing is on its way any more, and that none but the records below ``through`` is there."""
         self.is_clean = True
         self._append(_Line(state="clean"))
 

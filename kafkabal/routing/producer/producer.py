@@ -198,16 +198,21 @@ class RoutingProducer:
         else:
             report = self._plain_reports[partition]
         while True:
+            # counted first: a signal in between must not leave a record on its way that nobody waits for
+            self._accepted = accepted = self._accepted + 1
             try:
                 self._send(self.topic, value, key, partition, report, report, 0, headers)
                 break
             except BufferError:
+                self._accepted -= 1
                 self.poll(_FULL_QUEUE_POLL_S)
-            except KafkaException as error:
+            except Exception as error:
+                self._accepted -= 1
+                if not isinstance(error, KafkaException):
+                    raise
                 if self._settled is not None:
                     self._settled[partition] += size
                 raise error_of(error.args[0], self.topic) from error
-        self._accepted = accepted = self._accepted + 1
         if not accepted % _RECORDS_A_LOOK and self._clock() >= self._next_poll_s:
             self.poll()
         return partition

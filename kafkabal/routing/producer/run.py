@@ -158,9 +158,18 @@ class Run:
             raise
         finally:
             self._checkpoint()
-            if not self._producer.deliveries.in_flight and self._fault is None:
+            if self._is_settled:
                 self._manifest.mark_clean()
         return self._outcome
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether ``through`` says all there is to know; if not, the next run must look into the topic again.
+
+        A record behind a gap, which a read-back has found or which was acknowledged before another was dropped, is
+        known to this run only.
+        """
+        return not self._producer.deliveries.in_flight and self._fault is None and not self._ledger.has_gaps
 
     def _reconcile(self, now: list[Part]) -> None:
         """Make the manifest's list of files that of the source: append what is new, give up what changed or went."""

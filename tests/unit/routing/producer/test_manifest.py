@@ -45,6 +45,22 @@ def test_everything_is_there_in_the_next_run(path: Path) -> None:
         assert manifest.is_clean
 
 
+def test_a_checkpoint_that_failed_is_written_by_the_next(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What did not reach the disk, for want of room or for a signal, is not taken for written."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with Manifest.open(path, HEADER) as manifest:
+        with monkeypatch.context() as patched:
+            patched.setattr(manifest, "_append", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                manifest.checkpoint(3, {0: 7})
+        manifest.checkpoint(3, {0: 7})
+    with Manifest.open(path, HEADER) as manifest:
+        assert (manifest.through, manifest.offsets) == (3, {0: 7})
+
+
 def test_a_new_manifest_starts_from_its_header(tmp_path: Path) -> None:
     """Nothing is done, and records can lie only behind the ends that the topic had."""
     with Manifest.open(tmp_path / "m", HEADER) as manifest:

@@ -144,6 +144,31 @@ def test_a_signal_amid_an_acknowledgement_loses_neither(mock_cluster: MockCluste
         assert producer.deliveries.delivered == 1
 
 
+def test_a_record_is_counted_before_a_signal_can_cut_in(mock_cluster: MockCluster) -> None:
+    """Ctrl-C right after librdkafka took a record does not leave it on its way unseen."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
+        send = producer._send
+
+        def interrupted(*words: object) -> None:
+            send(*words)  # type: ignore[arg-type]
+            raise KeyboardInterrupt
+
+        producer._send = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            producer.produce(b"x")
+        assert producer.deliveries.in_flight == 1
+        producer.flush()
+        assert producer.deliveries.in_flight == 0
+
+
+def test_a_record_that_makes_no_sense_is_not_waited_for(mock_cluster: MockCluster) -> None:
+    """What librdkafka's binding does not take, as a number for a value, is not counted as accepted."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
+        with pytest.raises(TypeError):
+            producer.produce(b"x", headers=[("a", 1)])  # type: ignore[list-item]
+        assert producer.deliveries.accepted == 0
+
+
 def test_a_signal_ends_a_flush_that_would_last(mock_cluster: MockCluster) -> None:
     """Ctrl-C is heard while a flush waits for brokers that do not answer; a flush with a time ends by itself."""
     client = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "message.timeout.ms": 300_000}

@@ -52,7 +52,7 @@ class Bench:
     def run(self, source: Source, **extra: Any) -> Outcome:
         """One run, as the command does it."""
         with self.open_manifest(source) as manifest:
-            found = self.read_back(manifest)
+            found = set() if manifest.is_clean else self.read_back(manifest)
             with self.producer() as producer:
                 return Run(producer, source, manifest, found=found, clock=monotonic, **extra).send(source.parts())
 
@@ -150,6 +150,58 @@ def test_an_interrupted_run_does_not_wait_for_its_queue(bench: Bench, data: Path
     del bench.producer_settings["bootstrap.servers"]
     assert bench.run(FolderSource(data)).sent == 20
     assert bench.topic() == CONTENT
+
+
+def rows_with_a_gap(bench: Bench, folder: Path) -> RowSource:
+    """Rows of a run that was killed with four of them in the topic, the last behind a gap."""
+    (folder / "a.jsonl").write_bytes(b"".join(b'{"row":%d}\n' % i for i in range(100)))
+    source = RowSource(folder / "a.jsonl")
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        manifest.mark_running()
+        manifest.add_parts(source.parts())
+        for number in (0, 1, 2, 50):
+            producer.produce(b'{"row":%d}' % number, headers=[("kafkabal-record", f"cafe/{number}".encode())])
+    return source
+
+
+ROWS = Counter({b'{"row":%d}' % i: 1 for i in range(100)})
+
+
+def test_a_run_that_is_refused_forgets_nothing_of_what_it_found(bench: Bench, tmp_path: Path) -> None:
+    """Records found behind a gap by a run that then stops, since its file seems changed, are not sent again later."""
+    source = rows_with_a_gap(bench, tmp_path)
+    stat = (tmp_path / "a.jsonl").stat()
+    os.utime(tmp_path / "a.jsonl", ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
+    with pytest.raises(InputFileError, match="changed since its manifest was begun"):
+        bench.run(source)
+    os.utime(tmp_path / "a.jsonl", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert bench.run(source).sent == 96
+    assert bench.topic() == ROWS
+
+
+@pytest.mark.parametrize("row", [3, 30, 70])
+def test_ctrl_c_after_a_crash_forgets_nothing_of_what_was_found(bench: Bench, tmp_path: Path, row: int) -> None:
+    """A run that goes on after a crash, and is interrupted in its turn, leaves no record to be sent twice."""
+    source = rows_with_a_gap(bench, tmp_path)
+
+    class Interrupted(RowSource):
+        def records(self, part: Any, start: int) -> Any:
+            for number, record in enumerate(super().records(part, start), start):
+                if number == row:
+                    raise KeyboardInterrupt
+                yield record
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(Interrupted(tmp_path / "a.jsonl"))
+    bench.run(source)
+    assert bench.topic() == ROWS
+
+
+def test_a_run_that_ended_in_order_is_not_read_back(bench: Bench, data: Path) -> None:
+    """What is known in full is marked clean, so that the next run may begin at once."""
+    bench.run(FolderSource(data))
+    with bench.open_manifest(FolderSource(data)) as manifest:
+        assert manifest.is_clean
 
 
 def test_a_crash_between_any_two_files_is_survived(bench: Bench, data: Path) -> None:
@@ -332,6 +384,7 @@ def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:
 def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) -> None:
     """A topic that ends before an acknowledged offset has lost records, and is not silently sent to again."""
     with bench.open_manifest(FolderSource(data)) as manifest:
+        manifest.mark_running()
         manifest.checkpoint(5, {0: 1000})
     with pytest.raises(OperationError, match=f"{TOPIC}-0 ends at offset 0, before 1000, which was acknowledged"):
         bench.run(FolderSource(data))
