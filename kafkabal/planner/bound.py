@@ -24,6 +24,8 @@ _MOST_STEPS = 60
 _MOST_PATIENCE = 9
 _FEWEST_STEPS = 3
 _ROUNDING = 1e-12
+_SUM_ROUNDING = 1e-13
+"""Of a total, what sums of its parts may differ by."""
 _ROUNDING_BYTES = 1e-6
 _CLOSE = 5e-4
 
@@ -41,7 +43,29 @@ def bound_bytes(start: State, moved_bytes: int) -> int:
     dual = _Dual(start)
     best = _ascend(dual, moved_bytes)
     divided = max(0, math.ceil(best * (1 - _ROUNDING) - _ROUNDING_BYTES))
-    return max(divided, grain_bound(start)) if start.sizes_agree() else divided
+    if not start.sizes_agree():
+        return divided
+    # a plan may end outside the exact bands by what a score forgives
+    return max(divided, grain_bound(start), min(_plain_bound(start), moved_bytes))
+
+
+def _plain_bound(start: State) -> int:
+    """What lies above the exact upper edges, or on brokers that have to be emptied; or is missing below the lower ones.
+
+    Holds where the copies of a partition are equal in size, so that moves leave the total as it is.
+    """
+    problem, tolerance = start.problem, start.problem.options.tolerance
+    p, k = np.nonzero((start.place >= 0) & problem.movable[:, None])
+    leaving = int(problem.arriving_bytes[p[problem.leaves[start.place[p, k]]]].sum())
+    rows = problem.weighed
+    if not problem.has_score("disk") or not rows.any():
+        return leaving
+    used, capacity = start.used[rows].astype(np.float64), problem.capacity[rows]
+    mean = (float(used.sum()) + leaving) / float(capacity.sum())
+    above = float(np.maximum(used - mean * (1 + tolerance) * capacity, 0).sum()) + leaving
+    below = float(np.maximum(mean * (1 - tolerance) * capacity - used, 0).sum())
+    noise = _SUM_ROUNDING * float(used.sum()) + _ROUNDING_BYTES
+    return max(0, math.ceil(max(above, below) - noise))
 
 
 class _Point(NamedTuple):
@@ -144,9 +168,10 @@ class _Dual:
             best = int(inside.argmin())
             return np.full(self.n_cells, inside[best]), np.full(self.n_cells, best)
         of_zone = np.zeros(int(self.zone.max()) + 1, np.int64)
+        # what leaves a dead broker may come to any rack, and so may what has no taker in its own
+        of_zone[:] = int(inside.argmin())
         for z in np.unique(self.zone[takes]):
             of_zone[z] = int(np.where(self.zone == z, inside, np.inf).argmin())
-        # what leaves a dead broker may come to any rack
         zone = self.zone[self.broker]
         where = np.where(zone >= 0, of_zone[np.maximum(zone, 0)], int(inside.argmin()))
         return inside[where], where

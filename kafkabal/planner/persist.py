@@ -14,8 +14,9 @@ from kafkabal.planner.shortfall import shortfall, warnings_of
 from kafkabal.planner.why import Why
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import ClusterState
+    from kafkabal.model.state import I32, ClusterState
     from kafkabal.planner.listener import PlanListener
+    from kafkabal.planner.problem import Problem
 
 _MOST_REPEATS = 8
 _LEAST_HELP = 0.01
@@ -45,13 +46,21 @@ def persist(start: State, draft: Draft, listener: PlanListener) -> tuple[Draft, 
     after = draft.outcome()
     for _ in range(_MOST_REPEATS):
         again = search(State(build_problem(after, problem.options)), listener)
-        if not _helps(again, shortfall(draft.state, draft.leader)):
+        if not _helps(again, shortfall(draft.state, draft.leader)) or not _may_lead(problem, again.leader):
             break
         after = again.outcome()
         draft.state.adopt(after)
         led = after.partitions.leader
         draft = draft._replace(leader=np.where(led >= 0, led, draft.leader).astype(np.int32))
     return draft, after
+
+
+def _may_lead(problem: Problem, leader: I32) -> bool:
+    """Whether no more leaders change than may, and none to a copy that is out of sync: it left, and came back later."""
+    changes = leader != problem.leader
+    stale = ((problem.home == leader[:, None]) & ~problem.electable).any(1)
+    most, had = problem.options.max_leader_changes, problem.cluster.partitions.leader >= 0
+    return not (changes & stale).any() and (most is None or int((changes & had).sum()) <= most)
 
 
 def is_worth_it(start: State, draft: Draft, share: float = 1.0) -> bool:

@@ -14,7 +14,7 @@ from kafkabal.planner.options import Mode, PlanOptions
 from kafkabal.planner.persist import falls_short, persist
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.reasons import Before, Reasons
-from kafkabal.planner.search.balance import is_outside
+from kafkabal.planner.search.balance import is_reached
 from kafkabal.planner.search.budget import exceeds_budget
 from kafkabal.planner.search.state import State
 from kafkabal.planner.shortfall import left_over, warnings_of
@@ -69,7 +69,7 @@ def _bound(start: State, state: State) -> int | None:
     """The bound, where the plan was to reach the bands with as few bytes as possible, and does."""
     options = start.problem.options
     asks_more = options.below is not None or options.replication_factor is not None
-    if options.mode is not Mode.FULL or asks_more or is_outside(state):
+    if options.mode is not Mode.FULL or asks_more or not is_reached(state):
         return None
     return bound_bytes(start, state.moved_bytes())
 

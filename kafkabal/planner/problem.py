@@ -129,7 +129,11 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
     each = move_bytes(cluster)
     if options.replication_factor is not None:
         slots, home, held = _refactored(slots, home, held, movable, options.replication_factor)
-    size_known = each >= 0
+    size_known, leader = each >= 0, _leaders(cluster)
+    loose = (movable & size_known)[:, None] & ~kept_slots(cluster, options.keep_moved, home)
+    if options.max_leader_changes is not None:
+        # followers move in place of leaders, where there are any
+        loose &= (home != leader[:, None]) | (slots == 1)[:, None]
     return Problem(
         cluster=cluster,
         options=options,
@@ -141,8 +145,8 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         size_known=size_known,
         topic=cluster.partitions.topic,
         movable=movable,
-        loose=(movable & size_known)[:, None] & ~kept_slots(cluster, options.keep_moved, home),
-        leader=_leaders(cluster),
+        loose=loose,
+        leader=leader,
         electable=_electable(cluster, home),
         counted=counted,
         weighed=counted & ~is_silent(cluster),

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from kafkabal.plan.apply import apply_plan
 from kafkabal.plan.plan import Plan
 from kafkabal.planner.options import PlanOptions
 from kafkabal.planner.plan import make_plan
+from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.plan_checker import check_plan
 from kafkabal.testing.synthetic import World, make_world
 
@@ -102,6 +104,46 @@ def test_budgets_are_kept(world: World, moves: int, bytes_: int) -> None:
 
     assert plan.moved_bytes <= bytes_
     assert sum(len(change.adding) for change in plan.partitions) <= moves
+
+
+@st.composite
+def options(draw: st.DrawFn, ids: list[int]) -> PlanOptions:
+    """Budgets, limits, brokers and scores in any combination."""
+    some = st.frozensets(st.sampled_from(ids), max_size=1)
+    names = draw(st.lists(st.sampled_from(["disk", "replicas", "leaders", "topic-spread"]), unique=True))
+    return PlanOptions(
+        tolerance=draw(tolerances),
+        scores=load_scores(names),
+        drain=draw(some),
+        exclude_brokers=draw(some),
+        max_bytes=draw(st.none() | st.integers(0, 10**10)),
+        max_moves=draw(st.none() | st.integers(0, 40)),
+        max_leader_changes=draw(st.none() | st.integers(0, 10)),
+    )
+
+
+def _with_stale_copies(cluster: ClusterState, seed: int) -> ClusterState:
+    """Some followers are out of sync."""
+    leads = cluster.replicas.broker == cluster.partitions.leader[cluster.replicas.partition]
+    in_sync = leads | (np.random.default_rng(seed).random(len(leads)) < 0.7)
+    return cluster.replace(replicas=replace(cluster.replicas, in_sync=in_sync))
+
+
+@given(worlds(), st.integers(0, 1), st.data())
+def test_limits_and_rules_hold_whatever_is_asked(world: World, dead: int, data: st.DataObject) -> None:
+    """Under any limits no rule is broken, no more leaders change than may, and the certificate is below what moves."""
+    cluster = _with_stale_copies(make_world(replace(world, dead=dead)), world.seed)
+    asked = data.draw(options(cluster.brokers.id.tolist()))
+    try:
+        plan = make_plan(cluster, asked)
+    except InfeasibleError:
+        return
+    had = dict(zip(map(cluster.partition_name, range(len(cluster.partitions))), cluster.partitions.leader, strict=True))
+    changes = [c for c in plan.partitions if had[c.name] >= 0 and c.replicas[0] != cluster.brokers.id[had[c.name]]]
+
+    assert check_plan(cluster, plan, tolerance=asked.tolerance, drain=asked.drain, repaired=False).faults == []
+    assert asked.max_leader_changes is None or len(changes) <= asked.max_leader_changes
+    assert plan.bound_bytes is None or plan.bound_bytes <= plan.moved_bytes
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -117,6 +117,19 @@ def is_outside(state: State) -> bool:
     return any(side.any() for side in (*bytes_, *count))
 
 
+def is_reached(state: State) -> bool:
+    """Whether every rule is kept, and every broker inside its bands of bytes, of replicas and of topics."""
+    problem = state.problem
+    p, k = np.nonzero((state.place >= 0) & problem.movable[:, None])
+    broker, topic = state.place[p, k], problem.topic[p]
+    narrow = (state.distinct_racks(state.place) < state.required_racks) & problem.movable
+    if is_outside(state) or problem.leaves[broker].any() or narrow.any():
+        return False
+    return state.topic_count is None or bool(
+        (state.topic_count[topic, broker] <= state.bands.topic_most(topic, broker)).all()
+    )
+
+
 def _return_home(state: State, cells: I64) -> I64:
     """Put what found no place back where it was; returns those that should not be there, or were nowhere."""
     p, k = cells // state.width, cells % state.width

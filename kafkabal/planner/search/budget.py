@@ -22,7 +22,7 @@ _MOST_OF_THE_BYTES = 0.95
 
 
 def exceeds_budget(state: State) -> bool:
-    """Whether bytes, moves or time are limited, and what moves is more than that."""
+    """Whether bytes, moves, leaders or time are limited, and what moves is more than that."""
     p = np.flatnonzero(state.moved().any(1))
     return not _affordable(state, p, np.ones(len(p), np.bool_)).all()
 
@@ -111,12 +111,23 @@ def _affordable(state: State, p: I64, among: Bools) -> Bools:
     """Take partitions in order, passing over those that no longer fit."""
     options = state.problem.options
     keep = among.copy()
-    for limit, cost in ((options.max_bytes, _cost(state, p)), (options.max_moves, state.moved()[p].sum(1))):
+    costs = (
+        (options.max_bytes, _cost(state, p)),
+        (options.max_moves, state.moved()[p].sum(1)),
+        (options.max_leader_changes, _led_elsewhere(state, p)),
+    )
+    for limit, cost in costs:
         if limit is not None:
             keep &= _first_fit(cost, keep, limit)
     if options.max_duration_s is not None and options.throttle_bytes_per_s:
         keep &= _within_links(state, p, keep, int(options.max_duration_s * options.throttle_bytes_per_s))
     return keep
+
+
+def _led_elsewhere(state: State, p: I64) -> I64:
+    """1 where the leader's replica moves, so that another one has to lead."""
+    leads = state.problem.home[p] == state.problem.cluster.partitions.leader[p, None]
+    return np.asarray((state.moved()[p] & leads).any(1), np.int64)
 
 
 def _first_fit(cost: I64, among: Bools, limit: int) -> Bools:

@@ -31,13 +31,15 @@ class Leadership:
         self.candidates: I32 = np.where(there & (problem.electable | arrived), state.place, NONE)
         self.candidates[~problem.counted[self.candidates] & (self.candidates >= 0)] = NONE
         self.free: Bools = problem.movable.copy()
-        stays = (state.place == problem.leader[:, None]).any(1) & problem.counted[problem.leader]
+        limit = problem.options.max_leader_changes
+        # of a broker that is drained, a limit may leave replicas for later, and their leadership with them
+        leads_on = problem.counted if limit is None else problem.cluster.brokers.is_live
+        stays = (state.place == problem.leader[:, None]).any(1) & leads_on[problem.leader]
         self.leader: I32 = np.where(stays | ~self.free, problem.leader, NONE)
         self.free &= (self.candidates >= 0).any(1)
         self.leader[~self.free & (self.leader < 0)] = problem.leader[~self.free & (self.leader < 0)]
         led = self.leader[self.leader >= 0]
         self.count: I64 = np.bincount(led, minlength=problem.n_brokers).astype(np.int64)
-        limit = problem.options.max_leader_changes
         self.changes_left = len(self.leader) if limit is None else max(0, limit - int((self.leader < 0).sum()))
 
     def change(self, p: I64, broker: I32 | I64) -> None:
