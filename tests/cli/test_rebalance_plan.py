@@ -82,6 +82,15 @@ def test_warnings_are_told_once(tmp_path: Path, run_cli: Cli) -> None:
     assert (table.err, quiet.out) == ("", "")
 
 
+def test_what_a_drained_broker_keeps_is_told(snapshot: str, run_cli: Cli) -> None:
+    """A drain of chosen topics leaves the others there, and says so by itself."""
+    quiet = run_cli("rebalance", "plan", "--snapshot", snapshot, "--drain", "3", "--topics", "t1", "-q")
+
+    assert quiet.code == 0
+    assert "broker 3 keeps" in quiet.err
+    assert "replicas of topics that may not move: t0" in quiet.err
+
+
 def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) -> None:
     """One row a tolerance, each above its bound; the tightest band costs most, the widest least."""
     out = run_cli("rebalance", "plan", "--snapshot", snapshot, "--frontier", "--format", "json").out

@@ -1,0 +1,100 @@
+"""What stays where it is once a plan is carried out, although it was to go: on drained brokers and in log dirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from kafkabal.model.sizes import replica_bytes
+from kafkabal.plan.apply import apply_plan
+from kafkabal.planner.options import Mode
+from kafkabal.planner.problem import build_problem
+from kafkabal.scoring.evaluation import evaluate
+from kafkabal.scoring.scores.log_dir import SCORE as LOG_DIR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.model.state import I64, Bools, ClusterState
+    from kafkabal.plan.plan import Plan
+    from kafkabal.planner.options import PlanOptions
+    from kafkabal.scoring.evaluation import Evaluation
+
+_NAMED = 10
+_NAMED_TOPICS = 3
+_MOST_OF_IT = 0.5
+_AIM_AT_LOG_DIRS = frozenset({Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW})
+
+
+def with_remains(plan: Plan, cluster: ClusterState, options: PlanOptions) -> Plan:
+    """The plan with one warning more for each drained broker that keeps something, and each with uneven log dirs."""
+    lines = (*_on_drained(cluster, options), *_in_log_dirs(cluster, options, plan))
+    return msgspec.structs.replace(plan, warnings=(*plan.warnings, *lines))
+
+
+def _on_drained(cluster: ClusterState, options: PlanOptions) -> Iterator[str]:
+    if not options.drain:
+        return
+    r = cluster.replicas
+    copied = np.zeros(len(cluster.partitions), np.bool_)
+    copied[r.partition[cluster.brokers.is_live[r.broker]]] = True
+    reassigned = np.zeros(len(cluster.partitions), np.bool_)
+    reassigned[r.partition[r.adding | r.removing]] = True
+    fixed = copied & ~build_problem(cluster, options).movable
+    for broker_id in sorted(options.drain):
+        held = r.partition[r.broker == cluster.brokers.index_of(broker_id)]
+        barred, waiting = held[(fixed & ~reassigned)[held]], held[reassigned[held]]
+        if barred.size:
+            told = f"broker {broker_id} keeps {barred.size} replicas of topics that may not move"
+            yield f"{told}: {_topics(cluster, options, barred)}"
+        if waiting.size:
+            yield f"broker {broker_id} keeps {waiting.size} replicas of partitions that another reassignment is moving"
+
+
+def _topics(cluster: ClusterState, options: PlanOptions, partitions: I64) -> str:
+    topics = np.unique(cluster.partitions.topic[partitions])
+    text = ", ".join(cluster.topics.name[t] for t in topics[:_NAMED_TOPICS].tolist())
+    if len(topics) > _NAMED_TOPICS:
+        text += f" and {len(topics) - _NAMED_TOPICS} more"
+    if not options.include_internal and cluster.topics.internal[topics].any():
+        text += "; internal ones move with --include-internal"
+    return text
+
+
+def _in_log_dirs(cluster: ClusterState, options: PlanOptions, plan: Plan) -> Iterator[str]:
+    change = plan.scores.get(LOG_DIR.name)
+    if change is None or not change.after["outside"] or options.mode not in _AIM_AT_LOG_DIRS:
+        return
+    after = apply_plan(cluster, plan)
+    found = evaluate(LOG_DIR, after, tolerance=options.tolerance, drained=_drained(after, options))
+    brokers = np.unique(after.log_dirs.broker[found.outside])
+    for b in brokers[:_NAMED].tolist():
+        yield _dirs_of(after, found, b)
+    if len(brokers) > _NAMED:
+        yield f"{len(brokers) - _NAMED} more brokers keep log dirs outside their bands"
+
+
+def _drained(cluster: ClusterState, options: PlanOptions) -> Bools:
+    return np.isin(cluster.brokers.id, sorted(options.drain))
+
+
+def _dirs_of(cluster: ClusterState, found: Evaluation, broker: int) -> str:
+    """The log dirs of a broker that are outside, and the replica that is most of the fullest one."""
+    dirs = cluster.log_dirs
+    outside = np.flatnonzero(found.outside & (dirs.broker == broker))
+    shares = ", ".join(f"{dirs.path[d]} at {found.share[d]:.2f} of its share" for d in outside[:_NAMED].tolist())
+    more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
+    told = f"broker {cluster.brokers.id[broker]} keeps log dirs outside their band, {shares}{more}"
+    return told + _largest(cluster, int(outside[found.share[outside].argmax()]))
+
+
+def _largest(cluster: ClusterState, log_dir: int) -> str:
+    rows = np.flatnonzero(cluster.replicas.log_dir == log_dir)
+    size = replica_bytes(cluster)[rows]
+    if not size.sum() or size.max() / size.sum() <= _MOST_OF_IT:
+        return ""
+    p = int(cluster.replicas.partition[rows[size.argmax()]])
+    name = f"{cluster.topics.name[cluster.partitions.topic[p]]}-{cluster.partitions.number[p]}"
+    return f": {name} is {size.max() / size.sum():.0%} of {cluster.log_dirs.path[log_dir]}"
