@@ -352,7 +352,7 @@ def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
 def _interrupted(screen: "_Screen", order: "Order", signal: KeyboardInterrupt) -> InterruptedRunError:
     forgotten = order.manifest_path is None
     return InterruptedRunError(
-        f"interrupted: {screen.records} records are in topic {order.topic}",
+        f"interrupted: {screen.sent} records were sent to topic {order.topic} by this run",
         terminated=isinstance(signal, Terminated),
         hint=None if forgotten else "run the same command again, it goes on where it stopped",
     )
@@ -377,10 +377,13 @@ class _Screen(DeliveryListener):
     """Shows how it goes, and watches the profile."""
 
     def __init__(self, context: CommandContext, settings: Settings) -> None:
-        self.records = 0
+        self.sent = 0
+        """By this run."""
         self._context = context
         self._settings = settings
         self._bar: Bar | None = None
+        self._bar_is_shown = False
+        self._total_bytes = 0
         self._profile_time_ns = self._profile_time()
         self._warned: set[str] = set()
 
@@ -388,26 +391,34 @@ class _Screen(DeliveryListener):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if self._bar is not None:
+        if self._bar is not None and self._bar_is_shown:
             self._bar.__exit__(*error)
 
     def starts(self, *, total_bytes: int, total_records: int | None) -> None:
         """All checks are passed."""
         if total_records is not None:
             self._context.detail(f"{total_records} records")
+        self._total_bytes = total_bytes
         if total_bytes:
             self._bar = self._context.progress("sending", total_bytes)
-            self._bar.__enter__()
 
     def reads_back(self) -> None:
         """Say why it does not start yet."""
         self._context.say("an earlier run did not end in order; looking for its records in the topic")
 
     def progressed(self, progress: Progress) -> None:
-        """Show it."""
-        self.records = progress.records
-        if self._bar is not None:
-            self._bar.update(progress.bytes, note=f"{progress.records} records")
+        """Show it, once there is something to send; what earlier runs have sent takes no time and makes no rate."""
+        self.sent = progress.sent
+        if self._bar is None or not progress.handed_over:
+            return
+        if not self._bar_is_shown:
+            self._bar_is_shown = True
+            self._bar.__enter__()
+        self._bar.update(
+            progress.bytes - progress.skipped_bytes,
+            total_bytes=self._total_bytes - progress.skipped_bytes,
+            note=f"{progress.records} records",
+        )
 
     def refresh_failed(self, error: Exception) -> None:
         """Warn, but not of the same every few seconds."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import os
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.produce import _Screen
+from kafkabal.cli.produce import _interrupted, _Screen
 from kafkabal.cli.settle import settle
+from kafkabal.routing.producer.listener import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,6 +127,41 @@ def test_a_profile_that_no_longer_makes_sense_is_not_taken(tmp_path: Path, text:
     rewrite(profile, text)
     assert screen.new_scores() is None
     assert "the changed profile is not used" in stream.getvalue()
+
+
+def progress_of(sent: int, skipped: int) -> Progress:
+    """Records of ten bytes each, of which some were there before."""
+    return Progress(
+        records=sent + skipped, bytes=10 * (sent + skipped), sent=sent, handed_over=sent, skipped_bytes=10 * skipped
+    )
+
+
+def test_an_interrupted_run_tells_what_it_sent_itself(tmp_path: Path) -> None:
+    """What earlier runs sent is not denied by a run that was stopped before it had sent anything."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("bootstrap_servers: a:1\n")
+    screen, _ = screen_of(profile)
+    order: Any = SimpleNamespace(topic="images", manifest_path=None)
+    assert _interrupted(screen, order, KeyboardInterrupt()).message == (
+        "interrupted: 0 records were sent to topic images by this run"
+    )
+    screen.progressed(progress_of(7, 100))
+    assert "interrupted: 7 records" in _interrupted(screen, order, KeyboardInterrupt()).message
+
+
+def test_the_rate_is_that_of_what_is_sent(tmp_path: Path) -> None:
+    """A run that sends nothing shows no transfer; one that sends the rest shows only the rest."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("bootstrap_servers: a:1\n")
+    screen, stream = screen_of(profile)
+    with screen:
+        screen.starts(total_bytes=1000, total_records=100)
+        screen.progressed(progress_of(0, 100))
+    assert stream.getvalue() == ""
+    with screen:
+        screen.starts(total_bytes=1000, total_records=100)
+        screen.progressed(progress_of(10, 90))
+    assert "sending: 100 B of 100 B" in stream.getvalue()
 
 
 def test_a_cluster_that_cannot_be_read_is_warned_of_once(tmp_path: Path) -> None:

@@ -17,6 +17,12 @@ class Progress:
     """In the topic, those of earlier runs included."""
     bytes: int
     """Of the source that are done with."""
+    sent: int
+    """Records that were acknowledged to this run."""
+    handed_over: int
+    """Records that this run has taken on itself to send."""
+    skipped_bytes: int
+    """Of :attr:`bytes`, those of records that earlier runs had sent."""
 
 
 class DeliveryListener:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError, Message
 
-    from kafkabal.errors import KafkabalError
     from kafkabal.routing.producer.manifest import Manifest
     from kafkabal.routing.producer.producer import RoutingProducer
     from kafkabal.routing.producer.sources.source import Part, Record, Source
@@ -123,7 +122,9 @@ class Run:
         self._next_checkpoint_s = self._next_same_topic_s = clock()
         self._fault: KafkaError | None = None
         self._given = 0
+        self._handed_over = 0
         self._done_bytes = 0
+        self._skipped_bytes = 0
         self._outcome = Outcome()
 
     def send(self, parts: Iterable[Part]) -> Outcome:
@@ -145,9 +146,12 @@ class Run:
             self._reconcile(list(parts))
             self._send_parts()
             self._wait_for_acknowledgements(None)
-            self._expect_same_topic()
-        except TopicGoneError:
-            raise  # nothing will be acknowledged any more
+            self._same_topic()
+        except TopicGoneError as error:
+            raise self._stopped(error) from error  # nothing will be acknowledged any more
+        except OperationError as error:
+            self._wait_for_acknowledgements(_LEAVING_S)
+            raise self._stopped(error) from error
         except KeyboardInterrupt:
             # the next run sends what waits in the queue; this one ends as soon as it may
             self._producer.drop_queued()
@@ -202,7 +206,7 @@ class Run:
         for index, first, part in self._open_parts():
             if self._is_sent(first, part):
                 self._outcome.already_there += part.records
-                self._done_bytes += part.size_bytes
+                self._skip(part.size_bytes)
                 continue
             try:
                 self._send_part(first, part)
@@ -217,24 +221,27 @@ class Run:
         start = max(0, self._ledger.through - first)
         self._outcome.already_there += start
         for number, record in enumerate(self._source.records(part, start), first + start):
+            self._skip(record.skipped_bytes)
             if self._ledger.is_done(number):
                 self._outcome.already_there += 1
-                self._done_bytes += record.progress_bytes
+                self._skip(record.progress_bytes)
             else:
                 self._send_record(number, record)
             self._given = number + 1
             if not number % _RECORDS_A_LOOK:
                 self._look()
 
+    def _skip(self, n_bytes: int) -> None:
+        self._done_bytes += n_bytes
+        self._skipped_bytes += n_bytes
+
     def _send_record(self, number: int, record: Record) -> None:
         headers = record.headers
         if self._manifest.is_kept:
             headers = [*headers, (RECORD_HEADER, f"{self._manifest.header.id}/{number}".encode())]
         report = partial(self._report, number, len(record.value), record.progress_bytes)
-        try:
-            self._producer.produce(record.value, record.key, headers, report)
-        except OperationError as error:
-            raise self._stopped(error) from error
+        self._handed_over += 1
+        self._producer.produce(record.value, record.key, headers, report)
 
     def _report(self, number: int, size: int, done: int, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -253,11 +260,11 @@ class Run:
     def _look(self) -> None:
         """Stop at the first record that was given up on; now and then remember how far it is."""
         if self._fault is not None:
-            raise self._stopped(error_of(self._fault, self._producer.topic))
+            raise error_of(self._fault, self._producer.topic)
         now = self._clock()
         if now >= self._next_same_topic_s:
             self._next_same_topic_s = now + _SAME_TOPIC_S
-            self._expect_same_topic()
+            self._same_topic()
         if now >= self._next_checkpoint_s:
             self._next_checkpoint_s = now + _CHECKPOINT_S
             self._checkpoint()
@@ -265,8 +272,15 @@ class Run:
     def _checkpoint(self) -> None:
         self._manifest.checkpoint(self._ledger.through, self._ledger.offsets)
         self._ledger.mark(self._given)
-        records = self._outcome.sent + self._outcome.already_there
-        self._progressed(Progress(records=records, bytes=self._done_bytes))
+        self._progressed(
+            Progress(
+                records=self._outcome.sent + self._outcome.already_there,
+                bytes=self._done_bytes,
+                sent=self._outcome.sent,
+                handed_over=self._handed_over,
+                skipped_bytes=self._skipped_bytes,
+            )
+        )
 
     def _wait_for_acknowledgements(self, at_most_s: float | None) -> None:
         end = None if at_most_s is None else self._clock() + at_most_s
@@ -277,19 +291,14 @@ class Run:
         if end is None:
             self._look()
 
-    def _expect_same_topic(self) -> None:
-        try:
-            self._same_topic()
-        except TopicGoneError as error:
-            raise self._stopped(error) from error
-
-    def _stopped(self, cause: KafkabalError) -> KafkabalError:
+    def _stopped(self, cause: OperationError) -> OperationError:
         """The same error, with how far the run came and what to do then."""
-        hints = [cause.hint, None if isinstance(cause, TopicGoneError) else _GO_ON]
+        goes_on = self._manifest.is_kept and not isinstance(cause, TopicGoneError)
+        hints = [cause.hint, _GO_ON if goes_on else None]
         return type(cause)(
             f"{cause.message}; {self._outcome.sent} records were sent by this run, "
             f"{self._outcome.already_there} were there before",
-            hint="; then ".join(hint for hint in hints if hint),
+            hint="; then ".join(hint for hint in hints if hint) or None,
         )
 
     def _numbered_parts(self, *, void: bool) -> Iterator[tuple[int, int, Part]]:

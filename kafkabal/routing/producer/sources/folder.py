@@ -126,7 +126,8 @@ class FolderSource:
             _expect_unchanged(file, path, part)
             chunk = f"{number + 1}/{part.records}"
             headers = [*self._headers(part, checksum, 1), (CHUNK_HEADER, chunk.encode())]
-            yield Record(f"{path}, chunk {chunk}", value, self._key_of(part), headers, len(value))
+            skipped = start * self._chunk_bytes if number == start else 0
+            yield Record(f"{path}, chunk {chunk}", value, self._key_of(part), headers, len(value), skipped)
 
     def _headers(self, part: Part, checksum: str, records: int) -> Headers:
         headers: Headers = [(PATH_HEADER, os.fsencode(part.name)), (CHECKSUM_HEADER, checksum.encode())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections import deque
 from enum import StrEnum
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
@@ -113,13 +114,15 @@ class RowSource:
     def records(self, part: Part, start: int) -> Iterator[Record]:
         """See :meth:`Source.records`."""
         with self._opened(part) as file:
-            done = 0
-            for number, text, fields in islice(self._rows(file), start, None):
+            rows = self._rows(file)
+            deque(islice(rows, start), maxlen=0)
+            skipped = done = self._position(file, part)
+            for number, text, fields in rows:
                 key = self._key(fields, number)
                 value = text if self._value_field is None else self._value(fields, number)
                 position = self._position(file, part)
-                yield Record(self._row_name(number), value, key, [], position - done)
-                done = position
+                yield Record(self._row_name(number), value, key, [], position - done, skipped)
+                skipped, done = 0, position
             self._expect_unchanged(file, part)
 
     def _opened(self, part: Part) -> IO[bytes]:

@@ -42,6 +42,8 @@ class Record:
     headers: Headers = field(default_factory=list)
     progress_bytes: int = 0
     """Bytes of the source that are done with once this record is."""
+    skipped_bytes: int = 0
+    """Bytes of the part that lie before the first record that was asked for; told with that record."""
 
 
 class Source(Protocol):

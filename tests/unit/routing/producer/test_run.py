@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections import Counter
 from time import monotonic
@@ -11,6 +12,7 @@ import pytest
 
 from kafkabal.errors import InputFileError, OperationError, UnsafeError, UsageError
 from kafkabal.routing.policy import Context
+from kafkabal.routing.producer.listener import Progress
 from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
 from kafkabal.routing.producer.producer import RoutingProducer
 from kafkabal.routing.producer.run import (
@@ -21,14 +23,13 @@ from kafkabal.routing.producer.run import (
     totals,
 )
 from kafkabal.routing.producer.sources.folder import FolderSource
-from kafkabal.routing.producer.sources.rows import RowSource
+from kafkabal.routing.producer.sources.rows import RowFormat, RowSource
 from kafkabal.routing.producer.topic import TopicReader
 from kafkabal.routing.registry import load_policy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafkabal.routing.producer.listener import Progress
     from kafkabal.routing.producer.run import Outcome
     from kafkabal.routing.producer.sources.source import Source
     from tests.unit.routing.producer.conftest import MockCluster
@@ -324,6 +325,39 @@ def test_a_record_that_is_given_up_stops_the_run(bench: Bench, data: Path) -> No
         del bench.producer_settings[name]
     assert bench.run(FolderSource(data)).sent == 20
     assert bench.topic() == CONTENT
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_was_sent_before_an_oversize_row_is_counted(bench: Bench, kept: bool) -> None:
+    """A row of standard input that is too large stops the run, which tells of those before and promises no more."""
+    stream = io.BytesIO(b"".join(b"%d\n" % i for i in range(300)) + b"x" * 5000 + b"\n")
+    source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
+    bench.producer_settings |= {"message.max.bytes": 2000, "batch.size": 1000, "linger.ms": 200}
+    manifest = bench.open_manifest(source)
+    if not kept:
+        manifest.close()
+        manifest = Manifest.in_memory(manifest.header)
+    with manifest, bench.producer() as producer:
+        run = Run(producer, source, manifest, clock=monotonic)
+        with pytest.raises(OperationError, match="; 300 records were sent by this run") as caught:
+            run.send(source.parts())
+    assert ("run the same command again" in (caught.value.hint or "")) is kept
+    assert sum(bench.topic().values()) == 300
+
+
+def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: Path) -> None:
+    """A run that goes on reports the bytes before its first record as skipped, in files of rows and in chunks."""
+    (tmp_path / "rows.txt").write_bytes(b"".join(b"%03d\n" % i for i in range(100)))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "big").write_bytes(bytes(400))
+    for source in (RowSource(tmp_path / "rows.txt"), FolderSource(tmp_path / "data", chunk_bytes=4)):
+        bench.manifest_path.unlink(missing_ok=True)
+        with bench.open_manifest(source) as manifest:
+            manifest.add_parts(source.parts())
+            manifest.checkpoint(70, {})
+        heard: list[Progress] = []
+        bench.run(source, progressed=heard.append)
+        assert heard[-1] == Progress(records=100, bytes=400, sent=30, handed_over=30, skipped_bytes=280)
 
 
 def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: Path) -> None:
