@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kafkabal.planner.search.state import Counts, State
 
 _MOST_PASSES = 20
+_MOST_REFILLS = 8
 _MOST_OF_THE_BYTES = 0.95
 
 
@@ -42,10 +43,20 @@ def trim_to_budget(start: State, state: State, barred: Bools, lot: F64, *, crowd
     p = np.flatnonzero(state.moved().any(1))
     p = _in_turn(p, state, _worth(state, p, start.used > start.bands.high_bytes), lot)
     most = _Most(start, state, crowd=crowd)
-    keep = _affordable(state, p, ~barred[p])
-    keep = _without_overflow(state, p, keep, most.bytes - start.used, most.count - start.count)
-    _send_all_home(state, p[~keep])
+    _send_all_home(state, p[~_kept(state, p, ~barred[p], most.bytes - start.used, most.count - start.count)])
     _leave_out_crowding(state, most.of_topics)
+
+
+def _kept(state: State, p: I64, among: Bools, bytes_room: I64, count_room: I64) -> Bools:
+    """What is affordable and finds room; what finds none leaves its share of the budget to others."""
+    keep = among
+    for _ in range(_MOST_REFILLS):
+        bought = _affordable(state, p, among)
+        keep = _without_overflow(state, p, bought, bytes_room, count_room)
+        if (keep == bought).all():
+            break
+        among = among & (keep | ~bought)
+    return keep
 
 
 class _Most:
