@@ -294,7 +294,7 @@ def _order(
         client={
             **librdkafka_settings(_connection(settings)),
             "log_level": 2,
-            **_producer_settings(sending.producer_config),
+            **_producer_settings(sending.producer_config, context),
         },
         scores=_scores(settings),
         refresh_s=DEFAULT_REFRESH_S if sending.refresh_s is None else sending.refresh_s,
@@ -319,12 +319,22 @@ def _manifest_path(source: "Source", sending: SendingOptions, context: CommandCo
     return path
 
 
-def _producer_settings(given: list[str] | None) -> "Mapping[str, ClientSetting]":
+def _producer_settings(given: list[str] | None, context: CommandContext) -> "Mapping[str, ClientSetting]":
     pairs = [text.partition("=") for text in given or ()]
     for name, equals, _ in pairs:
         if not (name and equals):
             raise UsageError(f"--producer-config: {name!r} is no setting", hint="write it like compression.type=lz4")
-    return {name: value for name, _, value in pairs}
+    settings = {name: value for name, _, value in pairs}
+    if settings:
+        from kafkabal.routing.producer.own_settings import broken_promises, check_own_settings
+
+        try:
+            check_own_settings(settings)
+        except UsageError as error:
+            raise UsageError(f"--producer-config {error.message}") from error
+        for broken in broken_promises(settings):
+            context.warn(f"--producer-config {broken}")
+    return settings
 
 
 def _connection(settings: Settings) -> "ConnectionSettings":

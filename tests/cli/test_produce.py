@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.produce import _interrupted, _Screen
+from kafkabal.cli.produce import _interrupted, _producer_settings, _Screen
 from kafkabal.cli.settle import settle
 from kafkabal.routing.producer.listener import Progress
 
@@ -59,6 +59,44 @@ def test_what_makes_no_sense_is_refused(
     assert (outcome.code, outcome.out) == (2, ""), outcome.err
     assert message in outcome.err
     assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("foo=1", 'foo=1: No such configuration property: "foo"'),
+        ("compression.type=bogus", 'compression.type=bogus: Invalid value "bogus"'),
+        ("linger.ms=abc", "linger.ms=abc: Invalid value"),
+        ("message.max.bytes=5", "message.max.bytes=5: "),
+        ("delivery.report.only.error=true", "delivery.report.only.error=true: cannot be set"),
+        ("stats_cb=x", "stats_cb=x: cannot be set"),
+        ("transactional.id=t", "transactional.id=t: cannot be set"),
+        ("acks=1", "acks=1: `acks` must be set to `all`"),
+    ],
+)
+def test_a_bad_producer_setting_is_named(run_cli: Callable[..., Any], data: Path, setting: str, message: str) -> None:
+    """One line with the key, before any broker is asked; a single key is refused, and so are keys that contradict."""
+    outcome = run_cli("produce", "images", str(data / "folder"), "--producer-config", setting, *NOWHERE)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"--producer-config {message}" in outcome.err
+    assert len(outcome.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "warning"),
+    [
+        (["enable.idempotence=false"], "a retry may write a record twice"),
+        (["enable.idempotence=false", "acks=1"], "acks=1: a record that counts as sent is lost"),
+        (["allow.auto.create.topics=true"], "may come back"),
+        (["linger.ms=1"], ""),
+    ],
+)
+def test_a_setting_that_undoes_a_promise_is_warned_of(settings: list[str], warning: str) -> None:
+    """What produce no longer promises is told in a line; a harmless setting is not mentioned."""
+    stream = io.StringIO()
+    context = CommandContext(stderr=stream, environ={})
+    assert _producer_settings(settings, context) == dict(setting.split("=") for setting in settings)
+    assert (warning in stream.getvalue()) if warning else not stream.getvalue()
 
 
 def test_without_a_cluster_nothing_is_sent(run_cli: Callable[..., Any], data: Path) -> None:

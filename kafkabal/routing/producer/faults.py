@@ -58,4 +58,4 @@ def error_of(fault: KafkaError, topic: str) -> KafkabalError:
 
 def config_error_of(fault: KafkaError) -> UsageError:
     """The error for a client setting that librdkafka does not take."""
-    return UsageError(f"client configuration: {fault.str()}")
+    return UsageError(f"client configuration: {' '.join(fault.str().split())}")

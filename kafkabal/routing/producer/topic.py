@@ -16,7 +16,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
 from kafkabal.errors import OperationError, UnreachableError, UnsafeError, UsageError
-from kafkabal.routing.producer.faults import error_of
+from kafkabal.routing.producer.faults import config_error_of, error_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -54,12 +54,20 @@ class TopicReader:
     ----------
     client
         Configuration of librdkafka.
+
+    Raises
+    ------
+    UsageError
+        If librdkafka does not take it.
     """
 
     def __init__(self, client: Mapping[str, ClientSetting], topic: str) -> None:
         self._settings = dict(client)
         self._topic = topic
-        self._admin = AdminClient(self._settings)
+        try:
+            self._admin = AdminClient(self._settings)
+        except KafkaException as error:
+            raise config_error_of(error.args[0]) from error
 
     def facts(self) -> TopicFacts:
         """What the topic is now.

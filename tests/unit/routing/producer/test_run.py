@@ -437,3 +437,9 @@ def test_modification_times_alone_count_as_a_change(bench: Bench, data: Path) ->
     bench.run(FolderSource(data))
     os.utime(data / "label0" / "00.bin", ns=(1, 1))
     assert bench.run(FolderSource(data)).changed == ["label0/00.bin"]
+
+
+def test_a_client_setting_that_makes_no_sense_is_refused() -> None:
+    """What librdkafka does not take is an error of usage in one line, whoever it came from."""
+    with pytest.raises(UsageError, match='client configuration: No such configuration property: "foo"'):
+        TopicReader({"foo": 1}, TOPIC)
