@@ -67,6 +67,8 @@ class WorkloadOptions:
 
         if self.records is not None and self.total_bytes is not None:
             raise UsageError("--records and --bytes both say when to end", hint="give one of them")
+        if self.total_bytes == 0:
+            raise UsageError("--bytes: must be above 0")
         chosen = load_workload(self.workload)
         workload = chosen.workload
         if self.data is not None:

@@ -86,6 +86,7 @@ def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> No
         (("--workload", "event"), "there is no workload 'event'"),
         (("--topic", "nope"), "there is no topic 'nope'"),
         (("--records", "5", "--bytes", "1GB"), "--records and --bytes both say when to end"),
+        (("--bytes", "0"), "--bytes: must be above 0"),
         (("--storage", "floppy"), "there is no storage profile 'floppy'"),
         (("--training", "t.yaml"), "--training needs to know the storage"),
         (("--rack", "r9", "--policy", "rack-local"), "no broker is in rack 'r9'"),
