@@ -127,7 +127,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l output-file -r -F -d
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l format -r -f -d 'Of rows: jsonl, text, csv or parquet. [default: by the name]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l key -r -f -d 'Key of a record: a field of the row; of a file, \'path\' or \'label\'.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l value -r -f -d 'Send this field of a row only, not all of it.'
-complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l chunk -r -f -d 'Split files into records of this size.'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l chunk -r -f -d 'Split files into records of so many bytes, headers and key apart.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l policy -r -f -a 'random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load' -d 'Who decides; see \'kafkabal policies\'. [default: score]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l refresh -r -f -d 'How often the cluster is read. [default: 5s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l producer-config -r -f -d 'Setting of librdkafka\'s producer; may be repeated.'

@@ -75,7 +75,7 @@ class SourceOptions:
             "--chunk",
             metavar="SIZE",
             parser=parse_bytes,
-            help="Split files into records of this size.",
+            help="Split files into records of so many bytes, headers and key apart.",
             rich_help_panel=_SECTION,
         ),
     ] = None
@@ -206,7 +206,7 @@ def produce(
 
     Examples:
 
-      kafkabal produce images ./imagenet --chunk 1MiB
+      kafkabal produce images ./imagenet --chunk 1MB
 
       kafkabal produce events events.jsonl --key user --policy key-hash
 

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
     from kafkabal.routing.producer.manifest import Manifest
     from kafkabal.routing.producer.producer import RoutingProducer
-    from kafkabal.routing.producer.sources.source import Part, Record, Source
+    from kafkabal.routing.producer.sources.source import Part, Record, RecordSize, Source
 
 RECORD_HEADER: Final = "kafkabal-record"
 """Header that names a record: the id of its manifest, a slash, and its number."""
 
 OVERHEAD_BYTES: Final = 256
 """At least what surrounds a record: its name, the head of a batch, and lengths and deltas within it."""
+_CHUNK_HEADER_BYTES = 32
 _NAMED = 5
 _RECORDS_A_LOOK = 64
 _CHECKPOINT_S = 1.0
@@ -67,13 +68,22 @@ def check_sizes(source: Source, parts: Iterable[Part], max_record_bytes: int) ->
     limit = max_record_bytes - OVERHEAD_BYTES
     large = [size for part in parts for size in source.sizes(part) if size.size_bytes > limit]
     if large:
-        named = ", ".join(f"{size.name} ({size.size_bytes} bytes)" for size in large[:_NAMED])
+        named = ", ".join(f"{size.name} ({size.size_bytes + OVERHEAD_BYTES} bytes)" for size in large[:_NAMED])
         more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
         raise InputFileError(
             source.name,
             f"records larger than the {max_record_bytes} bytes that the topic takes: {named}{more}",
-            hint="split files with --chunk, or raise max.message.bytes of the topic",
+            hint=_smaller(large, limit),
         )
+
+
+def _smaller(large: Iterable[RecordSize], limit: int) -> str:
+    """What to do about records that are larger than this."""
+    around = [size.around_bytes for size in large if size.around_bytes is not None]
+    chunk = limit - max(around, default=limit) - _CHUNK_HEADER_BYTES
+    written = f"{chunk // 1024}KiB" if chunk >= 1024 else str(chunk)
+    split = f"split files with --chunk {written} or less, or " if chunk > 0 else ""
+    return f"{split}raise max.message.bytes of the topic"
 
 
 def found_records(manifest: Manifest, messages: Iterable[Message]) -> set[int]:

@@ -75,7 +75,7 @@ class FolderSource:
         largest = min(part.size_bytes, self._chunk_bytes or part.size_bytes)
         headers = self._headers(part, "0" * 64, part.records)
         around = sum(len(name) + len(value or b"") for name, value in headers) + len(self._key_of(part) or b"")
-        yield RecordSize(str(self._root / part.name), largest + around)
+        yield RecordSize(str(self._root / part.name), largest + around, around)
 
     def records(self, part: Part, start: int) -> Iterator[Record]:
         """See :meth:`Source.records`."""

@@ -29,6 +29,8 @@ class RecordSize(NamedTuple):
 
     name: str
     size_bytes: int
+    around_bytes: int | None = None
+    """Of these, what its headers and key take; None where the record cannot be split."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections import Counter
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -413,6 +414,30 @@ def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:
         check_sizes(source, source.parts(), 1024)
     assert "--chunk" in (caught.value.hint or "")
     check_sizes(FolderSource(data, chunk_bytes=500), FolderSource(data, chunk_bytes=500).parts(), 1024)
+
+
+@pytest.mark.parametrize("key", [None, "path"])
+@pytest.mark.parametrize("chunk", [None, 2**20, 2**20 - 5])
+def test_the_largest_chunk_that_fits_is_told(tmp_path: Path, chunk: int | None, key: str | None) -> None:
+    """Chunks that fill a topic's default are refused for their headers; what the hint says instead is taken."""
+    (tmp_path / "data" / "label").mkdir(parents=True)
+    (tmp_path / "data" / "label" / "a long name of a file.bin").write_bytes(bytes(5 * 2**20))
+    source = FolderSource(tmp_path / "data", chunk_bytes=chunk, key=key)
+    with pytest.raises(InputFileError) as caught:
+        check_sizes(source, source.parts(), 1_048_588)
+    told = re.match(r"split files with --chunk (\d+)KiB or less", caught.value.hint or "")
+    assert told
+    fitting = FolderSource(tmp_path / "data", chunk_bytes=int(told[1]) * 1024, key=key)
+    check_sizes(fitting, fitting.parts(), 1_048_588)
+    assert int(told[1]) == 1023
+
+
+def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
+    """The hint does not name an option that is refused for rows."""
+    (tmp_path / "a.txt").write_bytes(b"x" * 5000)
+    with pytest.raises(InputFileError) as caught:
+        check_sizes(RowSource(tmp_path / "a.txt"), RowSource(tmp_path / "a.txt").parts(), 4096)
+    assert caught.value.hint == "raise max.message.bytes of the topic"
 
 
 def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) -> None:
