@@ -16,7 +16,7 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.routing.producer.sources.source import Part, Record, RecordSize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
 _FIELD_BYTES = 1 << 30
@@ -41,7 +41,7 @@ _SUFFIXES = {
 }
 
 Row: TypeAlias = "tuple[int, bytes, dict[str, Any] | None]"
-"""Number of the line or row counted from 1, its text, and its fields where they had to be read."""
+"""Number counted from 1 of its line (the last of several), or of the row in Parquet; its text; fields where read."""
 
 
 class RowSource:
@@ -55,7 +55,7 @@ class RowSource:
     path
         None reads ``stream``.
     key_field
-        Field that is taken as the key; a row without it has none.
+        Field that is taken as the key. Every row must have it; one in which it is null has no key.
 
     Raises
     ------
@@ -165,17 +165,33 @@ class RowSource:
 
     def _csv_rows(self, file: IO[bytes]) -> Iterator[Row]:
         csv.field_size_limit(_FIELD_BYTES)
-        text = io.TextIOWrapper(file, "utf-8", newline="")
-        reader = csv.DictReader(text, strict=True)
+        text = io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="")
+        reader = csv.DictReader(self._decoded(text), strict=True)
         try:
-            for number, row in enumerate(reader, 1):
+            self._expect_columns(reader.fieldnames or ())
+            for row in reader:
                 if None in row or None in row.values():
-                    raise self._fault(number, "has not as many fields as the first line")
-                yield number, msgspec.json.encode(row), row
-        except (csv.Error, UnicodeDecodeError) as error:
+                    raise self._fault(reader.line_num, "has not as many fields as the first line")
+                yield reader.line_num, msgspec.json.encode(row), row
+        except csv.Error as error:
             raise self._fault(reader.line_num, f"is no CSV: {error}") from error
         finally:
             text.detach()  # or it would close the file, which is not its own
+
+    def _decoded(self, lines: Iterable[str]) -> Iterator[str]:
+        """The same lines, each seen to be UTF-8: a reader ahead of the rows could not say which is not."""
+        for number, line in enumerate(lines, 1):
+            try:
+                line.encode()
+            except UnicodeEncodeError:
+                raise self._fault(number, "is no CSV: it is not in UTF-8") from None
+            yield line
+
+    def _expect_columns(self, columns: Collection[str]) -> None:
+        for field in (self._key_field, self._value_field):
+            if field is not None and field not in columns:
+                hint = f"there are: {', '.join(columns)}"
+                raise InputFileError(self._path or "standard input", f"there is no column {field!r}", hint=hint)
 
     def _parquet_rows(self, file: IO[bytes]) -> Iterator[Row]:
         try:
@@ -184,7 +200,9 @@ class RowSource:
             raise UsageError("reading Parquet needs pyarrow", hint="pip install 'kafkabal[parquet]'") from None
         number = 0
         try:
-            for batch in parquet.ParquetFile(file).iter_batches(_ROWS_A_BATCH):
+            table = parquet.ParquetFile(file)
+            self._expect_columns(table.schema_arrow.names)
+            for batch in table.iter_batches(_ROWS_A_BATCH):
                 for row in batch.to_pylist():
                     number += 1
                     yield number, b"" if self._value_field else msgspec.json.encode(row), row
@@ -192,9 +210,13 @@ class RowSource:
             raise self._fault(number + 1, f"is no Parquet: {error}") from error
 
     def _key(self, fields: dict[str, Any] | None, number: int) -> bytes | None:
-        if self._key_field is None or fields is None or fields.get(self._key_field) is None:
+        if self._key_field is None or fields is None:
             return None
-        return self._as_bytes(fields[self._key_field], self._key_field, number)
+        if self._key_field not in fields:
+            hint = "a row without a key has null there"
+            raise self._fault(number, f"has no field {self._key_field!r} to take as a key", hint=hint)
+        key = fields[self._key_field]
+        return None if key is None else self._as_bytes(key, self._key_field, number)
 
     def _value(self, fields: dict[str, Any] | None, number: int) -> bytes:
         assert self._value_field is not None
@@ -217,10 +239,13 @@ class RowSource:
         return min(file.tell(), part.size_bytes)
 
     def _row_name(self, number: int) -> str:
-        return f"{self._path or 'standard input'}, row {number}"
+        what = "row" if self._format is RowFormat.PARQUET else "line"
+        return f"{self._path or 'standard input'}, {what} {number}"
 
-    def _fault(self, number: int, message: str) -> InputFileError:
-        return InputFileError(self._path or "standard input", message, line=number)
+    def _fault(self, number: int, message: str, *, hint: str | None = None) -> InputFileError:
+        if self._format is RowFormat.PARQUET:
+            return InputFileError(self._path or "standard input", f"row {number}: {message}", hint=hint)
+        return InputFileError(self._path or "standard input", message, line=number, hint=hint)
 
 
 class _Unclosed(io.RawIOBase):

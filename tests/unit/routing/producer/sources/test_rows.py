@@ -35,8 +35,8 @@ def test_json_lines_as_they_stand(tmp_path: Path) -> None:
 
 
 def test_fields_of_json_lines(tmp_path: Path) -> None:
-    """A field can be the key and another the value; text, numbers and absent keys have their bytes."""
-    path = written(tmp_path, "a.jsonl", b'{"k":"x","v":1.5}\n{"k":7,"v":"text"}\n{"v":"none"}\n')
+    """A field can be the key and another the value; text and numbers have their bytes, null is no key."""
+    path = written(tmp_path, "a.jsonl", b'{"k":"x","v":1.5}\n{"k":7,"v":"text"}\n{"k":null,"v":"none"}\n')
     source = RowSource(path, key_field="k", value_field="v")
     assert rows_of(source) == [(b"x", b"1.5"), (b"7", b"text"), (None, b"none")]
     assert source.is_keyed
@@ -50,6 +50,22 @@ def test_csv_rows_become_objects(tmp_path: Path) -> None:
         (b"1", {"id": "1", "text": "two\nlines"}),
         (b"2", {"id": "2", "text": "é"}),
     ]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    """A table saved with a mark in front, as spreadsheets do, has its first column under its own name."""
+    path = written(tmp_path, "a.csv", b"\xef\xbb\xbfid,n\n1,2\n")
+    assert rows_of(RowSource(path, key_field="id")) == [(b"1", b'{"id":"1","n":"2"}')]
+
+
+def test_a_column_that_parquet_does_not_have_is_an_error(tmp_path: Path) -> None:
+    """The columns that there are are listed."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"n": [1, 2]}), tmp_path / "a.parquet")
+    with pytest.raises(InputFileError, match=r"a\.parquet: there is no column 'usr'") as caught:
+        rows_of(RowSource(tmp_path / "a.parquet", key_field="usr"))
+    assert caught.value.hint == "there are: n"
 
 
 def test_parquet_rows(tmp_path: Path) -> None:
@@ -89,8 +105,13 @@ def test_progress_adds_up_to_the_file(tmp_path: Path) -> None:
         ("a.jsonl", b'{"k":1}\n[1]\n', {"key_field": "k"}, "line 2: is no JSON object"),
         ("a.jsonl", b'{"k":[1]}\n', {"key_field": "k"}, "line 1: has a 'k' that is neither text, number nor bytes"),
         ("a.jsonl", b'{"k":1}\n', {"value_field": "v"}, "line 1: has no field 'v'"),
-        ("a.csv", b"a,b\n1,2\n3\n", {}, "line 2: has not as many fields"),
-        ("a.csv", b"a,b\n1,2,3\n", {}, "line 1: has not as many fields"),
+        ("a.jsonl", b'{"k":1}\n\n{"v":1}\n', {"key_field": "k"}, "line 3: has no field 'k' to take as a key"),
+        ("a.csv", b"a,b\n1,2\n3\n", {}, "line 3: has not as many fields"),
+        ("a.csv", b'a,b\n1,"2\n"\n\n3\n', {}, "line 5: has not as many fields"),
+        ("a.csv", b"a,b\n1,2,3\n", {}, "line 2: has not as many fields"),
+        ("a.csv", b"a,b\n1,2\n3,\xff\n4,5\n", {}, "line 3: is no CSV: it is not in UTF-8"),
+        ("a.csv", b"a,b\n1,2\n", {"key_field": "k"}, "there is no column 'k'"),
+        ("a.csv", b"a,b\n", {"value_field": "v"}, "there is no column 'v'"),
         ("a.csv", b'a,b\n1,"2\n', {}, "is no CSV"),
         ("a.csv", b"a\n\xff\n", {}, "is no CSV"),
         ("a.parquet", b"no parquet at all", {}, "is no Parquet"),
