@@ -52,10 +52,14 @@ def make_bands(problem: Problem, total_bytes: int, narrowed: float = 0.0) -> Ban
     """
     low_bytes, high_bytes = _byte_edges(problem, total_bytes, narrowed)
     low_count, high_count = _count_edges(problem, "replicas", _staying_slots(problem))
-    low_leaders, high_leaders = _count_edges(problem, "leaders", len(problem.leader))
+    led = problem.movable | (problem.cluster.partitions.leader >= 0)
+    low_leaders, high_leaders = _count_edges(problem, "leaders", int(led.sum()))
     replicas, share = _topic_edges(problem)
     high_bytes = np.minimum(high_bytes, problem.asked_bytes)
     high_count = np.minimum(high_count, problem.limit_replicas)
+    # a broker that may hold fewer replicas than are due to it need not hold its share of bytes, nor lead as many
+    low_bytes = np.where(high_count < low_count, 0, low_bytes)
+    low_leaders = np.minimum(low_leaders, high_count)
     return Bands(
         low_bytes=np.minimum(low_bytes, high_bytes),
         high_bytes=high_bytes,

@@ -14,6 +14,7 @@ from kafkabal.planner.options import Mode, PlanOptions
 from kafkabal.planner.persist import falls_short, persist
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.reasons import Before, Reasons
+from kafkabal.planner.remains import remains_of
 from kafkabal.planner.search.balance import is_reached
 from kafkabal.planner.search.budget import exceeds_budget
 from kafkabal.planner.search.state import State
@@ -49,7 +50,8 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
         listener.step("budget")
         full = draft.state
         draft, after = instalment(start, draft, listener)
-        warnings += left_over(full, draft.state)
+        warnings = (*(f"also without a budget, {line}" for line in warnings), *left_over(full, draft.state))
+    warnings += remains_of(problem, after)
     listener.step("bound")
     bound = _bound(start, draft.state)
     listener.step("changes")

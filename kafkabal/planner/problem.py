@@ -167,8 +167,7 @@ def _scores(cluster: ClusterState, options: PlanOptions) -> tuple[WeightedScore,
         _check_goes_by_disk(options)
         return load_scores(["disk"])
     aims_at_bytes = options.mode not in {Mode.LEADERS_ONLY, Mode.REPAIR_ONLY}
-    # where no log dir is known at all, there is nowhere to put anything
-    if not options.scores and not aims_at_bytes and len(cluster.log_dirs):
+    if not options.scores and not aims_at_bytes:
         return choose_scores(cluster).scores
     several = bool((np.diff(cluster.log_dirs.first) > 1).any())
     scores = options.scores or default_scores(several_log_dirs=several)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
 from kafkabal.model.sizes import replica_bytes
-from kafkabal.plan.apply import apply_plan
 from kafkabal.planner.options import Mode
-from kafkabal.planner.problem import build_problem
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.scores.log_dir import SCORE as LOG_DIR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafkabal.model.state import I64, Bools, ClusterState
-    from kafkabal.plan.plan import Plan
+    from kafkabal.model.state import I64, ClusterState
     from kafkabal.planner.options import PlanOptions
+    from kafkabal.planner.problem import Problem
     from kafkabal.scoring.evaluation import Evaluation
 
 _NAMED = 10
@@ -28,13 +25,19 @@ _MOST_OF_IT = 0.5
 _AIM_AT_LOG_DIRS = frozenset({Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW})
 
 
-def with_remains(plan: Plan, cluster: ClusterState, options: PlanOptions) -> Plan:
-    """The plan with one warning more for each drained broker that keeps something, and each with uneven log dirs."""
-    lines = (*_on_drained(cluster, options), *_in_log_dirs(cluster, options, plan))
-    return msgspec.structs.replace(plan, warnings=(*plan.warnings, *lines))
+def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
+    """A line for each drained broker that keeps something that may not move, and for each with uneven log dirs.
+
+    Parameters
+    ----------
+    after
+        The cluster once the plan is carried out.
+    """
+    return (*_on_drained(problem), *_in_log_dirs(problem, after))
 
 
-def _on_drained(cluster: ClusterState, options: PlanOptions) -> Iterator[str]:
+def _on_drained(problem: Problem) -> Iterator[str]:
+    cluster, options = problem.cluster, problem.options
     if not options.drain:
         return
     r = cluster.replicas
@@ -42,7 +45,7 @@ def _on_drained(cluster: ClusterState, options: PlanOptions) -> Iterator[str]:
     copied[r.partition[cluster.brokers.is_live[r.broker]]] = True
     reassigned = np.zeros(len(cluster.partitions), np.bool_)
     reassigned[r.partition[r.adding | r.removing]] = True
-    fixed = copied & ~build_problem(cluster, options).movable
+    fixed = copied & ~problem.movable
     for broker_id in sorted(options.drain):
         held = r.partition[r.broker == cluster.brokers.index_of(broker_id)]
         barred, waiting = held[(fixed & ~reassigned)[held]], held[reassigned[held]]
@@ -63,21 +66,16 @@ def _topics(cluster: ClusterState, options: PlanOptions, partitions: I64) -> str
     return text
 
 
-def _in_log_dirs(cluster: ClusterState, options: PlanOptions, plan: Plan) -> Iterator[str]:
-    change = plan.scores.get(LOG_DIR.name)
-    if change is None or not change.after["outside"] or options.mode not in _AIM_AT_LOG_DIRS:
+def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
+    options = problem.options
+    if not problem.has_score(LOG_DIR.name) or options.mode not in _AIM_AT_LOG_DIRS:
         return
-    after = apply_plan(cluster, plan)
-    found = evaluate(LOG_DIR, after, tolerance=options.tolerance, drained=_drained(after, options))
+    found = evaluate(LOG_DIR, after, tolerance=options.tolerance, drained=problem.leaves)
     brokers = np.unique(after.log_dirs.broker[found.outside])
     for b in brokers[:_NAMED].tolist():
         yield _dirs_of(after, found, b)
     if len(brokers) > _NAMED:
         yield f"{len(brokers) - _NAMED} more brokers keep log dirs outside their bands"
-
-
-def _drained(cluster: ClusterState, options: PlanOptions) -> Bools:
-    return np.isin(cluster.brokers.id, sorted(options.drain))
 
 
 def _dirs_of(cluster: ClusterState, found: Evaluation, broker: int) -> str:

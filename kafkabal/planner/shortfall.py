@@ -59,7 +59,7 @@ def warnings_of(state: State, leader: I32, homeless: I64) -> tuple[str, ...]:
     lines = [*_unrepaired(state, homeless)]
     if mode is Mode.FULL:
         lines += [*_bytes_outside(state), *_counts_outside(state), *_topics_outside(state)]
-    if mode in {Mode.FULL, Mode.LEADERS_ONLY} and state.problem.options.max_leader_changes is None:
+    if mode in {Mode.FULL, Mode.LEADERS_ONLY}:
         lines += [*_leaders_outside(state, leader), *_further_outside(state, leader)]
     if mode is Mode.ONLY_TO_NEW:
         lines += _filled_outside(state, leader)
@@ -193,6 +193,8 @@ def _largest(state: State, broker: int) -> str:
     used = int(load.sum())
     if not used:
         return ""
+    if len(load) == 1:
+        return ": it holds a single partition"
     number = min(_LARGEST, len(load))
     return f": its {number} largest partitions are {load[:number].sum() / used:.0%} of it"
 

@@ -9,7 +9,7 @@ from kafkabal.cli.cluster import open_cluster, read_cluster
 from kafkabal.cli.context import CommandContext
 from kafkabal.cli.options import CLUSTER, OUTPUT_SECTION, Format, OutputOptions, Uses
 from kafkabal.cli.output import show
-from kafkabal.cli.rebalance.planning import PLAN_SETTINGS, PlanFlags, make_told, plan_options
+from kafkabal.cli.rebalance.planning import PLAN_SETTINGS, PlanFlags, plan_options
 from kafkabal.config.settings import Settings
 from kafkabal.cycles import cycle_collection_paused
 from kafkabal.errors import ExitCode, UsageError
@@ -83,9 +83,10 @@ def _show_plan(
     state: "ClusterState", options: "PlanOptions", plan_file: Path | None, form: Format, context: CommandContext
 ) -> None:
     from kafkabal.plan.file import write_plan
+    from kafkabal.planner.plan import make_plan
     from kafkabal.reporting.plan import plan_report
 
-    made = make_told(state, options)
+    made = make_plan(state, options)
     if plan_file is not None:
         write_plan(made, plan_file)
     if form is not Format.TABLE or not context.quiet:

@@ -169,15 +169,9 @@ def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":
 
 def make(settings: Settings, flags: PlanFlags, state: "ClusterState") -> "Plan":
     """Make the plan that settings and flags ask for."""
-    return make_told(state, plan_options(settings, flags))
-
-
-def make_told(state: "ClusterState", options: PlanOptions) -> "Plan":
-    """Make a plan that also tells what stays on drained brokers and in uneven log dirs."""
     from kafkabal.planner.plan import make_plan
-    from kafkabal.planner.remains import with_remains
 
-    return with_remains(make_plan(state, options), state, options)
+    return make_plan(state, plan_options(settings, flags))
 
 
 def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:

@@ -66,7 +66,7 @@ class Shelving:
         self._take_room(np.array([source, target]), np.array([-bytes_, bytes_]))
 
     def _take_room(self, target: I64, bytes_: I64) -> None:
-        taken = np.bincount(self.volume[target], bytes_.astype(np.float64), int(self.volume.max()) + 1)
+        taken = np.bincount(self.volume[target], bytes_.astype(np.float64), int(self.volume.max(initial=-1)) + 1)
         self.room -= taken.astype(np.int64)[self.volume]
 
 

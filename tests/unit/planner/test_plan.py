@@ -111,6 +111,28 @@ def test_below_goes_by_disk_alone() -> None:
     assert named.partitions == plain.partitions
 
 
+@pytest.mark.parametrize("most", [0, 5])
+def test_a_limit_of_replicas_is_stronger_than_the_bands(most: int) -> None:
+    """A broker that may hold few replicas gives up the others, with their bytes and their leadership."""
+    state = make_world(World(seed=4, brokers=16, topics=60))
+    limited = int(state.brokers.id[2])
+    after = apply_plan(state, make_plan(state, PlanOptions(broker_limits={limited: BrokerLimit(replicas=most)})))
+
+    assert int((after.replicas.broker == 2).sum()) <= most
+
+
+def test_partitions_without_a_copy_ask_for_no_leaders() -> None:
+    """What nobody can lead is no part of the band of leaders."""
+    rows = [partition(n, [b]) for n, b in enumerate((1, 2, 3))]
+    lost = [PartitionRow(partition=n, replicas=[9], leader=-1) for n in range(12)]
+    state = cluster(
+        [*brokers(3), BrokerRow(broker=9, state="dead")],
+        [TopicRow(topic="img", partitions=rows), TopicRow(topic="lost", partitions=lost)],
+    )
+
+    assert [line for line in make_plan(state).warnings if "leaders" in line] == []
+
+
 def test_excluded_topics_are_left_alone() -> None:
     """No partition of an excluded topic is listed."""
     plan = make_plan(make_world(World(seed=4)), PlanOptions(exclude_topics=("t1*",)))
@@ -183,7 +205,8 @@ def test_what_cannot_be_reached_is_named() -> None:
     """A partition larger than the band is recognised."""
     state = cluster(brokers(3), [TopicRow(topic="img", partitions=[partition(0, [1], 900), partition(1, [2], 10)])])
 
-    assert any(("broker 1 stays at" in line and "99%" in line) or "100%" in line for line in make_plan(state).warnings)
+    told = [line for line in make_plan(state).warnings if line.startswith("broker 1 stays at")]
+    assert told[0].endswith("of its disk share: it holds a single partition")
 
 
 def test_the_frontier_costs_more_the_tighter() -> None:

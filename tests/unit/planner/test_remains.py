@@ -7,7 +7,6 @@ import pytest
 from kafkabal.model.rows import PartitionRow, TopicRow
 from kafkabal.planner.options import Mode, PlanOptions
 from kafkabal.planner.plan import make_plan
-from kafkabal.planner.remains import with_remains
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.builders import GB, brokers, cluster, partition, topic
 
@@ -28,7 +27,7 @@ def _warnings_of_drain(options: PlanOptions) -> list[str]:
             TopicRow(topic="sent", partitions=[_moving(0)]),
         ],
     )
-    plan = with_remains(make_plan(state, options), state, options)
+    plan = make_plan(state, options)
     return [line for line in plan.warnings if line.startswith("broker 3 keeps")]
 
 
@@ -56,7 +55,7 @@ def _warnings_of_dirs(options: PlanOptions, *, brokers_: int = 2) -> list[str]:
         for part in (partition(2 * b, [b], 90 * GB), partition(2 * b + 1, [b], GB, log_dirs=[1]))
     ]
     state = cluster(brokers(brokers_, dirs=2), [TopicRow(topic="big", partitions=parts)])
-    plan = with_remains(make_plan(state, options), state, options)
+    plan = make_plan(state, options)
     return [line for line in plan.warnings if "log dirs outside" in line]
 
 
