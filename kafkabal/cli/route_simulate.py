@@ -161,6 +161,10 @@ def route_simulate(
     from kafkabal.routing.simulation.comparison import compare
     from kafkabal.routing.simulation.run import SimulationOptions
 
+    if plot is not None:
+        from kafkabal.reporting.simulation_plot import check_plot
+
+        check_plot(plot)
     choices = [load_policy(text) for text in policy or policy_names()]
     chosen, training = workload_options.load(), training_options.load()
     view = _view(chosen, topic, settings, context)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import OutputError, UsageError
 from kafkabal.files import replacing
 
 if TYPE_CHECKING:
@@ -21,19 +23,36 @@ _PAGE = """<!doctype html>
 """
 
 
-def plot_simulation(simulated: Simulated, path: Path) -> None:
-    """Draw the outcome of every policy.
+def check_plot(path: Path) -> None:
+    """See that a plot can be drawn there, before there is anything to draw.
 
     Raises
     ------
     UsageError
         If the name does not end in a form that can be drawn, or matplotlib is not installed.
     OutputError
+        If there is no such folder, or nothing may be written there.
+    """
+    if path.suffix.lower() not in _FORMS:
+        raise UsageError(f"cannot draw {path.name}: the name ends in {', '.join(_FORMS)}")
+    if find_spec("matplotlib") is None:
+        raise UsageError("plots need matplotlib", hint="pip install 'kafkabal[plots]'")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise OutputError(f"{path}: cannot be written: there is no folder {folder}")
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise OutputError(f"{path}: cannot be written: {'is a folder' if path.is_dir() else 'permission denied'}")
+
+
+def plot_simulation(simulated: Simulated, path: Path) -> None:
+    """Draw the outcome of every policy, where :func:`check_plot` has nothing against it.
+
+    Raises
+    ------
+    OutputError
         If the file cannot be written.
     """
     ending = path.suffix.lower()
-    if ending not in _FORMS:
-        raise UsageError(f"cannot draw {path.name}: the name ends in {', '.join(_FORMS)}")
     picture = _draw(simulated, "png" if ending == ".png" else "svg")
     if ending == ".html":
         svg = picture.decode()
@@ -43,11 +62,9 @@ def plot_simulation(simulated: Simulated, path: Path) -> None:
 
 
 def _draw(simulated: Simulated, form: str) -> bytes:
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError("plots need matplotlib", hint="pip install 'kafkabal[plots]'") from None
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     timed = simulated.policies[0].runs[0].latency is not None
     # a figure of its own, without pyplot, keeps no state and needs no display
     with mpl.rc_context({"svg.hashsalt": "kafkabal", "svg.fonttype": "none"}):

@@ -90,7 +90,6 @@ def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> No
         (("--storage", "floppy"), "there is no storage profile 'floppy'"),
         (("--training", "t.yaml"), "--training needs to know the storage"),
         (("--rack", "r9", "--policy", "rack-local"), "no broker is in rack 'r9'"),
-        (("--plot", "p.gif", "--policy", "random", "--records", "10"), "cannot draw p.gif"),
         (("--score", "dis"), "there is no score 'dis'"),
     ],
 )
@@ -103,6 +102,31 @@ def test_mistakes_end_with_one_line_and_exit_2(
     assert found.code == ExitCode.USAGE
     assert message in found.err
     assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize(
+    ("plot", "code", "message"),
+    [
+        ("p.gif", ExitCode.USAGE, "cannot draw p.gif"),
+        ("/nonexistent/d/x.svg", ExitCode.FAILED, "there is no folder /nonexistent/d"),
+        ("matplotlib.svg", ExitCode.USAGE, "plots need matplotlib"),
+    ],
+)
+def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_simulated(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, plot: str, code: ExitCode, message: str
+) -> None:
+    """Nobody waits for a simulation whose picture then cannot be had."""
+
+    def simulated(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("kafkabal.routing.simulation.comparison.compare", simulated)
+    missing = plot == "matplotlib.svg"
+    monkeypatch.setattr("kafkabal.reporting.simulation_plot.find_spec", lambda _: None if missing else True)
+    found = run_cli("route-simulate", "--workload", "uneven", "--plot", plot)
+
+    assert found.code == code
+    assert message in found.err
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "html"])
