@@ -168,6 +168,7 @@ def route_simulate(
     choices = [load_policy(text) for text in policy or policy_names()]
     chosen, training = workload_options.load(), training_options.load()
     view = _view(chosen, topic, settings, context)
+    _expect_rack(training_options.rack, view)
     options = SimulationOptions(delivery=latency, rack=training_options.rack)
     compared = []
     for runs in compare(view, choices, chosen.workload, range(seeds), options):
@@ -195,6 +196,12 @@ def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context).state
     return view_of(state, topic or _only_topic(state), scores, supplied=[Need.TELEMETRY])
+
+
+def _expect_rack(rack: str | None, view: "RoutingView") -> None:
+    if rack is not None and rack not in view.racks:
+        listed = ", ".join(view.racks) or "none"
+        raise UsageError(f"--rack: no broker is in rack {rack!r}", hint=f"racks of this cluster: {listed}")
 
 
 def _only_topic(state: "ClusterState") -> str:

@@ -90,6 +90,7 @@ def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> No
         (("--storage", "floppy"), "there is no storage profile 'floppy'"),
         (("--training", "t.yaml"), "--training needs to know the storage"),
         (("--rack", "r9", "--policy", "rack-local"), "no broker is in rack 'r9'"),
+        (("--rack", "r9", "--policy", "score"), "no broker is in rack 'r9'"),
         (("--score", "dis"), "there is no score 'dis'"),
     ],
 )

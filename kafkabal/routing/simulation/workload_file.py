@@ -178,6 +178,10 @@ def _event(node: Node) -> Event:
     missing = [key for key, (field, _) in _EVENT.items() if field not in found and field != "factor"]
     if missing:
         raise node.error(f"an event lacks {missing[0]!r}")
+    if found["becomes"] is Change.SLOW and "factor" not in found:
+        raise node.error("an event that makes a broker slow lacks 'factor', how many times slower")
+    if found["becomes"] is not Change.SLOW and "factor" in found:
+        raise node.error(f"'factor' makes a broker slow, not {found['becomes']}")
     return Event(**found)
 
 
@@ -185,7 +189,11 @@ def _cluster(node: Node) -> SyntheticCluster:
     found = read_fields(node, _CLUSTER, "cluster")
     existing = found.pop("existing", {})
     own = {broker: size for broker, size in existing.items() if broker != "default"}
-    return SyntheticCluster(**found, existing_bytes=existing.get("default", 0), own_existing_bytes=own)
+    cluster = SyntheticCluster(**found, existing_bytes=existing.get("default", 0), own_existing_bytes=own)
+    strangers = [broker for broker in own if not 1 <= broker <= cluster.brokers]
+    if strangers:
+        raise node.error(f"existing: there is no broker {strangers[0]}, they are 1 to {cluster.brokers}")
+    return cluster
 
 
 _WORKLOAD: Schema = {

@@ -89,6 +89,9 @@ def test_unknown_workload_lists_near_ones() -> None:
         ("events: {at: 1s}", "a list of events is meant here"),
         ("events: [{at: 1s, broker: 2, becomes: tired}]", "'tired' is none of slow, dead, added"),
         ("records: 5\ntransport: {acks: 2}", "w.yaml, line 2: '2' is none of all, 1"),
+        ("events: [{at: 1s, broker: 2, becomes: slow}]", "lacks 'factor', how many times slower"),
+        ("events: [{at: 1s, broker: 2, becomes: dead, factor: 2}]", "'factor' makes a broker slow, not dead"),
+        ("cluster: {brokers: 3, existing: {4: 1GB}}", "existing: there is no broker 4, they are 1 to 3"),
         ("cluster: {leaders: odd}", "'odd' is none of even, brokers+2"),
     ],
 )
