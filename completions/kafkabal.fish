@@ -468,7 +468,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l records -r -f
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l bytes -r -f -d 'Write so many bytes.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l data -r -F -d 'Write records of the sizes of these files, each once unless --records or --bytes says otherwise.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l storage -r -f -d 'Predict training time: brokers read as local-ssd, nfs, lustre or a profile of yours.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l training -r -F -d 'YAML with profiles and the job.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l training -r -F -d 'YAML with profiles, the job and brokers\' read rates.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l rack -r -f -d 'Rack of the readers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s q -l quiet -d 'Only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s v -l verbose -d 'Tell more; -vv also what the libraries say.'

@@ -96,7 +96,12 @@ class TrainingOptions:
     ] = None
     training: Annotated[
         Path | None,
-        typer.Option("--training", metavar="FILE", help="YAML with profiles and the job.", rich_help_panel=_TRAINING),
+        typer.Option(
+            "--training",
+            metavar="FILE",
+            help="YAML with profiles, the job and brokers' read rates.",
+            rich_help_panel=_TRAINING,
+        ),
     ] = None
     rack: Annotated[
         str | None,
@@ -169,6 +174,8 @@ def route_simulate(
     chosen, training = workload_options.load(), training_options.load()
     view = _view(chosen, topic, settings, context)
     _expect_rack(training_options.rack, view)
+    if training is not None:
+        training.expect_brokers(view.broker_id)
     options = SimulationOptions(delivery=latency, rack=training_options.rack)
     compared = []
     for runs in compare(view, choices, chosen.workload, range(seeds), options):

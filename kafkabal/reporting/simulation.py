@@ -184,8 +184,10 @@ def _training_columns(simulated: Simulated) -> Iterator[Column]:
 def _training(simulated: Simulated, runs: PolicyRuns) -> TrainingTime:
     """Training from all live brokers that lead partitions, each a shard."""
     assert simulated.training is not None
-    led = runs.column(lambda run: run.led_bytes)
-    return training_time(led[runs.runs[0].live], simulated.training.job, simulated.training.profile)
+    training = simulated.training
+    live = runs.runs[0].live
+    led = runs.column(lambda run: run.led_bytes)[live]
+    return training_time(led, training.job, training.profile, training.rates(simulated.view.broker_id[live]))
 
 
 def _broker_table(simulated: Simulated) -> Table:

@@ -20,7 +20,7 @@ for the slowest worker (Chen et al., *Revisiting Distributed Synchronous SGD*, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafkabal.config.document import Node
-    from kafkabal.model.state import F64
+    from kafkabal.model.state import F64, I32
     from kafkabal.routing.fields import Schema
 
 
@@ -146,10 +146,32 @@ def _read_s(shard_bytes: F64, rates: F64, job: TrainingJob, profile: StorageProf
 
 @dataclass(frozen=True, slots=True)
 class TrainingSetup:
-    """A storage profile and a job."""
+    """A storage profile, a job, and the brokers that are read at a rate of their own."""
 
     profile: StorageProfile
     job: TrainingJob = TrainingJob()
+    own_bytes_per_s: Mapping[int, float] = field(default_factory=dict)
+    """By broker id, > 0; all others are read at the rate of the profile."""
+
+    def rates(self, broker_id: I32) -> F64:
+        """float64, shape (n_brokers,): bytes a second at which each of these brokers is read."""
+        rate = self.profile.bytes_per_s
+        return np.array([self.own_bytes_per_s.get(broker, rate) for broker in broker_id.tolist()])
+
+    def expect_brokers(self, broker_id: I32) -> None:
+        """See that every broker with a rate of its own is among these.
+
+        Raises
+        ------
+        UsageError
+            Naming one that is not.
+        """
+        strangers = sorted(set(self.own_bytes_per_s) - set(broker_id.tolist()))
+        if strangers:
+            raise UsageError(
+                f"read_rate names broker {strangers[0]}, which the cluster does not have",
+                hint=f"there are: {', '.join(map(str, broker_id.tolist()))}",
+            )
 
 
 def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
@@ -159,6 +181,7 @@ def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
 
         profiles: {nas: {rate: 300MB/s, latency: 1ms}}
         job: {epochs: 5, compute: 2ms, record: 110kB, batch: 64, prefetch: 4, cache: 10GB, inference: 10MB}
+        read_rate: {default: 300MB/s, 3: 50MB/s}    # or one rate for all, in place of that of the profile
 
     Raises
     ------
@@ -166,16 +189,21 @@ def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
         If there is no such profile, or a key or value in the file is wrong.
     """
     profiles, job = dict(PROFILES), TrainingJob()
+    rates: values.PerBroker[float] = {}
     if path is not None:
-        entries = values.check_keys(read_yaml(path), ("profiles", "job"), "a training file")
+        entries = values.check_keys(read_yaml(path), ("profiles", "job", "read_rate"), "a training file")
         if "profiles" in entries:
             own = values.mapping(entries["profiles"])
             profiles |= {name: _profile(node) for name, node in own.items()}
         if "job" in entries:
             job = TrainingJob(**read_fields(entries["job"], _JOB, "job"))
+        if "read_rate" in entries:
+            rates = values.per_broker(positive_rate)(entries["read_rate"])
     if chosen not in profiles:
         raise UsageError(f"there is no storage profile {chosen!r}", hint=f"there are: {', '.join(sorted(profiles))}")
-    return TrainingSetup(profiles[chosen], job)
+    profile = profiles[chosen]
+    own_rates = {broker: rate for broker, rate in rates.items() if broker != "default"}
+    return TrainingSetup(replace(profile, bytes_per_s=rates.get("default", profile.bytes_per_s)), job, own_rates)
 
 
 def _profile(node: Node) -> StorageProfile:

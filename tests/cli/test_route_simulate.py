@@ -68,6 +68,25 @@ def test_training_time_is_shown_for_a_storage(run_cli: Callable[..., Any], snaps
     assert "p99" not in found.out
 
 
+def test_a_broker_that_is_read_slowly_costs_training_time(
+    run_cli: Callable[..., Any], snapshot: str, tmp_path: Path
+) -> None:
+    """With a rate of its own in the training file, one broker holds the readers up; a stranger is refused."""
+    words = ("route-simulate", "--snapshot", snapshot, "--policy", "round-robin", "--no-latency", "--storage", "nfs")
+    training = tmp_path / "t.yaml"
+    loads = []
+    for text in ("read_rate: 100MB/s", "read_rate: {default: 100MB/s, 2: 10MB/s}"):
+        training.write_text(text)
+        document = json.loads(run_cli(*words, "--training", str(training), "-o", "json").out)
+        loads.append(document["policies"][0]["load_s"])
+    assert loads[1] > 4 * loads[0]
+
+    training.write_text("read_rate: {9: 10MB/s}")
+    refused = run_cli(*words, "--training", str(training))
+    assert refused.code == ExitCode.USAGE
+    assert "read_rate names broker 9, which the cluster does not have" in refused.err
+
+
 def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> None:
     """A keyed workload names the policies that do not keep the order of a key."""
     found = run_cli(

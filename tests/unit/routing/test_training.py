@@ -53,6 +53,24 @@ def test_cache_saves_all_epochs_but_the_first() -> None:
     assert plain.train_s == pytest.approx(5 * cached.train_s)
 
 
+def test_rates_of_brokers_are_read_from_the_file(tmp_path: Path) -> None:
+    """A broker may be read at a rate of its own; one rate alone holds for all, in place of that of the profile."""
+    (tmp_path / "t.yaml").write_text("read_rate: {default: 300MB/s, 3: 50MB/s}")
+    setup = load_training("nfs", tmp_path / "t.yaml")
+    assert setup.rates(np.array([1, 3], np.int32)).tolist() == [300e6, 50e6]
+    setup.expect_brokers(np.array([1, 3], np.int32))
+    with pytest.raises(UsageError, match="read_rate names broker 3, which the cluster does not have"):
+        setup.expect_brokers(np.array([1, 2], np.int32))
+
+    (tmp_path / "t.yaml").write_text("read_rate: {3: 50MB/s}")
+    assert load_training("nfs", tmp_path / "t.yaml").rates(np.array([1, 3], np.int32)).tolist() == [250e6, 50e6]
+    (tmp_path / "t.yaml").write_text("read_rate: 90MB/s")
+    assert load_training("nfs", tmp_path / "t.yaml").rates(np.array([1, 3], np.int32)).tolist() == [90e6, 90e6]
+    (tmp_path / "t.yaml").write_text("read_rate: {3: 0MB/s}")
+    with pytest.raises(UsageError, match="must be above 0"):
+        load_training("nfs", tmp_path / "t.yaml")
+
+
 def test_slow_shards_take_their_own_rate() -> None:
     """A broker of half the rate holds everybody up, unless it has half the bytes."""
     rates = np.array([1e8, 5e7])
