@@ -19,7 +19,7 @@ _MANIFEST_KEY = "size_bytes"
 
 
 def folder_sizes(folder: Path) -> ListedSizes:
-    """Bytes of all files below a folder, in the order of their paths; empty ones are left out.
+    """Bytes of all files below a folder, in the order of their paths; an empty one is a record, and counts as a byte.
 
     Raises
     ------
@@ -30,20 +30,20 @@ def folder_sizes(folder: Path) -> ListedSizes:
         found = sorted((entry.path, entry.stat().st_size) for entry in _files_below(folder))
     except OSError as error:
         raise InputFileError(folder, f"cannot be read: {error.strerror or error}") from error
-    return _listed([size for _, size in found if size], folder)
+    return _listed([size for _, size in found], folder)
 
 
 def _files_below(folder: Path) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.is_dir():
+            if entry.is_dir(follow_symlinks=False):
                 yield from _files_below(Path(entry.path))
             elif entry.is_file():
                 yield entry
 
 
 def manifest_sizes(path: Path) -> ListedSizes:
-    """Bytes of the records of a manifest: a number a line, or JSON objects in which ``size_bytes`` stands.
+    """Bytes of the records of a manifest: a number a line, or JSON objects in which ``size_bytes`` stands; 0 is 1.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def _line_sizes(path: Path, number: int, line: bytes) -> Iterator[int]:
     except msgspec.DecodeError:
         raise InputFileError(path, "is neither a number nor JSON", line=number) from None
     found = _size_in(content)
-    if found is not None and found > 0:
+    if found is not None and found >= 0:
         yield found
 
 
@@ -84,4 +84,4 @@ def _size_in(content: Any) -> int | None:
 def _listed(sizes: list[int], source: Path) -> ListedSizes:
     if not sizes:
         raise InputFileError(source, "holds nothing to send")
-    return ListedSizes(np.array(sizes, np.int64), str(source))
+    return ListedSizes(np.maximum(np.array(sizes, np.int64), 1), str(source))

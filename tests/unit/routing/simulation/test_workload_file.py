@@ -8,6 +8,7 @@ import pytest
 
 from kafkabal.config.document import parse_yaml
 from kafkabal.errors import InputFileError, UsageError
+from kafkabal.routing.producer.sources.folder import FolderSource
 from kafkabal.routing.simulation.synthetic import Leaders, SyntheticCluster, build_synthetic
 from kafkabal.routing.simulation.workload import Change, Event, LogNormalSize, Process, UniformKeys, ZipfKeys
 from kafkabal.routing.simulation.workload_file import WorkloadFile, load_workload, read_workload, workload_names
@@ -104,7 +105,7 @@ def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:
 
 
 def test_sizes_come_from_the_files_of_a_folder(tmp_path: Path) -> None:
-    """Every file below a folder is a record, by the order of the paths; empty files are none."""
+    """Every file below a folder is a record, by the order of the paths, as produce sends them; empty ones too."""
     for name, size in (("b/2.jpg", 20), ("a/1.jpg", 10), ("empty", 0)):
         file = tmp_path / "data" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -112,19 +113,20 @@ def test_sizes_come_from_the_files_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "w.yaml").write_text("size: {folder: data}\nkeys: {uniform: 7}")
     workload = load_workload(str(tmp_path / "w.yaml")).workload
 
-    assert workload.sizes.size_bytes.tolist() == [10, 20]  # type: ignore[attr-defined]
-    assert workload.sizes.draw(None, 1, 3).tolist() == [20, 10, 20]  # type: ignore[arg-type]
+    assert workload.sizes.size_bytes.tolist() == [10, 20, 1]  # type: ignore[attr-defined]
+    assert workload.sizes.draw(None, 1, 3).tolist() == [20, 1, 10]  # type: ignore[arg-type]
+    assert len(FolderSource(tmp_path / "data").parts()) == 3
     assert workload.keys == UniformKeys(7)
 
 
 def test_sizes_come_from_a_manifest(tmp_path: Path) -> None:
     """Numbers and JSON objects with size_bytes, at the top or in a part, are sizes; other lines are not."""
     manifest = tmp_path / "m.jsonl"
-    manifest.write_text('{"kafkabal_manifest":1}\n{"part":{"name":"x","size_bytes":7}}\n{"size_bytes":8}\n9\n\n')
+    manifest.write_text('{"kafkabal_manifest":1}\n{"part":{"name":"x","size_bytes":7}}\n{"size_bytes":8}\n9\n\n0\n')
     (tmp_path / "w.yaml").write_text("size: {manifest: m.jsonl}")
 
     sizes = load_workload(str(tmp_path / "w.yaml")).workload.sizes
-    assert sizes.size_bytes.tolist() == [7, 8, 9]  # type: ignore[attr-defined]
+    assert sizes.size_bytes.tolist() == [7, 8, 9, 1]  # type: ignore[attr-defined]
 
 
 def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
