@@ -275,7 +275,7 @@ _kafkabal() {
         "kafkabal route-simulate --zookeeper") return ;;
         "kafkabal route-simulate --broker-timeout") return ;;
         "kafkabal route-simulate --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
-        "kafkabal route-simulate -o" | "kafkabal route-simulate --output") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
+        "kafkabal route-simulate -o" | "kafkabal route-simulate --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
         "kafkabal route-simulate --output-file") return ;;
         "kafkabal route-simulate --workload") return ;;
         "kafkabal route-simulate --records") return ;;

@@ -461,7 +461,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l snapshot -r -
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l zookeeper -r -f -d 'ZooKeeper of a cluster of Kafka 3.9 or older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l broker-timeout -r -f -d 'How long each broker may take. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to go by: a name of \'kafkabal scores\' or package.module:object; may be repeated.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s o -l output -r -f -a 'table json yaml csv prometheus' -d 'Form of the result. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s o -l output -r -f -a 'table json yaml csv' -d 'Form of the result. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l output-file -r -F -d 'Write the result there, whole or not at all.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l workload -r -f -d 'A built-in workload or a .yaml file. [default: records]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l records -r -f -d 'Write so many records. [x>=1]'

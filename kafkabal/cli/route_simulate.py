@@ -8,7 +8,7 @@ import typer
 
 from kafkabal.cli.cluster import open_cluster, read_cluster
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import CLUSTER, OutputOptions, Uses
+from kafkabal.cli.options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.output import show
 from kafkabal.config.settings import Settings
 from kafkabal.errors import UsageError
@@ -128,7 +128,7 @@ class TrainingOptions:
 def route_simulate(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, "scores")],
-    output: OutputOptions,
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
     workload_options: WorkloadOptions,
     training_options: TrainingOptions,
     policy: Annotated[

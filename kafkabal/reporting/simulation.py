@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,7 +107,7 @@ def _policy_table(simulated: Simulated) -> Table:
                 policies, "batches_per_mb", "batches/MB", Kind.NUMBER, lambda run: run.batches_per_mb, dispensable=7
             ),
             _key_order(simulated),
-            *_figure(policies, "refused", "refused", Kind.NUMBER, lambda run: float(run.refused), quiet=True),
+            *_refused(policies),
             *_figure(
                 policies, "full_after_s", "full after", Kind.DURATION, lambda run: run.full_after_s, dispensable=5
             ),
@@ -139,6 +139,13 @@ def _figure(
         values=_finite(half),
         dispensable=8 if spread else 0,
     )
+
+
+def _refused(policies: Sequence[PolicyRuns]) -> Iterator[Column]:
+    """Records are counted, so that their mean over the seeds is shown as a count too."""
+    mean, half = _figure(policies, "refused", "refused", Kind.NUMBER, lambda run: float(run.refused), quiet=True)
+    yield replace(mean, values=[None if value is None else round(value) for value in mean.values])
+    yield half
 
 
 def _finite(values: F64) -> list[float | None]:

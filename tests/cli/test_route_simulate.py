@@ -87,6 +87,20 @@ def test_a_broker_that_is_read_slowly_costs_training_time(
     assert "read_rate names broker 9, which the cluster does not have" in refused.err
 
 
+def test_records_that_are_refused_are_counted_whole(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Records without a leader to go to are a count, without decimals, for people and for programs."""
+    workload = tmp_path / "w.yaml"
+    workload.write_text(
+        "records: 2000\ncluster: {brokers: 4}\nkeys: {uniform: 500}\nevents: [{at: 0s, broker: 1, becomes: dead}]\n"
+    )
+    words = ("route-simulate", "--workload", str(workload), "--policy", "key-hash", "--no-latency", "--seeds", "2")
+    refused = json.loads(run_cli(*words, "-o", "json").out)["policies"][0]["refused"]
+    assert isinstance(refused, int)
+    assert 300 < refused < 700
+    assert f"{refused:,}" in (shown := run_cli(*words).out)
+    assert f"{refused:,}." not in shown
+
+
 def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> None:
     """A keyed workload names the policies that do not keep the order of a key."""
     found = run_cli(
@@ -105,6 +119,7 @@ def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> No
         (("--workload", "event"), "there is no workload 'event'"),
         (("--topic", "nope"), "there is no topic 'nope'"),
         (("--records", "5", "--bytes", "1GB"), "--records and --bytes both say when to end"),
+        (("-o", "prometheus"), "'prometheus' is not one of 'table', 'json', 'yaml', 'csv'"),
         (("--bytes", "0"), "--bytes: must be above 0"),
         (("--storage", "floppy"), "there is no storage profile 'floppy'"),
         (("--training", "t.yaml"), "--training needs to know the storage"),

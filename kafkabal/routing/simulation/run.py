@@ -100,6 +100,7 @@ class _Simulation:
         self._keys = workload.key_table()
         self._order = None if self._keys is None else KeyOrder(len(self._keys))
         self._partition_records = np.zeros(view.n_partitions, np.int64)
+        self._leaderless_records = 0
         self._courier: Courier | None = None
         if options.delivery or choice.about.feedback is Feedback.ACKS or Input.LATENCY in choice.about.inputs:
             self._courier = Courier(self._policies, view, self._world, workload.transport, compile_it=compile_it)
@@ -192,7 +193,9 @@ class _Simulation:
     def _book(self, records: RecordBatch, picks: I32) -> None:
         n = self._view.n_partitions
         self._world.write(np.bincount(picks, records.size_bytes, n).astype(np.float64))
-        self._partition_records += np.bincount(picks, minlength=n)
+        counts = np.bincount(picks, minlength=n)
+        self._partition_records += counts
+        self._leaderless_records += int(counts[self._world.leader < 0].sum())
         if self._order is not None and records.key is not None:
             self._order.follow(records.key, picks)
         self._records_done += len(records)
@@ -247,7 +250,7 @@ class _Simulation:
             capacity_known=bool((view.capacity_bytes != 1).any()),
             partition_bytes=world.partition_bytes,
             order_violations=0 if self._order is None else self._order.violations,
-            refused=0 if courier is None else courier.refused,
+            refused=self._leaderless_records if courier is None else courier.refused,
             batches=None if courier is None else courier.batches_sent,
             latency=None if courier is None else _latency(courier),
         )

@@ -142,11 +142,12 @@ def test_dead_leader_is_replaced_where_there_is_a_copy(view_over: ViewMaker) -> 
     assert copied.added_bytes[1] == pytest.approx(copied.partition_bytes[[0, 1]].sum() / 2, rel=0.2)
 
 
-def test_keyed_records_for_a_lost_partition_are_refused_and_counted(view_over: ViewMaker) -> None:
+@pytest.mark.parametrize("delivery", [True, False])
+def test_keyed_records_for_a_lost_partition_are_refused_and_counted(view_over: ViewMaker, *, delivery: bool) -> None:
     """A key's partition without a leader takes no record, and the outcome says how many that were."""
     event = Event(at_s=0.0, broker=1, becomes=Change.DEAD)
     workload = Workload(records=2000, keys=UniformKeys(500), events=(event,))
-    outcome = run("key-hash", view_over(brokers=4), workload)
+    outcome = run("key-hash", view_over(brokers=4), workload, delivery=delivery)
 
     assert outcome.refused == pytest.approx(500, rel=0.2)
 
