@@ -252,6 +252,7 @@ def _notes(simulated: Simulated) -> Iterator[str]:
     first = simulated.policies[0].runs[0]
     if not first.capacity_known:
         yield "no broker tells its capacity: equal ones are assumed"
+    yield "bytes are those of the records: heads of batches and records, headers and compression are not counted"
     breaking = [runs.label for runs in simulated.policies if not runs.about.keeps_key_order]
     if simulated.workload.keys is not None and breaking:
         yield f"these do not keep the records of a key in order: {', '.join(breaking)}"

@@ -58,12 +58,13 @@ def test_every_policy_is_simulated_by_default(run_cli: Callable[..., Any]) -> No
 
 
 def test_training_time_is_shown_for_a_storage(run_cli: Callable[..., Any], snapshot: str) -> None:
-    """With --storage, people see what training takes and what uneven shards cost."""
+    """With --storage, people see what training takes and what uneven shards cost; a note says what bytes are."""
     found = run_cli(
         "route-simulate", "--snapshot", snapshot, "--policy", "round-robin", "--storage", "nfs", "--no-latency"
     )
 
     assert found.code == ExitCode.DONE
+    assert "bytes are those of the records" in found.out
     assert "speed lost" in found.out
     assert "p99" not in found.out
 
