@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SMALL = 20_000
 """Slots up to which a search takes a fraction of a second, so that several are tried."""
-_OTHER_PACES = (1 / 12, 1 / 2)
+_OTHER_PACES = (1 / 2, 1 / 12)
 _CLOSE = 0.002
 """Share of the bound above which other paces are tried."""
 
@@ -47,8 +47,13 @@ class Draft(NamedTuple):
         return make_outcome(self.state, self.leader, self.log_dir)
 
 
-def search(start: State, listener: PlanListener) -> Draft:
+def search(start: State, listener: PlanListener, *, once: bool = False) -> Draft:
     """Search for a placement; the best of some where the cluster is small and the first is not close to the bound.
+
+    Parameters
+    ----------
+    once
+        The first one is good enough.
 
     Raises
     ------
@@ -57,14 +62,18 @@ def search(start: State, listener: PlanListener) -> Draft:
     """
     problem, repaired = start.problem, start.copy()
     homeless = repair(repaired, listener)
-    if problem.home.size > SMALL or problem.options.mode is not Mode.FULL:
+    if once or problem.home.size > SMALL or problem.options.mode is not Mode.FULL:
         return _attempt(repaired, homeless, listener, USUAL_PACE)
     best = _attempt(repaired.copy(), homeless, listener, USUAL_PACE)
     bound = bound_bytes(start, best.state.moved_bytes())
     for pace in _OTHER_PACES:
         if best.state.moved_bytes() <= bound * (1 + _CLOSE) and not is_outside(best.state):
             break
-        best = min(best, _attempt(repaired.copy(), homeless, listener, pace), key=_merit)
+        other = _attempt(repaired.copy(), homeless, listener, pace)
+        if np.array_equal(other.state.place, best.state.place):
+            # so little moves that a slower pace makes no difference either
+            break
+        best = min(best, other, key=_merit)
     return best
 
 

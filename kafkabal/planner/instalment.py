@@ -119,7 +119,9 @@ class _Parts:
         trim_to_budget(self.start, state, barred, self._lot(number), crowd=crowd)
         draft = finish(state, self.full.homeless, self.listener)
         after = draft.outcome()
-        rest = search(State(build_problem(after, problem.options)), self.listener).state
+        rest = search(
+            State(build_problem(after, problem.options)), self.listener, once=is_outside(self.full.state)
+        ).state
         return _Part(draft, after, _moved_again(state, rest), rest.moved_bytes())
 
     def _lot(self, number: int) -> F64:

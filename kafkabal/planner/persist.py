@@ -45,7 +45,7 @@ def persist(start: State, draft: Draft, listener: PlanListener) -> tuple[Draft, 
         return draft._replace(state=start, leader=problem.leader), problem.cluster
     after = draft.outcome()
     for _ in range(_MOST_REPEATS):
-        again = search(State(build_problem(after, problem.options)), listener)
+        again = search(State(build_problem(after, problem.options)), listener, once=True)
         if not _helps(again, shortfall(draft.state, draft.leader)) or not _may_lead(problem, again.leader):
             break
         after = again.outcome()

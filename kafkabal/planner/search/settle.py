@@ -26,6 +26,8 @@ _STEPS_A_BROKER = 200
 _LEAST_PROGRESS = 1e-4
 _LEAST_PROGRESS_BY_EXCHANGE = 1e-2
 """Share of a broker's violation that a step must take away: less would go on for ever where bands are out of reach."""
+_LEAST_PROGRESS_BY_TURN = 1e-2
+"""Share of the whole violation that brokers which were stuck must have lost for another turn."""
 
 
 class _Look(NamedTuple):
@@ -138,15 +140,16 @@ def settle(state: State) -> None:
     violation = Violation(state)
     index = Index(state)
     stuck = np.zeros(state.problem.n_brokers, np.bool_)
-    steps = steps_before = 0
+    steps, before = 0, np.inf
     while steps < _STEPS_A_BROKER * len(stuck):
         now = np.where(stuck, 0.0, violation.now())
         worst = int(now.argmax())
         if now[worst] <= 0:
-            if not stuck.any() or steps == steps_before:
+            left = float(violation.now().sum())
+            if not stuck.any() or left > before * (1 - _LEAST_PROGRESS_BY_TURN):
                 return
             # what others did since may have made room
-            stuck[:], steps_before = False, steps
+            stuck[:], before = False, left
             continue
         violation.least_gain = max(_LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))
         step = _best_single(state, violation, index, worst, _NARROW) or _best_single(
