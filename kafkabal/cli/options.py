@@ -61,7 +61,9 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     "window": SettingOption("Time of day in which data may move.", "01:00-05:00", SAFETY_SECTION),
     "max_bytes": SettingOption("Most bytes to move between brokers.", "SIZE", SAFETY_SECTION),
     "max_moves": SettingOption("Most replicas to move.", "COUNT", SAFETY_SECTION),
-    "max_leader_changes": SettingOption("Most leaders to change.", "COUNT", SAFETY_SECTION),
+    "max_leader_changes": SettingOption(
+        "Most leaders to change; followers move in their place.", "COUNT", SAFETY_SECTION
+    ),
     "max_duration": SettingOption("Longest time that moving may take at the throttle.", "TIME", SAFETY_SECTION),
     "topics": SettingOption("Only topics of this pattern; may be repeated.", "PATTERN", SCOPE_SECTION, repeated=True),
     "exclude_topics": SettingOption(
