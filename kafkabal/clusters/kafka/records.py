@@ -31,6 +31,8 @@ _LARGEST_RECORD_BYTES = 10 * 2**20
 # from version 13 on topics are named by id
 _LAST_VERSION_WITH_NAMES = 12
 _ALL_IN_SYNC_REPLICAS = -1
+# request timeouts: a leader waits half a minute for a follower that has stopped before it goes on without it
+_PATIENCE, _ATTEMPT = 1.5, 1 / 3
 _MAGIC, _GZIP = 2, 1
 
 
@@ -59,34 +61,51 @@ class TopicRecordStore:
         NotAuthorizedError
             If the principal may not create or write the topic.
         """
-        deadline = self._client.deadline()
+        deadline = self._patience()
         batch = _batch(key, value, self._client.clock.utc_now().timestamp())
         for pause_s in pauses():
             try:
-                code, message = self._produce(batch, deadline)
+                code, message = self._produce(batch, self._attempt(deadline))
             except UnreachableError:
                 if deadline.remaining_s < pause_s:
                     raise
             else:
                 if not fault_of(code).retriable or deadline.remaining_s < pause_s:
                     check(code, f"write to topic {RECORDS_TOPIC}", message)
-                    return
+                    break
             self._client.clock.sleep(pause_s)
 
     def get_all(self) -> dict[str, bytes]:
         """Everything that is there now; empty where the topic does not exist.
 
+        A leader that is gone is waited for until another broker leads.
+
         Raises
         ------
+        UnreachableError
+            If it cannot be read in time.
         NotAuthorizedError
             If the principal may not read the topic.
         """
-        deadline = self._client.deadline()
-        leader = self._leader()
-        if leader is None:
-            return {}
-        self._read_on(leader, deadline)
-        return dict(self._found)
+        deadline = self._patience()
+        for pause_s in pauses():
+            try:
+                leader = self._leader()
+                if leader is not None:
+                    self._read_on(leader, self._attempt(deadline))
+                break
+            except UnreachableError:
+                if deadline.remaining_s < pause_s:
+                    raise
+            self._client.clock.sleep(pause_s)
+        return dict(self._found) if leader is not None else {}
+
+    def _patience(self) -> Deadline:
+        return self._client.deadline(_PATIENCE * self._client.settings.request_timeout_s)
+
+    def _attempt(self, whole: Deadline) -> Deadline:
+        """A part of the time: by the next attempt another broker may lead, or a follower be out of sync."""
+        return self._client.deadline(min(whole.remaining_s, _ATTEMPT * self._client.settings.request_timeout_s))
 
     def _leader(self) -> int | None:
         """Id of the broker that leads the topic; None where the topic does not exist."""

@@ -190,6 +190,14 @@ def test_a_write_that_never_succeeds_ends_in_time(store: TopicRecordStore, log: 
         store.put("a", b"1")
 
 
+def test_a_reader_waits_for_a_new_leader(store: TopicRecordStore, log: Log, cluster: Any, hang_up: object) -> None:
+    """Where the broker that leads the topic has just died, another one leads it soon."""
+    store.put("a", b"1")
+    fetched, lost = log.fetch, iter([hang_up])
+    cluster.answer("Fetch", lambda request: next(lost, None) or fetched(request))
+    assert store.get_all() == {"a": b"1"}
+
+
 def test_a_topic_without_a_leader_is_told(store: TopicRecordStore, log: Log, cluster: Any) -> None:
     """What cannot be read is not taken for empty."""
     log.exist()
