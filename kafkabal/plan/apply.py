@@ -11,6 +11,7 @@ import numpy as np
 from kafkabal.errors import DriftError
 from kafkabal.model.sizes import move_bytes
 from kafkabal.model.state import LogDirState, Replicas, freeze
+from kafkabal.plan.drift import partition_rows
 from kafkabal.plan.plan import ANY_DIR
 
 if TYPE_CHECKING:
@@ -71,20 +72,12 @@ class _Changes(NamedTuple):
 
 
 def _partition_rows(cluster: ClusterState, plan: Plan) -> I64:
-    topics = {name: row for row, name in enumerate(cluster.topics.name)}
-    table = cluster.partitions
-    first = np.searchsorted(table.topic, np.arange(len(topics) + 1))
-    rows = np.empty(len(plan.partitions), np.int64)
-    for i, change in enumerate(plan.partitions):
-        topic = topics.get(change.topic)
-        if topic is None:
-            raise DriftError(f"the plan names {change.name}, which this cluster does not have")
-        own = table.number[first[topic] : first[topic + 1]]
-        at = int(np.searchsorted(own, change.partition))
-        if at == len(own) or own[at] != change.partition:
-            raise DriftError(f"the plan names {change.name}, which this cluster does not have")
-        rows[i] = first[topic] + at
-    return rows
+    names = [(change.topic, change.partition) for change in plan.partitions]
+    rows = dict(partition_rows(cluster, names))
+    strange = next((change.name for change, name in zip(plan.partitions, names, strict=True) if name not in rows), None)
+    if strange is not None:
+        raise DriftError(f"the plan names {strange}, which this cluster does not have")
+    return np.array([rows[name] for name in names], np.int64)
 
 
 def _log_dir_rows(cluster: ClusterState, changes: tuple[PartitionChange, ...], broker: I64) -> I64:

@@ -55,8 +55,7 @@ def _plain_bound(start: State) -> int:
     Holds where the copies of a partition are equal in size, so that moves leave the total as it is.
     """
     problem, tolerance = start.problem, start.problem.options.tolerance
-    p, k = np.nonzero((start.place >= 0) & problem.movable[:, None])
-    leaving = int(problem.arriving_bytes[p[problem.leaves[start.place[p, k]]]].sum())
+    leaving = int(problem.arriving_bytes[np.nonzero(start.must_leave())[0]].sum())
     rows = problem.weighed
     if not problem.has_score("disk") or not rows.any():
         return leaving
@@ -167,13 +166,13 @@ class _Dual:
         if not self.pinned:
             best = int(inside.argmin())
             return np.full(self.n_cells, inside[best]), np.full(self.n_cells, best)
-        of_zone = np.zeros(int(self.zone.max()) + 1, np.int64)
         # what leaves a dead broker may come to any rack, and so may what has no taker in its own
-        of_zone[:] = int(inside.argmin())
+        anywhere = int(inside.argmin())
+        of_zone = np.full(int(self.zone.max()) + 1, anywhere)
         for z in np.unique(self.zone[takes]):
             of_zone[z] = int(np.where(self.zone == z, inside, np.inf).argmin())
         zone = self.zone[self.broker]
-        where = np.where(zone >= 0, of_zone[np.maximum(zone, 0)], int(inside.argmin()))
+        where = np.where(zone >= 0, of_zone[np.maximum(zone, 0)], anywhere)
         return inside[where], where
 
     def _group(self) -> None:

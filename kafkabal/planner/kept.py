@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.errors import UsageError
+from kafkabal.plan.drift import partition_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,16 +34,11 @@ def kept_slots(cluster: ClusterState, plans: Sequence[Plan], home: I32) -> Bools
         If a plan was made for another cluster.
     """
     kept = np.zeros(home.shape, np.bool_)
-    if not plans:
-        return kept
-    topics = (cluster.topics.name[t] for t in cluster.partitions.topic.tolist())
-    rows = {name: row for row, name in enumerate(zip(topics, cluster.partitions.number.tolist(), strict=True))}
     for plan in plans:
         if plan.cluster_id not in {None, cluster.cluster_id}:
             raise UsageError(f"plan {plan.plan_id} was made for cluster {plan.cluster_id}, not {cluster.cluster_id}")
-        for change in plan.partitions:
-            row = rows.get((change.topic, change.partition))
-            brokers = [b for b in map(cluster.brokers.index_of, change.adding) if b >= 0]
-            if row is not None and brokers:
-                kept[row] |= np.isin(home[row], brokers)
+        adding = {(change.topic, change.partition): change.adding for change in plan.partitions}
+        for name, row in partition_rows(cluster, adding):
+            brokers = [b for b in map(cluster.brokers.index_of, adding[name]) if b >= 0]
+            kept[row] |= np.isin(home[row], brokers)
     return kept

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 DEFAULT_TOLERANCE = 0.09
 DEFAULT_LOG_DIR_LIMIT = 0.85
 DEFAULT_FREE_SHARE = 0.05
+BUDGETS = ("max_bytes", "max_moves", "max_leader_changes", "max_duration_s")
+"""Options that limit how much of a plan is made."""
 
 
 class Mode(StrEnum):
@@ -37,6 +39,11 @@ class Mode(StrEnum):
     def moves_replicas(self) -> bool:
         """Whether a replica may come to another broker."""
         return self not in {Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY}
+
+    @property
+    def evens_log_dirs(self) -> bool:
+        """Whether the log dirs of a broker are to hold alike."""
+        return self in {Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +104,7 @@ class PlanOptions:
         _check(0 <= self.tolerance < 1, f"tolerance {self.tolerance} is not a share from 0 to 1")
         _check(self.below is None or 0 < self.below <= 1, f"below {self.below} is not a share from 0 to 1")
         _check(0 < self.log_dir_limit <= 1, f"log dir limit {self.log_dir_limit} is not a share from 0 to 1")
-        for name in ("max_bytes", "max_moves", "max_leader_changes", "max_duration_s"):
+        for name in BUDGETS:
             value = getattr(self, name)
             _check(value is None or value >= 0, f"{name.replace('_', ' ')} {value} is negative")
         for name in ("drain", "replication_factor"):

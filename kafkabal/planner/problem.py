@@ -217,13 +217,22 @@ def _movable(cluster: ClusterState, options: PlanOptions) -> Bools:
         np.bool_,
     )
     movable = topics[cluster.partitions.topic]
-    # a partition that another reassignment is moving is left to it
-    movable[cluster.replicas.partition[cluster.replicas.adding | cluster.replicas.removing]] = False
-    # without any live copy there is nothing to copy from
-    has_source = np.zeros(len(movable), np.bool_)
-    has_source[cluster.replicas.partition[cluster.brokers.is_live[cluster.replicas.broker]]] = True
-    movable &= has_source
-    return movable
+    # a partition that another reassignment is moving is left to it; without a live copy there is nothing to copy from
+    return np.asarray(movable & ~is_reassigned(cluster) & has_live_copy(cluster))
+
+
+def is_reassigned(cluster: ClusterState) -> Bools:
+    """bool, shape (n_partitions,): another reassignment is moving the partition."""
+    found = np.zeros(len(cluster.partitions), np.bool_)
+    found[cluster.replicas.partition[cluster.replicas.adding | cluster.replicas.removing]] = True
+    return found
+
+
+def has_live_copy(cluster: ClusterState) -> Bools:
+    """bool, shape (n_partitions,): a live broker holds a replica."""
+    found = np.zeros(len(cluster.partitions), np.bool_)
+    found[cluster.replicas.partition[cluster.brokers.is_live[cluster.replicas.broker]]] = True
+    return found
 
 
 def _check_patterns(cluster: ClusterState, options: PlanOptions) -> None:

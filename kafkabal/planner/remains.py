@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.model.sizes import replica_bytes
-from kafkabal.planner.options import Mode
+from kafkabal.planner.problem import has_live_copy, is_reassigned
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.scores.log_dir import SCORE as LOG_DIR
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _NAMED = 10
 _NAMED_TOPICS = 3
 _MOST_OF_IT = 0.5
-_AIM_AT_LOG_DIRS = frozenset({Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW})
 
 
 def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
@@ -40,15 +39,11 @@ def _on_drained(problem: Problem) -> Iterator[str]:
     cluster, options = problem.cluster, problem.options
     if not options.drain:
         return
-    r = cluster.replicas
-    copied = np.zeros(len(cluster.partitions), np.bool_)
-    copied[r.partition[cluster.brokers.is_live[r.broker]]] = True
-    reassigned = np.zeros(len(cluster.partitions), np.bool_)
-    reassigned[r.partition[r.adding | r.removing]] = True
-    fixed = copied & ~problem.movable
+    r, reassigned = cluster.replicas, is_reassigned(cluster)
+    fixed = ~problem.movable & ~reassigned & has_live_copy(cluster)
     for broker_id in sorted(options.drain):
         held = r.partition[r.broker == cluster.brokers.index_of(broker_id)]
-        barred, waiting = held[(fixed & ~reassigned)[held]], held[reassigned[held]]
+        barred, waiting = held[fixed[held]], held[reassigned[held]]
         if barred.size:
             told = f"broker {broker_id} keeps {barred.size} replicas of topics that may not move"
             yield f"{told}: {_topics(cluster, options, barred)}"
@@ -68,7 +63,7 @@ def _topics(cluster: ClusterState, options: PlanOptions, partitions: I64) -> str
 
 def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
     options = problem.options
-    if not problem.has_score(LOG_DIR.name) or options.mode not in _AIM_AT_LOG_DIRS:
+    if not problem.has_score(LOG_DIR.name) or not options.mode.evens_log_dirs:
         return
     found = evaluate(LOG_DIR, after, tolerance=options.tolerance, drained=problem.leaves)
     brokers = np.unique(after.log_dirs.broker[found.outside])
@@ -93,6 +88,5 @@ def _largest(cluster: ClusterState, log_dir: int) -> str:
     size = replica_bytes(cluster)[rows]
     if not size.sum() or size.max() / size.sum() <= _MOST_OF_IT:
         return ""
-    p = int(cluster.replicas.partition[rows[size.argmax()]])
-    name = f"{cluster.topics.name[cluster.partitions.topic[p]]}-{cluster.partitions.number[p]}"
+    name = cluster.partition_name(int(cluster.replicas.partition[rows[size.argmax()]]))
     return f": {name} is {size.max() / size.sum():.0%} of {cluster.log_dirs.path[log_dir]}"

@@ -9,6 +9,7 @@ import numpy as np
 from kafkabal.errors import InfeasibleError
 from kafkabal.planner.bands import excess
 from kafkabal.planner.options import Mode
+from kafkabal.planner.problem import has_live_copy
 from kafkabal.planner.search.further_loads import FurtherLoads
 from kafkabal.planner.search.settle import Violation
 from kafkabal.planner.search.targets import zones
@@ -83,7 +84,7 @@ def left_over(full: State, part: State) -> tuple[str, ...]:
 def shortfall(state: State, leader: I32) -> float:
     """How much lies outside the bands, in fair shares of a broker, summed up over brokers and scores."""
     problem, bands = state.problem, state.bands
-    led = np.bincount(leader[leader >= 0], minlength=problem.n_brokers).astype(np.int64)
+    led = _led(state, leader)
     above, below = excess(led, bands.low_leaders, bands.high_leaders, problem.counted)
     leaders = float((above + below).sum()) / max(1.0, len(leader) / max(1, int(problem.counted.sum())))
     surplus = _crowded(state)[1]
@@ -99,10 +100,10 @@ def _unrepaired(state: State, homeless: I64) -> Iterator[str]:
     if dead.size:
         why = "" if problem.weighed.any() else ": no log dir is known to work"
         yield f"no broker may take the replicas on dead brokers of {_names(state, dead)}{why}"
-    lost = np.flatnonzero(~(problem.cluster.brokers.is_live[problem.home] & (problem.home >= 0)).any(1))
+    lost = np.flatnonzero(~has_live_copy(problem.cluster))
     if lost.size:
         yield f"no live broker holds a copy of {_names(state, lost)}: nothing can be moved"
-    narrow = np.flatnonzero((state.distinct_racks(state.place) < state.required_racks) & problem.movable)
+    narrow = np.flatnonzero(state.narrow())
     if narrow.size:
         yield f"no broker on a further rack may take a replica of {_names(state, narrow)}"
 
@@ -146,7 +147,7 @@ def _filled_outside(state: State, leader: I32) -> Iterator[str]:
 def _brokers_outside(state: State, leader: I32) -> dict[str, int]:
     """How many brokers lie outside their bands, by score."""
     problem, bands = state.problem, state.bands
-    led = np.bincount(leader[leader >= 0], minlength=problem.n_brokers).astype(np.int64)
+    led = _led(state, leader)
     sides = {
         "disk": excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed),
         "replicas": excess(state.count, bands.low_count, bands.high_count, problem.counted),
@@ -205,7 +206,7 @@ def _counts_outside(state: State) -> Iterator[str]:
 
 
 def _leaders_outside(state: State, leader: I32) -> Iterator[str]:
-    led = np.bincount(leader[leader >= 0], minlength=state.problem.n_brokers).astype(np.int64)
+    led = _led(state, leader)
     yield from _outside(state, led, state.bands.low_leaders, state.bands.high_leaders, "leaders")
 
 
@@ -225,6 +226,11 @@ def _further_rows(loads: FurtherLoads, row: int) -> I64:
     """Brokers outside their band of one of the further scores."""
     load = loads.load[row]
     return np.flatnonzero((loads.price[row] > 0) & ((load > loads.high[row]) | (load < loads.low[row])))
+
+
+def _led(state: State, leader: I32) -> I64:
+    """How many partitions each broker leads."""
+    return np.bincount(leader[leader >= 0], minlength=state.problem.n_brokers).astype(np.int64)
 
 
 def _outside(state: State, number: I64, low: I64, high: I64, what: str) -> Iterator[str]:

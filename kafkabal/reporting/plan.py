@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.plan.traffic import NO_BROKER, Traffic
+from kafkabal.planner.options import BUDGETS
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.units import format_bytes
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from kafkabal.plan.plan import Plan
 
 _SHOWN_PAIRS = 20
-_LIMITS = frozenset({"max_bytes", "max_moves", "max_leader_changes", "max_duration_s"})
 
 
 def plan_report(plan: Plan, command: str) -> Report:
@@ -50,7 +50,7 @@ def _nothing(plan: Plan) -> str:
         return "nothing to do: every score is inside its band"
     if {"mode", "below"} & plan.options.keys():
         return f"nothing to do for what was asked; still outside their bands: {', '.join(outside)}"
-    within = " within the limits" if _LIMITS & plan.options.keys() else ""
+    within = " within the limits" if plan.options.keys() & set(BUDGETS) else ""
     return f"nothing to do: no change{within} helps what is outside: {', '.join(outside)}"
 
 

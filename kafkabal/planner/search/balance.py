@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kafkabal.planner.listener import PlanListener
     from kafkabal.planner.search.state import State
 
-_NOTHING_MOVES = frozenset({Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY})
 _MOST_REFINEMENTS = 5
 _MOST_TOPIC_ROUNDS = 3
 _FURTHER_PUSHES = 2
@@ -42,7 +41,7 @@ def repair(state: State, listener: PlanListener) -> I64:
         Cells of replicas that had to leave their broker, or to be added, and for which there is no place.
     """
     mode = state.problem.options.mode
-    if mode in _NOTHING_MOVES:
+    if not mode.moves_replicas:
         return np.empty(0, np.int64)
     listener.step("repair")
     drop_surplus(state)
@@ -60,7 +59,7 @@ def repair(state: State, listener: PlanListener) -> I64:
 def balance(state: State, listener: PlanListener, pace: float) -> None:
     """Bring the brokers of a repaired placement inside their bands, as far as the mode goes."""
     mode = state.problem.options.mode
-    if mode in _NOTHING_MOVES:
+    if not mode.moves_replicas:
         return
     if mode is not Mode.REPAIR_ONLY and is_outside(state):
         _even(state, listener, pace)
@@ -120,11 +119,10 @@ def is_outside(state: State) -> bool:
 def is_reached(state: State) -> bool:
     """Whether every rule is kept, and every broker inside its bands of bytes, of replicas and of topics."""
     problem = state.problem
+    if is_outside(state) or state.must_leave().any() or state.narrow().any():
+        return False
     p, k = np.nonzero((state.place >= 0) & problem.movable[:, None])
     broker, topic = state.place[p, k], problem.topic[p]
-    narrow = (state.distinct_racks(state.place) < state.required_racks) & problem.movable
-    if is_outside(state) or problem.leaves[broker].any() or narrow.any():
-        return False
     return state.topic_count is None or bool(
         (state.topic_count[topic, broker] <= state.bands.topic_most(topic, broker)).all()
     )

@@ -18,9 +18,7 @@ _MOST_RACK_STEPS = 400
 
 def lift_leaving(state: State) -> None:
     """Lift every slot on a dead or drained broker."""
-    problem = state.problem
-    lift = state.is_slot & (state.place >= 0) & problem.leaves[state.place] & problem.movable[:, None]
-    p, k = np.nonzero(lift)
+    p, k = np.nonzero(state.must_leave())
     state.lift(p, k, Why.LEAVES)
 
 

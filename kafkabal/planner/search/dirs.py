@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkabal.model.state import LogDirState
-from kafkabal.planner.options import Mode
 from kafkabal.planner.problem import NONE, dir_room_bytes
 from kafkabal.scoring.scores.log_dir import SCORE as LOG_DIR
 
@@ -82,8 +81,7 @@ def choose_log_dirs(state: State) -> tuple[I32, I64]:
     """
     shelving = Shelving(state)
     left = _shelve_arrivals(shelving)
-    mode = state.problem.options.mode
-    if state.problem.has_score("log-dir") and mode in {Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW}:
+    if state.problem.has_score("log-dir") and state.problem.options.mode.evens_log_dirs:
         even_out(shelving)
     return shelving.dir, left
 

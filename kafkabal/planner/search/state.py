@@ -126,6 +126,15 @@ class State:
         """Bytes that the plan so far moves."""
         return int((self.moved().sum(1) * self.problem.arriving_bytes).sum())
 
+    def must_leave(self) -> Bools:
+        """Slots on dead or drained brokers that may move."""
+        there = (self.place >= 0) & self.problem.movable[:, None]
+        return np.asarray(there & self.problem.leaves[self.place])
+
+    def narrow(self) -> Bools:
+        """Partitions that may move, and lie in fewer racks than they could."""
+        return np.asarray((self.distinct_racks(self.place) < self.required_racks) & self.problem.movable)
+
     def distinct_racks(self, brokers: I32) -> I32:
         """int32, shape (n,): distinct racks of the brokers in each row of a matrix; -1 is nowhere."""
         racks = self.rack[brokers]
