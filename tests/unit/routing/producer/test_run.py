@@ -154,15 +154,15 @@ def test_an_interrupted_run_does_not_wait_for_its_queue(bench: Bench, data: Path
     assert bench.topic() == CONTENT
 
 
-def rows_with_a_gap(bench: Bench, folder: Path) -> RowSource:
+def rows_with_a_gap(bench: Bench, folder: Path, number: int = 100) -> RowSource:
     """Rows of a run that was killed with four of them in the topic, the last behind a gap."""
-    (folder / "a.jsonl").write_bytes(b"".join(b'{"row":%d}\n' % i for i in range(100)))
+    (folder / "a.jsonl").write_bytes(b"".join(b'{"row":%d}\n' % i for i in range(number)))
     source = RowSource(folder / "a.jsonl")
     with bench.open_manifest(source) as manifest, bench.producer() as producer:
         manifest.mark_running()
         manifest.add_parts(source.parts())
-        for number in (0, 1, 2, 50):
-            producer.produce(b'{"row":%d}' % number, headers=[("kafkabal-record", f"cafe/{number}".encode())])
+        for row in (0, 1, 2, 50):
+            producer.produce(b'{"row":%d}' % row, headers=[("kafkabal-record", f"cafe/{row}".encode())])
     return source
 
 
@@ -293,13 +293,7 @@ def test_a_file_that_vanished_before_it_was_sent_is_forgotten(bench: Bench, data
 
 def test_rows_go_on_where_they_were(bench: Bench, tmp_path: Path) -> None:
     """A file of rows is sent once; with rows found in the topic, the others are sent."""
-    (tmp_path / "a.jsonl").write_bytes(b"".join(b'{"row":%d}\n' % i for i in range(300)))
-    source = RowSource(tmp_path / "a.jsonl")
-    with bench.open_manifest(source) as manifest, bench.producer() as producer:
-        manifest.mark_running()
-        manifest.add_parts(source.parts())
-        for number in (0, 1, 2, 50):
-            producer.produce(b'{"row":%d}' % number, headers=[("kafkabal-record", f"cafe/{number}".encode())])
+    source = rows_with_a_gap(bench, tmp_path, 300)
     assert bench.run(source).sent == 296
     assert bench.run(source).sent == 0
     assert bench.topic() == Counter({b'{"row":%d}' % i: 1 for i in range(300)})
