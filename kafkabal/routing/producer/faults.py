@@ -58,4 +58,9 @@ def error_of(fault: KafkaError, topic: str) -> KafkabalError:
 
 def config_error_of(fault: KafkaError) -> UsageError:
     """The error for a client setting that librdkafka does not take."""
-    return UsageError(f"client configuration: {' '.join(fault.str().split())}")
+    return UsageError(f"client configuration: {one_line(fault)}")
+
+
+def one_line(fault: KafkaError) -> str:
+    """What librdkafka says of a fault, which may be several lines, in one."""
+    return " ".join(fault.str().split())

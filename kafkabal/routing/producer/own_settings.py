@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaException, Producer
 
 from kafkabal.errors import UsageError
+from kafkabal.routing.producer.faults import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,7 +54,7 @@ def _try(settings: Mapping[str, str | bool | int], what: str) -> None:
     try:
         Producer({**_QUIET, **settings})
     except KafkaException as error:
-        text = " ".join(error.args[0].str().split()).removeprefix("Failed to create producer: ")
+        text = one_line(error.args[0]).removeprefix("Failed to create producer: ")
         raise UsageError(f"{what}: {text}") from error
     except (TypeError, ValueError) as error:
         raise UsageError(f"{what}: {error}") from error
