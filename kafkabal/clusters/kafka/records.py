@@ -72,7 +72,7 @@ class TopicRecordStore:
             else:
                 if not fault_of(code).retriable or deadline.remaining_s < pause_s:
                     check(code, f"write to topic {RECORDS_TOPIC}", message)
-                    break
+                    return
             self._client.clock.sleep(pause_s)
 
     def get_all(self) -> dict[str, bytes]:
