@@ -10,6 +10,7 @@ up, the next one is laid out so that it pays the debts of all earlier ones.
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -95,7 +96,7 @@ class ByteRing:
     def set_slot_bytes(self, slot_bytes: int) -> None:
         """Take slots of about this length, at once if those of the ring are far from it. May be called as above."""
         before, self._usual_slot_bytes = self._usual_slot_bytes, slot_bytes
-        if not before / 2 <= slot_bytes <= before * 2:
+        if not before * 4 / 5 <= slot_bytes <= before * 5 / 4:
             self._length_bytes = self._slot_end_bytes = 0
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:  # noqa: ARG002 - see kafkabal.routing.policy.Pick
@@ -171,7 +172,7 @@ class ByteRing:
         # slots of a record and a quarter would give two records to every fourth of them, always of the same partitions
         self._slot_bytes = max(1, round(self._usual_slot_bytes / mean_bytes)) * mean_bytes
         least = _LEAST_SLOTS * len(self._weights)
-        n_slots = max(least, min(_MOST_SLOTS, int(self._span_bytes / self._slot_bytes)))
+        n_slots = max(least, min(_MOST_SLOTS, ceil(self._span_bytes / self._slot_bytes)))
         self._length_bytes = n_slots * self._slot_bytes
         sent = self._sent - self._sent_before
         due = self._weights * (sent.sum() + self._length_bytes) - sent

@@ -26,8 +26,8 @@ _LONGEST_BATCH_BYTES = 1_000_000
 _MOST_AT_ONCE = 4
 # slots of each partition within a horizon, if what waits decides how long they are
 _LEAST_ROOM = 64
-# part of a horizon that is written before weights are looked at again
-_PART_AT_ONCE = 1 / 4
+# part of a horizon that is written before weights are looked at again, and where they have nothing to make up for
+_PART_AT_ONCE, _PART_IN_CALM = 1 / 4, 1.0
 # over so many horizons an imbalance of today is nothing
 _FAR = 1e4
 # weights are left when they would change by less than this part of an even share: between two views, and by a view
@@ -93,7 +93,7 @@ class ScoreWeighted(PolicyBase):
         self._in_lingers_bytes = batch_size
         self._sent_then: I64 = np.empty(0, np.int64)
         self._seen: F64 = np.empty(0)
-        self._weighed_bytes = 0
+        self._weigh_at_bytes = 0.0
         self._horizon_bytes = 0.0
 
     def refresh(self, view: RoutingView) -> None:
@@ -153,21 +153,22 @@ class ScoreWeighted(PolicyBase):
     def _weigh_again(self) -> None:
         """Weigh anew as soon as own records make the view too old, before another comes."""
         sent = self._ring.sent_bytes
-        if self._fair is not None and int(sent.sum()) - self._weighed_bytes >= _PART_AT_ONCE * self._horizon_bytes:
+        if self._fair is not None and sent.sum() >= self._weigh_at_bytes:
             self._weigh(self._fair, sent, _CALM)
 
     def _weigh(self, fair: FairWeights, sent: I64, close_enough: float) -> None:
         n = fair.view.n_partitions
         own = _of_length(sent, n) - _of_length(self._seen, n)
         self._horizon_bytes = self._bytes_ahead(float(own.sum()))
-        self._weighed_bytes = int(sent.sum())
         weights = fair.weights(own, self._horizon_bytes, *self._bounds(fair), close_enough)
-        if len(weights) == len(self._weights) and np.abs(weights - self._weights).max() * len(weights) < close_enough:
+        span_bytes = self._horizon_bytes * (_PART_IN_CALM if _is_near(weights, self._calm, _CALM) else _PART_AT_ONCE)
+        self._weigh_at_bytes = float(sent.sum()) + span_bytes
+        if _is_near(weights, self._weights, close_enough):
             # the ring that goes on pays what it owes; a new one would begin without
-            self._ring.set_span(_PART_AT_ONCE * self._horizon_bytes)
+            self._ring.set_span(span_bytes)
         else:
             self._weights = weights
-            self._ring.set_weights(weights, _PART_AT_ONCE * self._horizon_bytes)
+            self._ring.set_weights(weights, span_bytes)
 
     def _bounds(self, fair: FairWeights) -> tuple[F64, F64, F64]:
         """Weights to start from, and the least and the most that each may become.
@@ -191,6 +192,12 @@ class ScoreWeighted(PolicyBase):
     def _bytes_ahead(self, own_bytes: float) -> float:
         """Horizon in bytes of one copy; at least twice what comes between two views, so that nothing overshoots."""
         return max(self._horizon * (self._held_bytes + own_bytes), 2 * self._grown_bytes, 1.0)
+
+
+def _is_near(weights: F64, others: F64, close_enough: float) -> bool:
+    """Whether they are for as many partitions, and no two differ by so much of an even share."""
+    n = len(weights)
+    return len(others) == n and float(np.abs(weights - others).max()) * n < close_enough
 
 
 def _held_bytes(view: RoutingView) -> float:

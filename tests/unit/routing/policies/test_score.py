@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from kafkabal.routing.byte_ring import ByteRing
+from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policies.score import ScoreWeighted
 from kafkabal.routing.policy import Context, RecordBatch
 from kafkabal.routing.registry import load_policy
@@ -77,7 +78,7 @@ def test_stale_metrics_herd_least_loaded_and_not_score(view_over: Callable[..., 
 
 
 def test_calm_weights_are_left_alone(view_over: Callable[..., RoutingView], monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a topic grows evenly from 50 MB to ten times that, by 5 % 47 times, weights change five times at most."""
+    """While a topic grows evenly from 50 MB to ten times that, weights change five times at most."""
     given: list[float] = []
     follow = ByteRing.set_weights
 
@@ -97,6 +98,27 @@ def test_calm_weights_are_left_alone(view_over: Callable[..., RoutingView], monk
     assert settling
     assert len(given) - settling <= 5
     assert np.bincount(out) / len(out) == pytest.approx([1 / 3, 1 / 6, 1 / 6, 1 / 6, 1 / 6], abs=0.002)
+
+
+def test_a_calm_topic_is_weighed_once_a_horizon(
+    view_over: Callable[..., RoutingView], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a topic of nothing but its own records grows from 50 MB to 500 MB, each look comes after 20 % of growth."""
+    weighed: list[float] = []
+    weights = FairWeights.weights
+
+    def note(fair: FairWeights, written_bytes: F64, *rest: Any) -> F64:
+        weighed.append(float(written_bytes.sum()))
+        return weights(fair, written_bytes, *rest)
+
+    monkeypatch.setattr(FairWeights, "weights", note)
+    policy = ScoreWeighted(Context())
+    policy.refresh(view_over(brokers=3, leaders=Leaders.BROKERS_PLUS_2))
+    policy.pick_batch(RecordBatch(size_bytes=np.full(50_000, 10_000)), np.empty(50_000, np.int32))
+    late = [at_bytes for at_bytes in weighed if at_bytes >= 50e6]
+
+    assert len(late) >= 10
+    assert np.diff(late) / late[:-1] == pytest.approx(0.2, abs=0.01)
 
 
 def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]) -> None:
@@ -238,7 +260,7 @@ def test_a_partition_is_kept_for_whole_linger_times(view_over: Callable[..., Rou
     """Where time closes batches, records wait less for others if partitions change when a batch is closed."""
     view = view_over(brokers=4, partitions=8)
     workload = Workload(
-        records=8000,
+        records=24_000,
         bytes_per_s=5e6,
         process=Process.STEADY,
         metrics_interval_s=0.5,
