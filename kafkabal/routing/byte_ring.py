@@ -5,7 +5,8 @@ their weights, as evenly spaced as can be. A record goes to the partition in who
 records that come one after the other share a batch, and a cumulative sum finds the partitions of all records at once.
 
 Records are not as long as slots, so that a partition gets a little more or less than its due. When the ring is used
-up, the next one is laid out so that it pays the debts of all earlier ones.
+up, the next one is laid out so that it pays the debts of all earlier ones. Where sizes are so unlike that much is owed
+by then, rings become shorter.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 # slots a ring has for each partition at least, and all together, unless that is less
 _LEAST_SLOTS = 16
 _MOST_SLOTS = 8192
+# of a partition's part of the span: rings become shorter if more is owed at the end of one, longer if far less
+_OWED, _HARDLY_OWED = 0.02, 0.005
 # records decided at once, so that their columns stay in the cache
 _AT_ONCE = 16384
 # the golden ratio: successive rings start in places that never come close to each other for long
@@ -50,6 +53,7 @@ class ByteRing:
         self._when_used_up = when_used_up
         self._weights: F64 = np.empty(0)
         self._span_bytes = 0.0
+        self._slots_a_partition = _LEAST_SLOTS
         self._awaited: tuple[F64, float] | None = None
         # a topic has one partition at least
         self._sent: I64 = np.zeros(1, np.int64)
@@ -154,11 +158,22 @@ class ByteRing:
             self._when_used_up()
         if self._awaited is None:
             self._settle(len(self._weights))
+            self._judge()
         else:
             (self._weights, self._span_bytes), self._awaited = self._awaited, None
             self._settle(len(self._weights))
             self._sent_before = self._sent.copy()
         self._lay_out(self.mean_record_bytes or min(next_bytes, self._usual_slot_bytes))
+
+    def _judge(self) -> None:
+        """Pay sooner or later from now on, by what the ring that is used up leaves owing beyond a slot."""
+        sent = self._sent - self._sent_before
+        owed_bytes = float(np.abs(self._weights * sent.sum() - sent).max()) - self._slot_bytes
+        part_bytes = self._span_bytes / len(self._weights)
+        if owed_bytes > _OWED * part_bytes:
+            self._slots_a_partition = max(_LEAST_SLOTS, self._slots_a_partition // 2)
+        elif owed_bytes < _HARDLY_OWED * part_bytes:
+            self._slots_a_partition = min(_MOST_SLOTS, self._slots_a_partition * 2)
 
     def _settle(self, n_partitions: int) -> None:
         """Book what went into the ring that is left."""
@@ -171,8 +186,9 @@ class ByteRing:
     def _lay_out(self, mean_bytes: int) -> None:
         # slots of a record and a quarter would give two records to every fourth of them, always of the same partitions
         self._slot_bytes = max(1, round(self._usual_slot_bytes / mean_bytes)) * mean_bytes
-        least = _LEAST_SLOTS * len(self._weights)
-        n_slots = max(least, min(_MOST_SLOTS, ceil(self._span_bytes / self._slot_bytes)))
+        n = len(self._weights)
+        most = min(_MOST_SLOTS, self._slots_a_partition * n)
+        n_slots = max(_LEAST_SLOTS * n, min(most, ceil(self._span_bytes / self._slot_bytes)))
         self._length_bytes = n_slots * self._slot_bytes
         sent = self._sent - self._sent_before
         due = self._weights * (sent.sum() + self._length_bytes) - sent
