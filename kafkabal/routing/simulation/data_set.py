@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from kafkabal.errors import InputFileError
+from kafkabal.routing.producer.sources.folder import files_below
 from kafkabal.routing.simulation.workload import ListedSizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _MANIFEST_KEY = "size_bytes"
 
@@ -27,19 +27,10 @@ def folder_sizes(folder: Path) -> ListedSizes:
         If it cannot be read or holds no file with anything in it.
     """
     try:
-        found = sorted((entry.path, entry.stat().st_size) for entry in _files_below(folder))
+        found = sorted((entry.path, entry.stat().st_size) for entry in files_below(folder))
     except OSError as error:
         raise InputFileError(folder, f"cannot be read: {error.strerror or error}") from error
     return _listed([size for _, size in found], folder)
-
-
-def _files_below(folder: Path) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _files_below(Path(entry.path))
-            elif entry.is_file():
-                yield entry
 
 
 def manifest_sizes(path: Path) -> ListedSizes:

@@ -65,7 +65,10 @@ class FolderSource:
         """See :meth:`Source.parts`."""
         if not self._root.is_dir():
             raise InputFileError(self._root, "is no folder")
-        found = sorted(self._files(self._root), key=lambda part: part.name)
+        try:
+            found = sorted(map(self._part, files_below(self._root)), key=lambda part: part.name)
+        except OSError as error:
+            raise InputFileError(error.filename or self._root, f"cannot be read: {error.strerror or error}") from error
         if not found:
             raise InputFileError(self._root, "is empty: there is no file in it")
         return found
@@ -86,17 +89,6 @@ class FolderSource:
                 yield from self._whole(file, path, part) if part.records == 1 else self._chunks(file, path, part, start)
         except OSError as error:
             raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
-
-    def _files(self, folder: Path) -> Iterator[Part]:
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        yield from self._files(Path(entry.path))
-                    elif entry.is_file():
-                        yield self._part(entry)
-        except OSError as error:
-            raise InputFileError(folder, f"cannot be read: {error.strerror or error}") from error
 
     def _part(self, entry: os.DirEntry[str]) -> Part:
         if not os.access(entry.path, os.R_OK):
@@ -141,6 +133,22 @@ class FolderSource:
         if self._key is None:
             return None
         return os.fsencode(part.name) if self._key == "path" else _label(part)
+
+
+def files_below(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    """All files below a folder, in no order; links to folders are not followed, those to files are files.
+
+    Raises
+    ------
+    OSError
+        If a folder cannot be read.
+    """
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from files_below(entry.path)
+            elif entry.is_file():
+                yield entry
 
 
 def _label(part: Part) -> bytes | None:
