@@ -40,8 +40,10 @@ def check_plot(path: Path) -> None:
     folder = path.resolve().parent
     if not folder.is_dir():
         raise OutputError(f"{path}: cannot be written: there is no folder {folder}")
-    if path.is_dir() or not os.access(folder, os.W_OK):
-        raise OutputError(f"{path}: cannot be written: {'is a folder' if path.is_dir() else 'permission denied'}")
+    if path.is_dir():
+        raise OutputError(f"{path}: cannot be written: is a folder")
+    if not os.access(folder, os.W_OK):
+        raise OutputError(f"{path}: cannot be written: permission denied")
 
 
 def plot_simulation(simulated: Simulated, path: Path) -> None:
