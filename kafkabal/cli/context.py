@@ -126,8 +126,11 @@ class CommandContext:
         """Wipe the terminal that stdout is, to draw on it anew."""
         self.stdout.write("\x1b[H\x1b[2J\x1b[3J")
 
-    def progress(self, what: str, total_bytes: int) -> Progress:
-        """Show how far ``total_bytes`` have come: a bar on a terminal, now and then a line elsewhere, else nothing."""
+    def progress(self, what: str, total_bytes: int | None) -> Progress:
+        """Show how far ``total_bytes`` have come: a bar on a terminal, now and then a line elsewhere, else nothing.
+
+        None where nobody knows how many there are.
+        """
         from kafkabal.reporting.progress import open_progress  # rich is costly to import
 
         return open_progress(

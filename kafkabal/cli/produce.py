@@ -392,7 +392,6 @@ class _Screen(DeliveryListener):
         self._context = context
         self._settings = settings
         self._bar: Bar | None = None
-        self._bar_is_shown = False
         self._total_bytes = 0
         self._profile_time_ns = self._profile_time()
         self._warned: set[str] = set()
@@ -401,7 +400,7 @@ class _Screen(DeliveryListener):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if self._bar is not None and self._bar_is_shown:
+        if self._bar is not None:
             self._bar.__exit__(*error)
 
     def starts(self, *, total_bytes: int, total_records: int | None) -> None:
@@ -409,8 +408,6 @@ class _Screen(DeliveryListener):
         if total_records is not None:
             self._context.detail(f"{total_records} records")
         self._total_bytes = total_bytes
-        if total_bytes:
-            self._bar = self._context.progress("sending", total_bytes)
 
     def reads_back(self) -> None:
         """Say why it does not start yet."""
@@ -419,16 +416,12 @@ class _Screen(DeliveryListener):
     def progressed(self, progress: Progress) -> None:
         """Show it, once there is something to send; what earlier runs have sent takes no time and makes no rate."""
         self.sent = progress.sent
-        if self._bar is None or not progress.handed_over:
+        if not progress.handed_over:
             return
-        if not self._bar_is_shown:
-            self._bar_is_shown = True
-            self._bar.__enter__()
-        self._bar.update(
-            progress.bytes - progress.skipped_bytes,
-            total_bytes=self._total_bytes - progress.skipped_bytes,
-            note=f"{progress.records} records",
-        )
+        bar = self._bar or self._context.progress("sending", self._total_bytes or None)
+        bar.update(progress.bytes, skipped_bytes=progress.skipped_bytes, note=f"{progress.records} records")
+        if self._bar is None:
+            self._bar = bar.__enter__()  # only now: a run that goes on does not begin at 0
 
     def refresh_failed(self, error: Exception) -> None:
         """Warn, but not of the same every few seconds."""

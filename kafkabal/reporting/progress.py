@@ -20,13 +20,21 @@ _SECONDS_BETWEEN_LINES: Final = 30.0
 class Progress(AbstractContextManager["Progress"], Protocol):
     """Something that is told how far it has come; used in a ``with`` block."""
 
-    def update(self, done_bytes: int, *, total_bytes: int | None = None, note: str = "") -> None:
-        """Say how many bytes are done, how many there are where that has changed, and what is going on now."""
+    def update(
+        self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
+    ) -> None:
+        """Say how many bytes are done, how many there are where that has changed, and what is going on now.
+
+        Parameters
+        ----------
+        skipped_bytes
+            How many of those that are done were done before; they took no time, and count for no rate.
+        """
 
 
 def open_progress(
     what: str,
-    total_bytes: int,
+    total_bytes: int | None,
     *,
     surface: Surface,
     stream: TextIO,
@@ -39,6 +47,8 @@ def open_progress(
     ----------
     what
         What is going on, such as ``moving``.
+    total_bytes
+        None where nobody knows: what is done is shown then, and the rate.
     hidden
         Show nothing.
     """
@@ -47,7 +57,7 @@ def open_progress(
     if surface.animated:
         from kafkabal.reporting.progress_bar import BarProgress
 
-        return BarProgress(what, total_bytes, surface=surface, stream=stream)
+        return BarProgress(what, total_bytes, surface=surface, stream=stream, monotonic=monotonic)
     return _LineProgress(what, total_bytes, stream=stream, monotonic=monotonic)
 
 
@@ -55,27 +65,31 @@ class _Hidden(nullcontext[None]):
     def __enter__(self) -> _Hidden:  # type: ignore[override]
         return self
 
-    def update(self, done_bytes: int, *, total_bytes: int | None = None, note: str = "") -> None:
+    def update(
+        self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
+    ) -> None:
         pass
 
 
 class _LineProgress:
     """A line at the start of each period and one at the end, with the rate and the time left."""
 
-    def __init__(self, what: str, total_bytes: int, *, stream: TextIO, monotonic: Callable[[], float]) -> None:
+    def __init__(self, what: str, total_bytes: int | None, *, stream: TextIO, monotonic: Callable[[], float]) -> None:
         self._what = what
         self._total_bytes = total_bytes
         self._stream = stream
         self._monotonic = monotonic
         self._started_s = self._last_line_s = monotonic()
-        self._done_bytes = 0
+        self._done_bytes = self._skipped_bytes = 0
 
     def __enter__(self) -> _LineProgress:
         return self
 
-    def update(self, done_bytes: int, *, total_bytes: int | None = None, note: str = "") -> None:
+    def update(
+        self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
+    ) -> None:
         """See :meth:`Progress.update`."""
-        self._done_bytes = done_bytes
+        self._done_bytes, self._skipped_bytes = done_bytes, skipped_bytes
         self._total_bytes = self._total_bytes if total_bytes is None else total_bytes
         now = self._monotonic()
         if now - self._last_line_s >= _SECONDS_BETWEEN_LINES:
@@ -89,9 +103,10 @@ class _LineProgress:
 
     def _write(self, now: float, note: str) -> None:
         elapsed_s = now - self._started_s
-        rate = self._done_bytes / elapsed_s if elapsed_s > 0 else 0.0
-        left = self._total_bytes - self._done_bytes
-        parts = [f"{self._what}: {format_bytes(self._done_bytes)} of {format_bytes(self._total_bytes)}"]
+        rate = (self._done_bytes - self._skipped_bytes) / elapsed_s if elapsed_s > 0 else 0.0
+        left = 0 if self._total_bytes is None else self._total_bytes - self._done_bytes
+        of_all = "" if self._total_bytes is None else f" of {format_bytes(self._total_bytes)}"
+        parts = [f"{self._what}: {format_bytes(self._done_bytes)}{of_all}"]
         if rate > 0:
             parts.append(format_rate(rate))
         if rate > 0 and left > 0:

@@ -9,12 +9,16 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
+    ProgressColumn,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
 
+from kafkabal.units import format_bytes
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from types import TracebackType
     from typing import TextIO
 
@@ -22,9 +26,17 @@ if TYPE_CHECKING:
 
 
 class BarProgress:
-    """A bar with bytes, rate and time left, and a note below the name."""
+    """A bar with bytes, rate, time left and a note; where nobody knows the end, all but the bar and the time left."""
 
-    def __init__(self, what: str, total_bytes: int, *, surface: Surface, stream: TextIO) -> None:
+    def __init__(
+        self,
+        what: str,
+        total_bytes: int | None,
+        *,
+        surface: Surface,
+        stream: TextIO,
+        monotonic: Callable[[], float],
+    ) -> None:
         console = Console(
             file=stream,
             width=surface.width,
@@ -34,24 +46,39 @@ class BarProgress:
         )
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
-            DownloadColumn(binary_units=True),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(compact=True),
+            *_columns(is_end_known=total_bytes is not None),
             TextColumn("{task.fields[note]}", markup=False),
             console=console,
+            get_time=monotonic,
         )
-        self._task = self._bar.add_task(what, total=total_bytes, note="")
+        self._task = self._bar.add_task(what, total=total_bytes, done="", note="")
+        self._skipped_bytes = 0
 
     def __enter__(self) -> BarProgress:
         self._bar.start()
         return self
 
-    def update(self, done_bytes: int, *, total_bytes: int | None = None, note: str = "") -> None:
+    def update(
+        self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
+    ) -> None:
         """See :meth:`kafkabal.reporting.progress.Progress.update`."""
-        self._bar.update(self._task, completed=done_bytes, total=total_bytes, note=note)
+        # past the bar's own update, which would take it for a part of the rate
+        self._bar.tasks[0].completed += skipped_bytes - self._skipped_bytes
+        self._skipped_bytes = skipped_bytes
+        self._bar.update(self._task, completed=done_bytes, total=total_bytes, done=format_bytes(done_bytes), note=note)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+
+
+def _columns(*, is_end_known: bool) -> Iterator[ProgressColumn]:
+    if not is_end_known:
+        yield TextColumn("{task.fields[done]}", markup=False)
+        yield TransferSpeedColumn()
+        return
+    yield BarColumn(bar_width=None)
+    yield DownloadColumn(binary_units=True)
+    yield TransferSpeedColumn()
+    yield TimeRemainingColumn(compact=True)

@@ -128,10 +128,11 @@ def test_telemetry_is_refused_before_it_reaches_a_broker(
     assert message in outcome.err
 
 
-def screen_of(profile: Path) -> tuple[_Screen, io.StringIO]:
+def screen_of(profile: Path, **world: Any) -> tuple[_Screen, io.StringIO]:
     """The screen of a run that took its scores from a profile."""
     stream = io.StringIO()
-    context = CommandContext(stderr=stream, environ={}, folders={"config": profile.parent, "state": profile.parent})
+    folders = {"config": profile.parent, "state": profile.parent}
+    context = CommandContext(stderr=stream, environ={}, folders=folders, **world)
     return _Screen(context, settle({"profile": str(profile)}, context)), stream
 
 
@@ -167,10 +168,14 @@ def test_a_profile_that_no_longer_makes_sense_is_not_taken(tmp_path: Path, text:
     assert "the changed profile is not used" in stream.getvalue()
 
 
-def progress_of(sent: int, skipped: int) -> Progress:
+def progress_of(sent: int, skipped: int, *, handed_over: int | None = None) -> Progress:
     """Records of ten bytes each, of which some were there before."""
     return Progress(
-        records=sent + skipped, bytes=10 * (sent + skipped), sent=sent, handed_over=sent, skipped_bytes=10 * skipped
+        records=sent + skipped,
+        bytes=10 * (sent + skipped),
+        sent=sent,
+        handed_over=sent if handed_over is None else handed_over,
+        skipped_bytes=10 * skipped,
     )
 
 
@@ -188,18 +193,36 @@ def test_an_interrupted_run_tells_what_it_sent_itself(tmp_path: Path) -> None:
 
 
 def test_the_rate_is_that_of_what_is_sent(tmp_path: Path) -> None:
-    """A run that sends nothing shows no transfer; one that sends the rest shows only the rest."""
+    """A run that sends nothing shows no transfer; one that sends the rest shows the whole at the rate of the rest."""
     profile = tmp_path / "p.yaml"
     profile.write_text("bootstrap_servers: a:1\n")
-    screen, stream = screen_of(profile)
+    seconds = [0.0]
+    screen, stream = screen_of(profile, monotonic=lambda: seconds[0])
     with screen:
         screen.starts(total_bytes=1000, total_records=100)
         screen.progressed(progress_of(0, 100))
     assert stream.getvalue() == ""
+    seconds[0] = 1000.0
     with screen:
         screen.starts(total_bytes=1000, total_records=100)
-        screen.progressed(progress_of(10, 90))
-    assert "sending: 100 B of 100 B" in stream.getvalue()
+        screen.progressed(progress_of(0, 80, handed_over=1))
+        seconds[0] += 30
+        screen.progressed(progress_of(15, 80))
+    assert stream.getvalue().splitlines()[0] == "sending: 950 B of 1000 B, 5 B/s, 10 s left, 95 records"
+
+
+def test_rows_of_standard_input_show_a_rate_and_no_end(tmp_path: Path) -> None:
+    """Where nobody knows how much will come, what was sent is shown, and how fast."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("bootstrap_servers: a:1\n")
+    seconds = [0.0]
+    screen, stream = screen_of(profile, monotonic=lambda: seconds[0])
+    with screen:
+        screen.starts(total_bytes=0, total_records=None)
+        screen.progressed(progress_of(0, 0, handed_over=1))
+        seconds[0] = 30.0
+        screen.progressed(progress_of(60, 0))
+    assert stream.getvalue().splitlines()[0] == "sending: 600 B, 20 B/s, 60 records"
 
 
 def test_a_cluster_that_cannot_be_read_is_warned_of_once(tmp_path: Path) -> None:

@@ -133,6 +133,7 @@ class Run:
         self._fault: KafkaError | None = None
         self._given = 0
         self._handed_over = 0
+        self._sizes_bytes: Mapping[str, int] = {}
         self._done_bytes = 0
         self._skipped_bytes = 0
         self._outcome = Outcome()
@@ -151,9 +152,11 @@ class Run:
             If a record was given up on, or the topic is gone; the message says how much was sent. The next run with
             the same manifest goes on from there.
         """
+        listed = list(parts)
+        self._sizes_bytes = {part.name: part.size_bytes for part in listed}
         self._manifest.mark_running()
         try:
-            self._reconcile(list(parts))
+            self._reconcile(listed)
             self._send_parts()
             self._wait_for_acknowledgements(None)
             self._same_topic()
@@ -216,7 +219,8 @@ class Run:
         for index, first, part in self._open_parts():
             if self._is_sent(first, part):
                 self._outcome.already_there += part.records
-                self._skip(part.size_bytes)
+                # of what is there now: files that went since they were sent are no part of the whole
+                self._skip(self._sizes_bytes.get(part.name, 0))
                 continue
             try:
                 self._send_part(first, part)

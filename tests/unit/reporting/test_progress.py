@@ -52,6 +52,32 @@ def test_a_terminal_gets_a_bar() -> None:
     assert "100.0/100.0 MiB" in text
 
 
+def resumed(surface: Surface, total_bytes: int | None) -> str:
+    """Go on at 60 MiB, and find ten more done on the way; two seconds at 5 MiB/s."""
+    stream, now = io.StringIO(), [0.0]
+    progress = open_progress("sending", total_bytes, surface=surface, stream=stream, monotonic=lambda: now[0])
+    with progress:
+        for done, skipped in ((60, 60), (65, 60), (80, 70)):
+            progress.update(done * MIB, skipped_bytes=skipped * MIB, note="here")
+            now[0] += 1
+        now[0] -= 1
+    return stream.getvalue()
+
+
+def test_what_was_done_before_makes_no_rate() -> None:
+    """The whole is shown, the rate is that of what was done now, and so is the time left."""
+    assert resumed(Surface(), 100 * MIB).splitlines() == [
+        "sending: 80.0 MiB of 100 MiB, 5.00 MiB/s, 4 s left",
+    ]
+    assert "80.0/100.0 MiB 5.2 MB/s 00:04 here" in resumed(Surface(width=80, animated=True), 100 * MIB)
+
+
+def test_an_end_that_nobody_knows_is_not_shown() -> None:
+    """Bytes and rate, without a bar, a total or a time left."""
+    assert resumed(Surface(), None).splitlines() == ["sending: 80.0 MiB, 5.00 MiB/s"]
+    assert "sending 80.0 MiB 5.2 MB/s here" in resumed(Surface(width=80, animated=True), None)
+
+
 def test_quiet_shows_nothing() -> None:
     """Not a byte."""
     assert run(Surface(width=80, animated=True), hidden=True) == ""

@@ -40,8 +40,9 @@ _SUFFIXES = {
     ".parquet": RowFormat.PARQUET,
 }
 
-Row: TypeAlias = "tuple[int, bytes, dict[str, Any] | None]"
-"""Number counted from 1 of its line (the last of several), or of the row in Parquet; its text; fields where read."""
+Row: TypeAlias = "tuple[int, bytes, dict[str, Any] | None, int]"
+"""Number counted from 1 of its line (the last of several), or of the row in Parquet; its text; fields where read; and
+how many bytes of the source have been read for it and those before it."""
 
 
 class RowSource:
@@ -115,14 +116,13 @@ class RowSource:
         """See :meth:`Source.records`."""
         with self._opened(part) as file:
             rows = self._rows(file)
-            deque(islice(rows, start), maxlen=0)
-            skipped = done = self._position(file, part)
-            for number, text, fields in rows:
+            before = deque(islice(rows, start), maxlen=1)
+            skipped = done = before[0][-1] if before else 0
+            for number, text, fields, read in rows:
                 key = self._key(fields, number)
                 value = text if self._value_field is None else self._value(fields, number)
-                position = self._position(file, part)
-                yield Record(self._row_name(number), value, key, [], position - done, skipped)
-                skipped, done = 0, position
+                yield Record(self._row_name(number), value, key, [], read - done, skipped)
+                skipped, done = 0, read
             self._expect_unchanged(file, part)
 
     def _opened(self, part: Part) -> IO[bytes]:
@@ -157,9 +157,9 @@ class RowSource:
             yield from _lines(file)
             return
         decoder = msgspec.json.Decoder(dict[str, Any])
-        for number, line, _ in _lines(file):
+        for number, line, _, read in _lines(file):
             try:
-                yield number, line, decoder.decode(line)
+                yield number, line, decoder.decode(line), read
             except msgspec.DecodeError as error:
                 raise self._fault(number, f"is no JSON object: {error}") from error
 
@@ -172,7 +172,7 @@ class RowSource:
             for row in reader:
                 if None in row or None in row.values():
                     raise self._fault(reader.line_num, "has not as many fields as the first line")
-                yield reader.line_num, msgspec.json.encode(row), row
+                yield reader.line_num, msgspec.json.encode(row), row, file.tell()
         except csv.Error as error:
             raise self._fault(reader.line_num, f"is no CSV: {error}") from error
         finally:
@@ -202,10 +202,12 @@ class RowSource:
         try:
             table = parquet.ParquetFile(file)
             self._expect_columns(table.schema_arrow.names)
+            size_bytes, rows = os.fstat(file.fileno()).st_size, table.metadata.num_rows
             for batch in table.iter_batches(_ROWS_A_BATCH):
                 for row in batch.to_pylist():
                     number += 1
-                    yield number, b"" if self._value_field else msgspec.json.encode(row), row
+                    text = b"" if self._value_field else msgspec.json.encode(row)
+                    yield number, text, row, size_bytes * number // rows
         except (ArrowException, OSError) as error:
             raise self._fault(number + 1, f"is no Parquet: {error}") from error
 
@@ -233,11 +235,6 @@ class RowSource:
             return str(value).encode()
         raise self._fault(number, f"has a {field!r} that is neither text, number nor bytes")
 
-    def _position(self, file: IO[bytes], part: Part) -> int:
-        if self._path is None or self._format in (RowFormat.CSV, RowFormat.PARQUET):
-            return 0
-        return min(file.tell(), part.size_bytes)
-
     def _row_name(self, number: int) -> str:
         what = "row" if self._format is RowFormat.PARQUET else "line"
         return f"{self._path or 'standard input'}, {what} {number}"
@@ -253,6 +250,7 @@ class _Unclosed(io.RawIOBase):
 
     def __init__(self, stream: io.BufferedIOBase) -> None:
         self._stream = stream
+        self._read_bytes = 0
 
     def readable(self) -> bool:
         return True
@@ -260,14 +258,21 @@ class _Unclosed(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read1(len(buffer))
         buffer[: len(data)] = data
+        self._read_bytes += len(data)
         return len(data)
+
+    def tell(self) -> int:
+        """How much was read; of the stream itself, which may be a pipe, nobody could tell."""
+        return self._read_bytes
 
 
 def _lines(file: IO[bytes]) -> Iterator[Row]:
+    read = 0
     for number, line in enumerate(file, 1):
+        read += len(line)
         text = line.rstrip(b"\r\n")
         if text:
-            yield number, text, None
+            yield number, text, None, read
 
 
 def _format_of(path: Path | None) -> RowFormat:

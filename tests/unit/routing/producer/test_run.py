@@ -355,6 +355,18 @@ def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: 
         assert heard[-1] == Progress(records=100, bytes=400, sent=30, handed_over=30, skipped_bytes=280)
 
 
+def test_progress_is_of_what_is_there_now(bench: Bench, data: Path) -> None:
+    """Files that were sent and then removed, as from a folder that is emptied again and again, are not counted."""
+    bench.run(FolderSource(data))
+    for path in (data / "label0").iterdir():
+        path.unlink()
+    (data / "new").write_bytes(b"new")
+    heard: list[Progress] = []
+    bench.run(FolderSource(data), progressed=heard.append)
+    assert heard[-1].bytes == totals(FolderSource(data).parts())["bytes"]
+    assert heard[-1].bytes - heard[-1].skipped_bytes == len(b"new")
+
+
 def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: Path) -> None:
     """Records do not go on into a topic of the same name that is another one."""
     check = same_topic_check("T", lambda: "U", TOPIC)

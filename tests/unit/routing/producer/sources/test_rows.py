@@ -91,11 +91,42 @@ def test_standard_input_is_read_as_it_comes() -> None:
     assert not stream.closed
 
 
-def test_progress_adds_up_to_the_file(tmp_path: Path) -> None:
-    """The bytes that the records stand for are those of the file."""
-    source = RowSource(written(tmp_path, "a.txt", b"a\n\nbcd\ne\n"))
+def long_rows(folder: Path, name: str) -> Path:
+    """A thousand rows of ``n`` and ``text``, longer than any buffer, in the format of the name; CSV with a mark."""
+    rows = [{"n": n, "text": "é" * 50} for n in range(1000)]
+    if name.endswith(".parquet"):
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.Table.from_pylist(rows), folder / name, row_group_size=300)
+        return folder / name
+    if name.endswith(".csv"):
+        text = "\ufeffn,text\n" + "".join(f"{row['n']},{row['text']}\n" for row in rows)
+    else:
+        text = "".join(f"{json.dumps(row)}\n\n" for row in rows).removesuffix("\n")
+    return written(folder, name, text.encode())
+
+
+@pytest.mark.parametrize("start", [0, 600])
+@pytest.mark.parametrize("fields", [{}, {"key_field": "n"}])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
+def test_progress_adds_up_to_the_file(tmp_path: Path, name: str, fields: dict[str, str], start: int) -> None:
+    """The bytes that the records stand for, with those before the first, are those of the file, evenly spread."""
+    source = RowSource(long_rows(tmp_path, name), **fields)
     (part,) = source.parts()
-    assert sum(record.progress_bytes for record in source.records(part, 0)) == part.size_bytes
+    done = [record.skipped_bytes + record.progress_bytes for record in source.records(part, start)]
+    assert sum(done) == part.size_bytes
+    half = (1000 - start) // 2
+    assert sum(done[:half]) / part.size_bytes == pytest.approx((start + half) / 1000, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_progress_of_standard_input_is_what_was_read(tmp_path: Path, name: str) -> None:
+    """How long a stream is nobody knows, but how much of it the records stand for, from the start on."""
+    content = long_rows(tmp_path, name).read_bytes()
+    source = RowSource(None, stream=io.BytesIO(content), row_format=RowFormat(name.removeprefix("a.")))
+    (part,) = source.parts()
+    assert part.size_bytes == 0
+    assert sum(record.progress_bytes for record in source.records(part, 0)) == len(content)
 
 
 @pytest.mark.parametrize(
