@@ -1,26 +1,19 @@
-"""What records take in a log: the format of record batches, version 2, without keys, headers and compression.
-
-A batch has a header of 61 bytes. A record has its length, a byte of attributes, how much later than the batch it was
-made and its place in it, the lengths of key and value, and the number of headers, all but the attributes as
-zig-zag-encoded numbers of 7 bits a byte.
-"""
+"""What records took in a log, each in its batch, where it is known when each was handed over."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from kafkabal.routing.simulation.log_format import BATCH_HEADER_BYTES, record_bytes, varint_bytes
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I64
 
-BATCH_HEADER_BYTES: Final = 61
-# attributes, length of the key that is not there, number of headers
-_FIXED_BYTES: Final = 3
-
 
 def log_bytes(size_bytes: I64, at_s: F64, *, batch_bytes: int, linger_s: float) -> int:
-    """Bytes of a partition's log.
+    """Bytes of a partition's log, of records without keys and headers.
 
     Parameters
     ----------
@@ -36,8 +29,8 @@ def log_bytes(size_bytes: I64, at_s: F64, *, batch_bytes: int, linger_s: float) 
     first = _batch_of(size_bytes, at_s, batch_bytes, linger_s)
     later_ms = ((at_s - at_s[first]) * 1000).astype(np.int64)
     place = np.arange(len(size_bytes)) - first
-    body = _FIXED_BYTES + _varint(later_ms) + _varint(place) + _varint(size_bytes) + size_bytes
-    return int((body + _varint(body)).sum()) + BATCH_HEADER_BYTES * len(np.unique(first))
+    records = record_bytes(size_bytes, varint_bytes(later_ms) + varint_bytes(place))
+    return int(records.sum()) + BATCH_HEADER_BYTES * len(np.unique(first))
 
 
 def _batch_of(size_bytes: I64, at_s: F64, batch_bytes: int, linger_s: float) -> I64:
@@ -52,8 +45,3 @@ def _batch_of(size_bytes: I64, at_s: F64, batch_bytes: int, linger_s: float) -> 
         first[start:end] = start
         start = end
     return first
-
-
-def _varint(number: Any) -> Any:
-    """Bytes of numbers that are 0 or more, zig-zag-encoded: 1 up to 63, 2 up to 8191, and so on."""
-    return 1 + np.floor(np.log2(np.maximum(2 * number, 1)) / 7).astype(np.int64)

@@ -110,21 +110,19 @@ def _partition_bytes(sent: Sent, sizes: I64, n_partitions: int) -> list[int]:
 
 
 def _predict(view: RoutingView, policy: str, records: int, bytes_per_s: float) -> F64:
-    """float64, shape (n_brokers,): mean over seeds that were not sent with; the format of the log added."""
+    """float64, shape (n_brokers,): mean over seeds that were not sent with."""
     workload = Workload(
         records=records,
         sizes=FixedSize(_RECORD_BYTES),
         bytes_per_s=bytes_per_s,
         process=Process.STEADY,
         metrics_interval_s=_REFRESH_S,
+        transport=Transport(batch_bytes=_BATCH_BYTES, linger_s=_LINGER_S),
     )
     seeds = range(_BLIND_SEED, _BLIND_SEED + _BLIND_SEEDS)
     options = [SimulationOptions(seed=seed, delivery=False, compiled=is_available()) for seed in seeds]
     outcomes = [simulate(view, load_policy(policy), workload, each) for each in options]
-    written = np.mean([outcome.added_bytes for outcome in outcomes], axis=0)
-    in_time = np.arange(records) * _RECORD_BYTES / bytes_per_s * view.n_partitions
-    one = log_bytes(np.full(records, _RECORD_BYTES), in_time, batch_bytes=_BATCH_BYTES, linger_s=_LINGER_S)
-    return np.asarray(written * (one / (records * _RECORD_BYTES)), np.float64)
+    return np.asarray(np.mean([outcome.added_bytes for outcome in outcomes], axis=0), np.float64)
 
 
 def run_order(bench: Bench, say: Callable[[str], None], rates_bytes_per_s: Sequence[float]) -> Finding:

@@ -252,7 +252,7 @@ def _notes(simulated: Simulated) -> Iterator[str]:
     first = simulated.policies[0].runs[0]
     if not first.capacity_known:
         yield "no broker tells its capacity: equal ones are assumed"
-    yield "bytes are those of the records: heads of batches and records, headers and compression are not counted"
+    yield _what_bytes_are(simulated.workload)
     breaking = [runs.label for runs in simulated.policies if not runs.about.keeps_key_order]
     if simulated.workload.keys is not None and breaking:
         yield f"these do not keep the records of a key in order: {', '.join(breaking)}"
@@ -261,3 +261,10 @@ def _notes(simulated: Simulated) -> Iterator[str]:
         yield f"no metrics came before the end of the workload, which {', '.join(fed)} would go by"
     if first.latency is not None:
         yield "latencies come from a model of batches, connections and queues: compare them, do not quote them"
+
+
+def _what_bytes_are(workload: Workload) -> str:
+    headers = f"headers of {format_bytes(workload.header_bytes)} a record" if workload.header_bytes else "no headers"
+    compression = workload.log.compression
+    left = f"compressed to {compression:.0%}" if compression < 1 else "not compressed"
+    return f"bytes of brokers are those in log dirs: with heads of batches and records, {headers}, {left}"

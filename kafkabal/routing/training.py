@@ -58,7 +58,7 @@ class TrainingJob:
     compute_s: float = 0.0009
     """Seconds of computing a record, 0 or more."""
     record_bytes: float = 200e3
-    """Mean, > 0."""
+    """What a record takes in the log, mean, > 0."""
     batch_records: int = 64
     prefetch_batches: int = 0
     """Batches fetched while others are computed with; 0 is none."""
@@ -104,7 +104,8 @@ def training_time(
     Parameters
     ----------
     shard_bytes
-        float64, shape (n_shards,): bytes of each; an empty shard has no reader to wait for, but its rate is not used.
+        float64, shape (n_shards,): bytes of each in the log, which are those that are fetched; an empty shard has no
+        reader to wait for, but its rate is not used.
     rates_bytes_per_s
         float64, shape (n_shards,), > 0: rate of each; that of the profile where it is None.
 

@@ -11,7 +11,6 @@ from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import Feedback
 from kafkabal.routing.simulation.delivery import (
     REFUSED,
-    SENT,
     Agenda,
     Batches,
     Delivery,
@@ -32,7 +31,7 @@ from kafkabal.telemetry.backlog import Backlog
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafkabal.model.state import F64, I32
+    from kafkabal.model.state import F64, I32, I64
     from kafkabal.routing.policy import Policy, RecordBatch
     from kafkabal.routing.simulation.workload import Transport
     from kafkabal.routing.simulation.world import World
@@ -64,9 +63,9 @@ class Courier:
         return float(self._sim.now_s[0])
 
     @property
-    def batches_sent(self) -> int:
-        """Batches sent so far."""
-        return int(self._sim.counts[SENT])
+    def batches_sent(self) -> I64:
+        """int64, shape (n_partitions,): batches sent so far."""
+        return np.array(self._sim.sent, np.int64)
 
     @property
     def refused(self) -> int:
@@ -230,6 +229,7 @@ def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> D
             acks_all=[int(transport.acks_all)],
         ),
         open_batch=[-1] * (producers * view.n_partitions),
-        counts=[n_batches, n_records, 0, -1, -1, 0, 0],
+        sent=[0] * view.n_partitions,
+        counts=[n_batches, n_records, 0, -1, -1, 0],
         now_s=[0.0],
     )

@@ -119,13 +119,15 @@ class Delivery(NamedTuple):
     limits: Limits
     open_batch: list[int]
     """By producer x partitions + partition, -1 where none is open."""
+    sent: list[int]
+    """By partition: batches sent."""
     counts: list[int]
-    """Free batches, free records, acknowledgements to come, first and last lingering batch, batches sent, refused."""
+    """Free batches, free records, acknowledgements to come, first and last lingering batch, refused records."""
     now_s: list[float]
 
 
 # places in ``counts``
-FREE_BATCHES, FREE_RECORDS, TO_COME, OLDEST, YOUNGEST, SENT, REFUSED = range(7)
+FREE_BATCHES, FREE_RECORDS, TO_COME, OLDEST, YOUNGEST, REFUSED = range(6)
 
 
 @kernel
@@ -304,9 +306,10 @@ def send(sim: Delivery, batch: int) -> None:
         sim.open_batch[place] = NONE
     link = sim.batches.link[batch]
     sim.links.in_flight[link] += 1
-    sim.counts[SENT] += 1
+    partition = place % len(sim.topic.leader)
+    sim.sent[partition] += 1
     sim.batches.sent_s[batch] = sim.now_s[0]
-    done_s = serve(sim, link % len(sim.servers.free_s), place % len(sim.topic.leader), sim.batches.size_bytes[batch])
+    done_s = serve(sim, link % len(sim.servers.free_s), partition, sim.batches.size_bytes[batch])
     schedule(sim, done_s + sim.limits.half_round_trip_s[0], batch)
 
 

@@ -33,7 +33,7 @@ class Outcome:
     seed: int
     records: int
     written_bytes: int
-    """Bytes of one copy."""
+    """Bytes of the records of one copy, refused ones included; what they take in logs is in the columns."""
     duration_s: float
     """Until the last record was offered or, with delivery, acknowledged."""
     broker_id: I32
@@ -42,14 +42,17 @@ class Outcome:
     broker_records: I64
     """int64, shape (n_brokers,): records of the partitions that each led at the end."""
     added_bytes: F64
-    """float64, shape (n_brokers,): written to each, as leader or follower."""
+    """float64, shape (n_brokers,): bytes that its log dirs grew by, as leader or follower."""
     used_bytes: F64
-    """float64, shape (n_brokers,): on each in the end, of any topic."""
+    """float64, shape (n_brokers,): in its log dirs in the end, of any topic."""
     led_bytes: F64
-    """float64, shape (n_brokers,): bytes of the topic that readers fetch from each, the leader of its partition."""
+    """float64, shape (n_brokers,): bytes of the topic that readers fetch from each, the leader of its partition.
+
+    Batches are fetched as they lie in the log, with their headers and compressed."""
     capacity_bytes: F64
     capacity_known: bool
     partition_bytes: F64
+    """float64, shape (n_partitions,): bytes that one copy of its log grew by."""
     order_violations: int
     refused: int
     """Records whose partition had no leader."""

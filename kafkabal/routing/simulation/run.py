@@ -16,6 +16,7 @@ from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import Context, Feedback, Input
 from kafkabal.routing.simulation.courier import Courier
 from kafkabal.routing.simulation.key_order import KeyOrder
+from kafkabal.routing.simulation.logs import Logs
 from kafkabal.routing.simulation.outcome import Latency, Outcome
 from kafkabal.routing.simulation.stream import of_producer, record_stream
 from kafkabal.routing.simulation.world import World
@@ -99,6 +100,8 @@ class _Simulation:
         self._world = World(view, workload)
         self._keys = workload.key_table()
         self._order = None if self._keys is None else KeyOrder(len(self._keys))
+        self._logs = Logs(workload, view.n_partitions)
+        self._written_bytes = 0
         self._partition_records = np.zeros(view.n_partitions, np.int64)
         self._leaderless_records = 0
         self._courier: Courier | None = None
@@ -126,6 +129,7 @@ class _Simulation:
                 done = end
         if self._courier is not None:
             self._courier.wait_for_all()
+            self._world.write(self._logs.settle(self._courier.batches_sent))
         return self._outcome()
 
     def _moments(self) -> Iterator[_Moment]:
@@ -191,11 +195,12 @@ class _Simulation:
             picks[start::producers] = decided
 
     def _book(self, records: RecordBatch, picks: I32) -> None:
-        n = self._view.n_partitions
-        self._world.write(np.bincount(picks, records.size_bytes, n).astype(np.float64))
-        counts = np.bincount(picks, minlength=n)
+        led = self._world.leader >= 0
+        counts = np.bincount(picks, minlength=len(led))
+        self._world.write(self._logs.append(records, picks, counts * led))
         self._partition_records += counts
-        self._leaderless_records += int(counts[self._world.leader < 0].sum())
+        self._leaderless_records += int(counts[~led].sum())
+        self._written_bytes += int(records.size_bytes.sum())
         if self._order is not None and records.key is not None:
             self._order.follow(records.key, picks)
         self._records_done += len(records)
@@ -234,7 +239,7 @@ class _Simulation:
             about=self._policies[0].about,
             seed=self._options.seed,
             records=self._records_done,
-            written_bytes=int(world.partition_bytes.sum()),
+            written_bytes=self._written_bytes,
             duration_s=duration_s,
             broker_id=view.broker_id,
             live=world.live,
@@ -251,7 +256,7 @@ class _Simulation:
             partition_bytes=world.partition_bytes,
             order_violations=0 if self._order is None else self._order.violations,
             refused=self._leaderless_records if courier is None else courier.refused,
-            batches=None if courier is None else courier.batches_sent,
+            batches=None if courier is None else int(courier.batches_sent.sum()),
             latency=None if courier is None else _latency(courier),
         )
 

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 
 class Sizes(Protocol):
-    """Bytes of the records, one after the other."""
+    """Bytes of the records, key and value, one after the other."""
 
     @property
     def mean_bytes(self) -> float:
         """Expected bytes of a record."""
+
+    @property
+    def header_bytes(self) -> float:
+        """What the headers that ``kafkabal produce`` would add take in a log, a record; 0 where that is not known."""
 
     def draw(self, generator: np.random.Generator, start: int, n: int) -> I64:
         """Sizes of records ``start`` to ``start + n``: int64, shape (n,), > 0."""
@@ -39,6 +43,11 @@ class FixedSize:
         """See :class:`Sizes`."""
         return float(self.size_bytes)
 
+    @property
+    def header_bytes(self) -> float:
+        """See :class:`Sizes`."""
+        return 0.0
+
     def draw(self, generator: np.random.Generator, start: int, n: int) -> I64:  # noqa: ARG002
         """See :class:`Sizes`."""
         return np.full(n, self.size_bytes, np.int64)
@@ -50,6 +59,11 @@ class LogNormalSize:
 
     mean_bytes: float
     sigma: float
+
+    @property
+    def header_bytes(self) -> float:
+        """See :class:`Sizes`."""
+        return 0.0
 
     def draw(self, generator: np.random.Generator, start: int, n: int) -> I64:  # noqa: ARG002
         """See :class:`Sizes`."""
@@ -66,6 +80,7 @@ class ListedSizes:
 
     size_bytes: I64
     source: str
+    header_bytes: float = 0.0
 
     @property
     def mean_bytes(self) -> float:
@@ -167,6 +182,16 @@ class Transport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """What records take in a log, where that cannot be known otherwise."""
+
+    header_bytes: int | None = None
+    """What the headers of a record take; None as :attr:`Sizes.header_bytes` has it."""
+    compression: float = 1.0
+    """Part of the records' bytes that is left, above 0 and at most 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """Everything but the cluster and the policy."""
 
@@ -182,6 +207,7 @@ class Workload:
     metrics_interval_s: float = 5.0
     """Policies see the brokers as they were up to so long ago."""
     transport: Transport = Transport()
+    log: Log = Log()
     events: tuple[Event, ...] = ()
 
     @property
@@ -191,6 +217,11 @@ class Workload:
             return self.records
         assert self.total_bytes is not None
         return int(self.total_bytes / self.sizes.mean_bytes)
+
+    @property
+    def header_bytes(self) -> int:
+        """What the headers of a record take in a log, on average."""
+        return round(self.sizes.header_bytes if self.log.header_bytes is None else self.log.header_bytes)
 
     def key_table(self) -> KeyTable | None:
         """The keys by row."""

@@ -11,6 +11,7 @@
     metrics_interval: 5s                # how old what policies know of the brokers gets
     transport: {batch: 16KiB, linger: 5ms, in_flight: 5, buffer: 32MiB, acks: all,
                 broker_rate: {default: 200MB/s, 3: 25MB/s}, request_time: 1ms, round_trip: 1ms}
+    log: {headers: 40B, compression: 60%}       # in log dirs: headers of a record; records take 60 % of their bytes
     events: [{at: 10s, broker: 3, becomes: slow, factor: 8}, {at: 20s, broker: 2, becomes: dead}]
     cluster: {brokers: 6, racks: 3, capacity: 1TB, leaders: brokers+2, replication_factor: 1,
               existing: {default: 1GB, 1: 2GB}, seed: 0}    # where no real one is given
@@ -44,6 +45,7 @@ from kafkabal.routing.simulation.workload import (
     Change,
     Event,
     FixedSize,
+    Log,
     LogNormalSize,
     Process,
     Transport,
@@ -167,6 +169,18 @@ def _transport(node: Node) -> Transport:
     return Transport(**found)
 
 
+def _log(node: Node) -> Log:
+    return Log(**read_fields(node, _LOG, "log"))
+
+
+def _compression(node: Node) -> float:
+    """A share above 0 and at most 1; a bare 1 is no compression, and cannot mean a hundredth."""
+    left = 1.0 if values.text(node) == "1" else values.share(node)
+    if not 0 < left <= 1:
+        raise node.error("compression leaves at most all of the bytes, and more than none")
+    return left
+
+
 def _events(node: Node) -> tuple[Event, ...]:
     if not isinstance(node.content, tuple):
         raise node.error("a list of events is meant here")
@@ -206,6 +220,7 @@ _WORKLOAD: Schema = {
     "producers": ("producers", positive_whole),
     "metrics_interval": ("metrics_interval_s", positive(values.duration)),
     "transport": ("transport", _transport),
+    "log": ("log", _log),
     "events": ("events", _events),
     "cluster": ("cluster", _cluster),
 }
@@ -219,6 +234,10 @@ _TRANSPORT: Schema = {
     "broker_rate": ("rates", values.per_broker(positive_rate)),
     "request_time": ("requests", values.per_broker(values.duration)),
     "round_trip": ("round_trip_s", values.duration),
+}
+_LOG: Schema = {
+    "headers": ("header_bytes", values.size),
+    "compression": ("compression", _compression),
 }
 _EVENT: Schema = {
     "at": ("at_s", values.duration),

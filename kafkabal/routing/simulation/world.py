@@ -48,6 +48,7 @@ class World:
             if event.becomes is Change.ADDED:
                 self.live[self._row(event.broker)] = False
         self.partition_bytes = np.zeros(start.n_partitions)
+        """One copy of what was written."""
         self.added_bytes = np.zeros(start.n_brokers)
         self.pressures = start.pressures
         self.leader = self._leaders()
@@ -72,7 +73,7 @@ class World:
             self.leader = self._leaders()
 
     def write(self, partition_bytes: F64) -> None:
-        """Add bytes to partitions, on every live replica: float64, shape (n_partitions,)."""
+        """Add bytes to the logs of partitions, on every live replica: float64, shape (n_partitions,)."""
         start = self._start
         copies = self.copy_live
         added = partition_bytes[start.replica_partition[copies]]

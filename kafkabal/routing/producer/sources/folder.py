@@ -122,9 +122,7 @@ class FolderSource:
             yield Record(f"{path}, chunk {chunk}", value, self._key_of(part), headers, len(value), skipped)
 
     def _headers(self, part: Part, checksum: str, records: int) -> Headers:
-        headers: Headers = [(PATH_HEADER, os.fsencode(part.name)), (CHECKSUM_HEADER, checksum.encode())]
-        if label := _label(part):
-            headers.append((LABEL_HEADER, label))
+        headers = file_headers(part.name, checksum)
         if records > 1:
             headers.append((CHUNK_HEADER, f"{records}/{records}".encode()))
         return headers
@@ -132,7 +130,7 @@ class FolderSource:
     def _key_of(self, part: Part) -> bytes | None:
         if self._key is None:
             return None
-        return os.fsencode(part.name) if self._key == "path" else _label(part)
+        return os.fsencode(part.name) if self._key == "path" else _label(part.name)
 
 
 def files_below(folder: Path | str) -> Iterator[os.DirEntry[str]]:
@@ -151,8 +149,16 @@ def files_below(folder: Path | str) -> Iterator[os.DirEntry[str]]:
                 yield entry
 
 
-def _label(part: Part) -> bytes | None:
-    first, slash, _ = part.name.partition("/")
+def file_headers(name: str, checksum: str) -> Headers:
+    """Of a file that is one record: its path within the data set, its checksum and, where it has one, its label."""
+    headers: Headers = [(PATH_HEADER, os.fsencode(name)), (CHECKSUM_HEADER, checksum.encode())]
+    if label := _label(name):
+        headers.append((LABEL_HEADER, label))
+    return headers
+
+
+def _label(name: str) -> bytes | None:
+    first, slash, _ = name.partition("/")
     return os.fsencode(first) if slash else None
 
 

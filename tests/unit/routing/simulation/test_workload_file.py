@@ -8,9 +8,11 @@ import pytest
 
 from kafkabal.config.document import parse_yaml
 from kafkabal.errors import InputFileError, UsageError
+from kafkabal.routing.producer.run import RECORD_HEADER
 from kafkabal.routing.producer.sources.folder import FolderSource
+from kafkabal.routing.simulation.data_set import folder_sizes, manifest_sizes
 from kafkabal.routing.simulation.synthetic import Leaders, SyntheticCluster, build_synthetic
-from kafkabal.routing.simulation.workload import Change, Event, LogNormalSize, Process, UniformKeys, ZipfKeys
+from kafkabal.routing.simulation.workload import Change, Event, Log, LogNormalSize, Process, UniformKeys, ZipfKeys
 from kafkabal.routing.simulation.workload_file import WorkloadFile, load_workload, read_workload, workload_names
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ arrival: steady
 producers: 4
 metrics_interval: 500ms
 transport: {batch: 1MiB, linger: 10ms, acks: 1, broker_rate: {default: 100MB/s, 3: 10MB/s}, request_time: {2: 20ms}}
+log: {headers: 40B, compression: 60%}
 events: [{at: 10s, broker: 3, becomes: slow, factor: 8}, {at: 1m, broker: 2, becomes: dead}]
 cluster: {brokers: 4, racks: 2, leaders: brokers+2, replication_factor: 2, existing: {default: 1GB, 1: 2GB}}
 """
@@ -48,6 +51,7 @@ def test_every_key_is_read() -> None:
     assert (workload.transport.batch_bytes, workload.transport.acks_all) == (2**20, False)
     assert (workload.transport.broker_bytes_per_s, workload.transport.own_bytes_per_s) == (100e6, {3: 10e6})
     assert workload.transport.own_request_s == {2: 0.02}
+    assert (workload.log, workload.header_bytes) == (Log(header_bytes=40, compression=0.6), 40)
     assert workload.events[0] == Event(at_s=10, broker=3, becomes=Change.SLOW, factor=8)
     assert workload.events[1].at_s == 60
     assert cluster == SyntheticCluster(
@@ -87,6 +91,11 @@ def test_unknown_workload_lists_near_ones() -> None:
         ("keys: {zipf: {exponent: 1}}", "zipf needs the number of its keys"),
         ("keys: some", "'some' is none of none, uniform, zipf"),
         ("events: [{at: 1s, broker: 2}]", "an event lacks 'becomes'"),
+        ("log: {header: 40B}", "w.yaml, line 1: log has no key 'header'"),
+        ("log: {headers: many}", "'many' is not a size"),
+        ("log: {compression: 1.5}", "'1.5' is ambiguous as a share"),
+        ("log: {compression: 150%}", "compression leaves at most all"),
+        ("log: {compression: 0}", "and more than none"),
         ("events: {at: 1s}", "a list of events is meant here"),
         ("events: [{at: 1s, broker: 2, becomes: tired}]", "'tired' is none of slow, dead, added"),
         ("records: 5\ntransport: {acks: 2}", "w.yaml, line 2: '2' is none of all, 1"),
@@ -117,6 +126,23 @@ def test_sizes_come_from_the_files_of_a_folder(tmp_path: Path) -> None:
     assert workload.sizes.draw(None, 1, 3).tolist() == [20, 1, 10]  # type: ignore[arg-type]
     assert len(FolderSource(tmp_path / "data").parts()) == 3
     assert workload.keys == UniformKeys(7)
+
+
+def test_headers_of_a_data_set_are_those_that_produce_adds(tmp_path: Path) -> None:
+    """Path, checksum, label and name of a file count on average; of what a manifest lists, the name; else none."""
+    for name in ("a/1", "a/2"):
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_text("x")
+    source = FolderSource(tmp_path / "data")
+    (record,) = source.records(source.parts()[0], 0)
+    named = [*record.headers, (RECORD_HEADER, b"0123456789abcdef/2")]
+    expected = sum(2 + len(name) + len(value or b"") for name, value in named) + 1  # a checksum has a length of 2 bytes
+    (tmp_path / "sizes").write_text("5\n6\n")
+
+    assert folder_sizes(tmp_path / "data").header_bytes == expected
+    assert manifest_sizes(tmp_path / "sizes").header_bytes == 2 + len(RECORD_HEADER) + 18
+    assert read("size: 1kB").workload.header_bytes == 0
+    assert read("log: {headers: 7}\nsize: {manifest: " + str(tmp_path / "sizes") + "}").workload.header_bytes == 7
 
 
 def test_sizes_come_from_a_manifest(tmp_path: Path) -> None:
