@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from kafkabal.errors import UnreachableError
 
 if TYPE_CHECKING:
     from kafkabal.cli.context import CommandContext
     from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
     from kafkabal.config.settings import Settings
     from kafkabal.model.state import ClusterState
+
+_STARTING_S: Final = 3.0
+_PAUSE_S: Final = 0.25
 
 
 def open_cluster(settings: Settings, context: CommandContext) -> Cluster:
@@ -27,6 +32,28 @@ def open_cluster(settings: Settings, context: CommandContext) -> Cluster:
     cluster = connect(cluster_address(settings))
     context.detail(f"cluster: {cluster.name}")
     return cluster
+
+
+def await_broker(cluster: Cluster, context: CommandContext) -> None:
+    """Wait until a broker answers, for a few seconds: it may just be starting.
+
+    To be called before any client of librdkafka is asked, which waits far longer and then cannot say what is wrong.
+
+    Raises
+    ------
+    KafkabalError
+        If none answers; it says why, and what to look at.
+    """
+    end_s = context.monotonic() + _STARTING_S
+    while True:
+        try:
+            cluster.cluster_id()
+        except UnreachableError:
+            if context.monotonic() >= end_s:
+                raise
+            context.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def read_cluster(

@@ -8,6 +8,7 @@ from kafkabal.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkabal.cli.context import CommandContext
+    from kafkabal.clusters.protocol import Cluster
     from kafkabal.config.connection import ConnectionSettings
     from kafkabal.telemetry.http_intake import HttpIntake
     from kafkabal.telemetry.latency import LatencyTable
@@ -33,6 +34,7 @@ def open_http_intake(address: str, table: LatencyTable) -> HttpIntake:
 
 
 def open_topic_intake(
+    cluster: Cluster,
     connection: ConnectionSettings,
     topic: str | None,
     table: LatencyTable,
@@ -46,10 +48,14 @@ def open_topic_intake(
     ------
     UsageError
         If there is no such topic.
+    UnreachableError
+        If no broker answers.
     """
+    from kafkabal.cli.cluster import await_broker
     from kafkabal.config.librdkafka import librdkafka_settings
     from kafkabal.telemetry.topic_intake import TELEMETRY_TOPIC, TopicIntake
 
+    await_broker(cluster, context)
     client = {**librdkafka_settings(connection), "log_level": 2}
     since_ms = round((context.wall_clock() - before_s) * 1000)
     return TopicIntake(client, topic or TELEMETRY_TOPIC, table, since_ms=since_ms)

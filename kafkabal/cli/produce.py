@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kafkabal.cli.cluster import completed
+from kafkabal.cli.cluster import await_broker, completed
 from kafkabal.cli.context import CommandContext
 from kafkabal.cli.intake import open_http_intake, open_topic_intake
 from kafkabal.cli.options import Forms, OutputOptions, Uses
@@ -165,7 +165,7 @@ class MeasurementOptions:
 
     @contextmanager
     def latencies(
-        self, connection: "ConnectionSettings", refresh_s: float, context: CommandContext
+        self, cluster: "Cluster", connection: "ConnectionSettings", refresh_s: float, context: CommandContext
     ) -> "Iterator[LatencySource | None]":
         """Collect latencies as long as the block lasts; None leaves it to the producer.
 
@@ -173,6 +173,8 @@ class MeasurementOptions:
         ------
         UsageError
             If nothing forwards telemetry, or the address cannot be listened on.
+        UnreachableError
+            If no broker answers.
         """
         if self.telemetry is None:
             yield None
@@ -181,7 +183,7 @@ class MeasurementOptions:
 
         table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, 6 * refresh_s), clock=context.monotonic)
         if self.telemetry == _TOPIC:
-            with open_topic_intake(connection, None, table, context, before_s=_TELEMETRY_AGE_S):
+            with open_topic_intake(cluster, connection, None, table, context, before_s=_TELEMETRY_AGE_S):
                 yield table
         else:
             with open_http_intake(self.telemetry, table):
@@ -218,10 +220,11 @@ def produce(
     prometheus = measurements.query()
     with (
         _cluster(settings, context) as cluster,
-        measurements.latencies(_connection(settings), order.refresh_s, context) as latency,
+        measurements.latencies(cluster, _connection(settings), order.refresh_s, context) as latency,
         _Screen(context, settings) as screen,
     ):
         try:
+            await_broker(cluster, context)
             delivery = deliver(
                 order,
                 _Completed(cluster, settings),

@@ -199,7 +199,7 @@ def latency(
     collect_s, before_s = 15.0 if for_s is None else for_s, 60.0 if last_s is None else last_s
     table = LatencyTable(max_age_s=collect_s + before_s, clock=context.monotonic)
     with _live(settings, context) as cluster:
-        with _intake(listen, topic, table, settings, context, before_s) as intake:
+        with _intake(cluster, listen, topic, table, settings, context, before_s) as intake:
             context.say(f"collecting for {collect_s:g} s")
             context.sleep(collect_s)
             payloads = intake.payloads
@@ -208,6 +208,7 @@ def latency(
 
 
 def _intake(
+    cluster: "KafkaCluster",
     listen: str | None,
     topic: str | None,
     table: "LatencyTable",
@@ -217,7 +218,7 @@ def _intake(
 ) -> "AbstractContextManager[HttpIntake | TopicIntake]":
     if listen is not None:
         return open_http_intake(listen, table)
-    return open_topic_intake(_connection(settings), topic, table, context, before_s=before_s)
+    return open_topic_intake(cluster, _connection(settings), topic, table, context, before_s=before_s)
 
 
 def _default_topic() -> str:

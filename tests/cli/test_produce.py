@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafkabal.cli.cluster import await_broker
 from kafkabal.cli.context import CommandContext
 from kafkabal.cli.produce import _interrupted, _producer_settings, _Screen
 from kafkabal.cli.settle import settle
+from kafkabal.errors import RefusedByClusterError, UnreachableError
 from kafkabal.routing.producer.listener import Progress
 
 if TYPE_CHECKING:
@@ -80,6 +82,58 @@ def test_a_bad_producer_setting_is_named(run_cli: Callable[..., Any], data: Path
     assert (outcome.code, outcome.out) == (2, "")
     assert f"--producer-config {message}" in outcome.err
     assert len(outcome.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["produce", "images", "rows.jsonl"],
+        ["produce", "images", "rows.jsonl", "--telemetry", "topic"],
+        ["telemetry", "latency"],
+    ],
+)
+def test_a_port_where_nobody_listens_is_told_within_seconds(
+    run_cli: Callable[..., Any], data: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """Every address, why it cannot be reached, and what to look at; exit 1 after less than what a client waits."""
+    monkeypatch.chdir(data)
+    seconds = [0.0]
+
+    def sleep(some_s: float) -> None:
+        seconds[0] += some_s
+
+    servers = "127.0.0.1:1,127.0.0.1:2"
+    outcome = run_cli(*words, "-b", servers, monotonic=lambda: seconds[0], sleep=sleep)
+    assert (outcome.code, outcome.out) == (1, "")
+    error, hint = outcome.err.splitlines()
+    assert error.endswith("cannot reach 127.0.0.1:1: connection refused (the same with 127.0.0.1:2)")
+    assert "is this the port of its listener?" in hint
+    assert 2 < seconds[0] < 5
+
+
+def test_a_broker_that_is_just_starting_is_waited_for() -> None:
+    """Refusals of the first seconds are not fatal; a refusal that is no matter of reach is, at once."""
+    seconds = [0.0]
+
+    class Starting:
+        def cluster_id(self) -> str:
+            if seconds[0] < 2:
+                raise UnreachableError("connection refused")
+            return "id"
+
+    class Refusing:
+        def cluster_id(self) -> str:
+            raise RefusedByClusterError("wrong password")
+
+    def sleep(some_s: float) -> None:
+        seconds[0] += some_s
+
+    context = CommandContext(environ={}, monotonic=lambda: seconds[0], sleep=sleep)
+    await_broker(Starting(), context)  # type: ignore[arg-type]
+    assert 2 <= seconds[0] < 3
+    with pytest.raises(RefusedByClusterError):
+        await_broker(Refusing(), context)  # type: ignore[arg-type]
+    assert seconds[0] < 3
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ _SMALLEST_TIMEOUT_S = 0.001
 _USED_SHARE_OF_SESSION = 0.9
 
 _PORT_HINT = "is the broker running, and is this the port of its listener?"
+_REFUSED_HINT = f"{_PORT_HINT} Listeners with TLS or SASL have ports of their own"
 _TLS_HINT = "the port may expect TLS: set security.protocol=SSL or SASL_SSL in client.properties"
 _PLAIN_HINT = "the port may be in plain text: set security.protocol=PLAINTEXT or SASL_PLAINTEXT in client.properties"
 _SASL_HINT = "the port may ask for credentials: set security.protocol and sasl.mechanism in client.properties"
@@ -227,7 +228,7 @@ def _connect(address: Address, deadline: Deadline) -> socket.socket:
     except socket.gaierror as error:
         raise UnreachableError(f"cannot reach {address}: the host name is unknown") from error
     except ConnectionRefusedError as error:
-        raise UnreachableError(f"cannot reach {address}: connection refused", hint=_PORT_HINT) from error
+        raise UnreachableError(f"cannot reach {address}: connection refused", hint=_REFUSED_HINT) from error
     except TimeoutError as error:
         message = f"cannot reach {address}: no connection within {deadline}"
         raise UnreachableError(message, hint="is the address right, and does a firewall let it through?") from error

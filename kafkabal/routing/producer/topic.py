@@ -179,7 +179,10 @@ class TopicReader:
         error = error_of(fault, self._topic)
         if isinstance(error, UnreachableError):
             servers = self._settings.get("bootstrap.servers", "the brokers")
-            return UnreachableError(f"no answer from {servers} within {_ANSWER_S:.0f} s")
+            return UnreachableError(
+                f"no answer from {servers} within {_ANSWER_S:.0f} s",
+                hint="is a broker down? kafkabal inspect shows which of them answer",
+            )
         return error
 
 
