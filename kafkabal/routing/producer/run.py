@@ -242,7 +242,8 @@ class Run:
             else:
                 self._send_record(number, record)
             self._given = number + 1
-            if not number % _RECORDS_A_LOOK:
+            # records may be large, or come slowly
+            if not number % _RECORDS_A_LOOK or self._clock() >= self._next_checkpoint_s:
                 self._look()
 
     def _skip(self, n_bytes: int) -> None:
@@ -281,6 +282,7 @@ class Run:
             self._same_topic()
         if now >= self._next_checkpoint_s:
             self._next_checkpoint_s = now + _CHECKPOINT_S
+            self._producer.poll()  # of few records the producer itself is not called back in time
             self._checkpoint()
 
     def _checkpoint(self) -> None:

@@ -355,6 +355,23 @@ def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: 
         assert heard[-1] == Progress(records=100, bytes=400, sent=30, handed_over=30, skipped_bytes=280)
 
 
+def test_progress_is_told_each_second_however_long_a_record_takes(bench: Bench, tmp_path: Path) -> None:
+    """A few records that take a second each, as large files do, or rows of a slow stream, are told of one by one."""
+    (tmp_path / "rows.txt").write_bytes(b"a\nb\nc\nd\n")
+    seconds = [0.0]
+
+    class Slow(RowSource):
+        def records(self, part: Any, start: int) -> Any:
+            for record in super().records(part, start):
+                seconds[0] += 1
+                yield record
+
+    source, heard = Slow(tmp_path / "rows.txt"), list[Progress]()
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        Run(producer, source, manifest, progressed=heard.append, clock=lambda: seconds[0]).send(source.parts())
+    assert [progress.handed_over for progress in heard[:4]] == [1, 2, 3, 4]
+
+
 def test_progress_is_of_what_is_there_now(bench: Bench, data: Path) -> None:
     """Files that were sent and then removed, as from a folder that is emptied again and again, are not counted."""
     bench.run(FolderSource(data))
