@@ -10,6 +10,7 @@ from kafkabal.routing.compiled import as_arrays, compiled, write_back
 from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import Feedback
 from kafkabal.routing.simulation.delivery import (
+    FREE_RECORDS,
     REFUSED,
     Agenda,
     Batches,
@@ -48,7 +49,6 @@ class Courier:
         self._world = world
         self._compile_it = compile_it
         self._with_feedback = policies[0].about.feedback is Feedback.ACKS
-        self._buffer_records = transport.buffer_records
         sim = empty_delivery(len(policies), view, transport)
         self._sim: Delivery = as_arrays(sim) if compile_it else sim
         self._measured_s = np.full(view.n_brokers, np.nan)
@@ -90,7 +90,7 @@ class Courier:
     def carry(self, records: RecordBatch, picks: I32, turn: int) -> None:
         """Take records on their way; those whose pick is -1 are decided now, and written to ``picks``."""
         hashes, uniforms = self._columns(records, turn)
-        latency_s = np.empty(len(records) + self._buffer_records)
+        latency_s = np.empty(len(records) + self._under_way)
         states = self._states()
         given = (picks.astype(np.int64), records.size_bytes, hashes, uniforms, records.at_s)
         if self._compile_it:
@@ -114,7 +114,7 @@ class Courier:
 
     def wait_for_all(self) -> None:
         """Let everything that is under way arrive."""
-        latency_s = np.empty(self._buffer_records)
+        latency_s = np.empty(self._under_way)
         states = self._states()
         run = compiled(advance) if self._compile_it else advance
         measured: Any = latency_s if self._compile_it else [0.0] * len(latency_s)
@@ -139,6 +139,11 @@ class Courier:
         return np.array(
             [b.wait_s(at_s, t - a, a) for b, t, a in zip(self._backlogs, taken, acked, strict=True)], np.float64
         )
+
+    @property
+    def _under_way(self) -> int:
+        """Records that are not acknowledged."""
+        return len(self._sim.records.spare) - int(self._sim.counts[FREE_RECORDS])
 
     def _kernels(self) -> tuple[Any, Any]:
         choose, learn = choose_never, learn_nothing
@@ -179,9 +184,9 @@ class Courier:
 
 def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> Delivery:
     """Nothing under way."""
-    # no batch is larger than the memory, and each counts as full, as in the Java client's pool
-    n_batches = max(producers, transport.buffer_bytes // transport.batch_bytes)
     n_records = max(producers, transport.buffer_records)
+    # no batch is larger than the memory, and each counts as full, as in the Java client's pool; none has no record
+    n_batches = min(n_records, max(producers, transport.buffer_bytes // transport.batch_bytes))
     n_links = producers * view.n_brokers
     none_batch, none_record, none_link = [-1] * n_batches, [-1] * n_records, [-1] * n_links
     zero_batch = [0.0] * n_batches

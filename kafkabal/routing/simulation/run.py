@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
-from heapq import merge
-from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +17,10 @@ from kafkabal.routing.simulation.key_order import KeyOrder
 from kafkabal.routing.simulation.logs import Logs
 from kafkabal.routing.simulation.outcome import Latency, Outcome
 from kafkabal.routing.simulation.stream import of_producer, record_stream
+from kafkabal.routing.simulation.ticks import Ticks
 from kafkabal.routing.simulation.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kafkabal.model.state import F64, I32
     from kafkabal.routing.policy import Policy, RecordBatch
     from kafkabal.routing.registry import PolicyChoice
@@ -68,27 +65,14 @@ def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, option
     return _Simulation(view, choice, workload, options).run()
 
 
-class _Look(Enum):
-    """What policies look at."""
-
-    VIEW = auto()
-    """The brokers."""
-    LATENCY = auto()
-    """Whether one of them falls behind."""
-
-
-class _Moment(NamedTuple):
-    at_s: float
-    what: _Look | Event
-
-
 class _Simulation:
     def __init__(self, view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions) -> None:
         self._view = view
         self._workload = workload
         self._options = options
         self._now_s = 0.0
-        self._due_s: dict[_Look, float] = {}
+        self._view_due_s: float | None = None
+        self._latency_due_s: float | None = None
         self._shown = view
         self._measured_s = np.full(view.n_brokers, np.nan)
         self._waits_s = np.zeros(view.n_brokers)
@@ -107,21 +91,22 @@ class _Simulation:
         self._courier: Courier | None = None
         if options.delivery or choice.about.feedback is Feedback.ACKS or Input.LATENCY in choice.about.inputs:
             self._courier = Courier(self._policies, view, self._world, workload.transport, compile_it=compile_it)
+        self._events = sorted(workload.events, key=lambda event: event.at_s, reverse=True)
+        """The next is the last."""
+        self._views = Ticks(workload.metrics_interval_s)
+        follows = self._courier is not None and self._world.latency_counts
+        self._latencies = Ticks(_REVISION_S, first=1) if follows else None
 
     def run(self) -> Outcome:
         """Route all records; the cluster changes, and views come, at moments in between."""
-        moments = self._moments()
-        moment = next(moments)
         for chunk in record_stream(self._workload, self._keys, self._options.seed):
             assert chunk.at_s is not None
             done = 0
             while done < len(chunk):
                 offered_s = float(chunk.at_s[done])
                 now_s = offered_s if self._courier is None else max(offered_s, self._courier.now_s)
-                while moment.at_s <= now_s:
-                    self._pass(moment)
-                    moment = next(moments)
-                end = done + int(np.searchsorted(chunk.at_s[done:], moment.at_s))
+                self._pass_time(now_s)
+                end = done + int(np.searchsorted(chunk.at_s[done:], self._next_s))
                 if now_s > offered_s:
                     # producers waited for memory: time passes with their records, not with those offered
                     end = min(end, done + self._late_records)
@@ -132,21 +117,25 @@ class _Simulation:
             self._world.write(self._logs.settle(self._courier.batches_sent))
         return self._outcome()
 
-    def _moments(self) -> Iterator[_Moment]:
-        """Times at which policies get a view, look at latencies, or something happens to a broker, without end."""
-        views = (_Moment(turn * self._workload.metrics_interval_s, _Look.VIEW) for turn in count())
-        events = (_Moment(event.at_s, event) for event in sorted(self._workload.events, key=lambda event: event.at_s))
-        looks = (_Moment(turn * _REVISION_S, _Look.LATENCY) for turn in count(1))
-        follows = self._courier is not None and self._world.latency_counts
-        return merge(events, views, looks if follows else (), key=lambda moment: moment.at_s)
+    @property
+    def _next_s(self) -> float:
+        """When policies next get a view or look at latencies, or something happens to a broker."""
+        event_s = self._events[-1].at_s if self._events else inf
+        return min(event_s, self._views.next_s, inf if self._latencies is None else self._latencies.next_s)
 
-    def _pass(self, moment: _Moment) -> None:
-        if isinstance(moment.what, _Look):
-            self._due_s[moment.what] = moment.at_s
-            return
+    def _pass_time(self, until_s: float) -> None:
+        while self._events and self._events[-1].at_s <= until_s:
+            self._happen(self._events.pop())
+        view_s = self._views.take(until_s)
+        if view_s is not None:
+            self._view_due_s = max(view_s, self._view_due_s or view_s)
+        if self._latencies is not None:
+            self._latency_due_s = self._latencies.take(until_s)
+
+    def _happen(self, event: Event) -> None:
         # clients learn at once of brokers that came and went, as from Kafka's metadata
-        self._due_s[_Look.VIEW] = moment.at_s
-        self._world.change(moment.what)
+        self._view_due_s = event.at_s
+        self._world.change(event)
         if self._courier is not None:
             self._courier.brokers_changed(self._view)
 
@@ -161,7 +150,8 @@ class _Simulation:
 
     def _look(self) -> None:
         """Show the policies what is due to be seen."""
-        view_s, latency_s = (self._due_s.pop(look, None) for look in _Look)
+        view_s, latency_s = self._view_due_s, self._latency_due_s
+        self._view_due_s = self._latency_due_s = None
         was_late = bool((self._waits_s > 0).any())
         if self._courier is not None and latency_s is not None:
             waits_s = self._courier.waits_s(latency_s)

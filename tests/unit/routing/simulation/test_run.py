@@ -12,9 +12,11 @@ from kafkabal.errors import UsageError
 from kafkabal.routing.compiled import is_available
 from kafkabal.routing.registry import load_policy
 from kafkabal.routing.simulation.comparison import compare
+from kafkabal.routing.simulation.courier import Courier, empty_delivery
 from kafkabal.routing.simulation.key_order import KeyOrder
 from kafkabal.routing.simulation.run import SimulationOptions, simulate
 from kafkabal.routing.simulation.stream import record_stream
+from kafkabal.routing.simulation.synthetic import TOPIC, SyntheticCluster, build_synthetic
 from kafkabal.routing.simulation.workload import (
     Change,
     Event,
@@ -28,6 +30,9 @@ from kafkabal.routing.simulation.workload import (
     ZipfKeys,
 )
 from kafkabal.routing.simulation.workload_file import load_workload
+from kafkabal.routing.view import view_of
+from kafkabal.scoring.protocol import Need
+from kafkabal.scoring.registry import load_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,6 +163,32 @@ def test_full_batches_do_not_linger(view_over: ViewMaker) -> None:
     assert outcome.latency.p999_s < 0.01
 
 
+def test_batches_of_a_byte_carry_a_record_each(view_over: ViewMaker) -> None:
+    """The least batch size is legal, and needs no more memory than there are records under way."""
+    transport = Transport(batch_bytes=1)
+    view = view_over(brokers=2)
+    assert run("random", view, Workload(records=500, transport=transport)).batches == 500
+
+    sim = empty_delivery(1, view, transport)
+    assert len(sim.batches.spare) == len(sim.records.spare) == transport.buffer_records
+
+
+def test_nothing_is_done_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records minutes apart cost a look at brokers and latencies each, not one for every moment in between."""
+    looks: list[float] = []
+    counted = Courier.waits_s
+    monkeypatch.setattr(Courier, "waits_s", lambda self, at_s: looks.append(at_s) or counted(self, at_s))
+    workload = Workload(records=50, sizes=FixedSize(1000), bytes_per_s=5, process=Process.STEADY)
+    cluster = build_synthetic(SyntheticCluster(brokers=3))
+    view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
+    outcome = run("score", view, workload)
+
+    assert outcome.duration_s == pytest.approx(50 * 200, abs=1)
+    assert len(looks) == 50
+    # each of them as late as can be
+    assert looks == pytest.approx([200 * turn for turn in range(1, 51)], abs=0.051)
+
+
 def test_overload_holds_producers_back_to_the_rate_of_the_brokers(view_over: ViewMaker) -> None:
     """Two brokers of 1 MB/s each take 2 MB/s of the 10 that are offered, in bounded memory."""
     transport = Transport(broker_bytes_per_s=1e6, request_s=0.0, buffer_bytes=10**6, buffer_records=500, acks_all=False)
@@ -240,9 +271,6 @@ def test_delayed_broker_has_the_shape_of_kip_794() -> None:
     """One broker takes 20 ms a request: KIP-480 feeds it most and chokes; KIP-794 does not, adaptive least of all."""
     chosen = load_workload("delayed-broker")
     assert chosen.cluster is not None
-    from kafkabal.routing.simulation.synthetic import TOPIC, build_synthetic
-    from kafkabal.routing.view import view_of
-
     view = view_of(build_synthetic(chosen.cluster), TOPIC)
     workload = replace(chosen.workload, records=20_000)
     sticky, uniform, adaptive = (
