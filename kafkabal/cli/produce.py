@@ -412,6 +412,10 @@ class _Screen(DeliveryListener):
             self._context.detail(f"{total_records} records")
         self._total_bytes = total_bytes
 
+    def measures(self) -> None:
+        """Say why it does not start yet."""
+        self._context.say("reading all rows to see that each fits into the topic, before any is sent")
+
     def reads_back(self) -> None:
         """Say why it does not start yet."""
         self._context.say("an earlier run did not end in order; looking for its records in the topic")

@@ -10,12 +10,13 @@ from rich.progress import (
     DownloadColumn,
     Progress,
     ProgressColumn,
+    Task,
     TextColumn,
     TimeRemainingColumn,
-    TransferSpeedColumn,
 )
+from rich.text import Text
 
-from kafkabal.units import format_bytes
+from kafkabal.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,9 +77,17 @@ class BarProgress:
 def _columns(*, is_end_known: bool) -> Iterator[ProgressColumn]:
     if not is_end_known:
         yield TextColumn("{task.fields[done]}", markup=False)
-        yield TransferSpeedColumn()
+        yield _Rate()
         return
     yield BarColumn(bar_width=None)
     yield DownloadColumn(binary_units=True)
-    yield TransferSpeedColumn()
+    yield _Rate()
     yield TimeRemainingColumn(compact=True)
+
+
+class _Rate(ProgressColumn):
+    """In the units of all other rates."""
+
+    def render(self, task: Task) -> Text:
+        rate = task.finished_speed or task.speed
+        return Text("" if rate is None else format_rate(rate))

@@ -31,6 +31,9 @@ class DeliveryListener:
     def starts(self, *, total_bytes: int, total_records: int | None) -> None:
         """All checks are passed; 0 bytes where the source cannot tell."""
 
+    def measures(self) -> None:
+        """Every record is read to see that it fits, and there are so many that it takes a while."""
+
     def reads_back(self) -> None:
         """An earlier run did not end in order: the topic is searched for its records."""
 

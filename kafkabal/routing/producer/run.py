@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import InputFileError, OperationError, UsageError
@@ -31,6 +33,7 @@ OVERHEAD_BYTES: Final = 256
 """At least what surrounds a record: its name, the head of a batch, and lengths and deltas within it."""
 _CHUNK_HEADER_BYTES = 32
 _NAMED = 5
+_MOMENT_S = 1.0
 _RECORDS_A_LOOK = 64
 _CHECKPOINT_S = 1.0
 _SAME_TOPIC_S = 5.0
@@ -57,8 +60,20 @@ class TopicGoneError(OperationError):
     """The topic that the run began with is no more."""
 
 
-def check_sizes(source: Source, parts: Iterable[Part], max_record_bytes: int) -> None:
+def check_sizes(
+    source: Source,
+    parts: Iterable[Part],
+    max_record_bytes: int,
+    *,
+    clock: Callable[[], float] = monotonic,
+    takes_long: Callable[[], None] = lambda: None,
+) -> None:
     """See that every record fits into the topic, before any is sent.
+
+    Parameters
+    ----------
+    takes_long
+        Called once if it takes more than a moment: rows have to be read for it.
 
     Raises
     ------
@@ -66,7 +81,8 @@ def check_sizes(source: Source, parts: Iterable[Part], max_record_bytes: int) ->
         Naming the records that do not fit.
     """
     limit = max_record_bytes - OVERHEAD_BYTES
-    large = [size for part in parts for size in source.sizes(part) if size.size_bytes > limit]
+    sizes = (size for part in parts for size in source.sizes(part))
+    large = [size for size in _telling(sizes, clock, takes_long) if size.size_bytes > limit]
     if large:
         named = ", ".join(f"{size.name} ({size.size_bytes + OVERHEAD_BYTES} bytes)" for size in large[:_NAMED])
         more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
@@ -75,6 +91,17 @@ def check_sizes(source: Source, parts: Iterable[Part], max_record_bytes: int) ->
             f"records larger than the {max_record_bytes} bytes that the topic takes: {named}{more}",
             hint=_smaller(large, limit),
         )
+
+
+def _telling(
+    sizes: Iterator[RecordSize], clock: Callable[[], float], takes_long: Callable[[], None]
+) -> Iterator[RecordSize]:
+    tell_s = clock() + _MOMENT_S
+    for size in sizes:
+        if clock() > tell_s:
+            takes_long()
+            tell_s = inf
+        yield size
 
 
 def _smaller(large: Iterable[RecordSize], limit: int) -> str:

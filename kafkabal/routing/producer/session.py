@@ -94,7 +94,7 @@ def deliver(
     facts = reader.facts()
     _expect_key_order(order, facts)
     parts = order.source.parts()
-    check_sizes(order.source, parts, facts.max_record_bytes)
+    check_sizes(order.source, parts, facts.max_record_bytes, clock=clock, takes_long=listener.measures)
     with _manifest(order, facts, reader, new_id) as manifest:
         found = _read_back(manifest, reader, listener, clock, sleep)
         total = totals(parts)

@@ -69,13 +69,13 @@ def test_what_was_done_before_makes_no_rate() -> None:
     assert resumed(Surface(), 100 * MIB).splitlines() == [
         "sending: 80.0 MiB of 100 MiB, 5.00 MiB/s, 4 s left",
     ]
-    assert "80.0/100.0 MiB 5.2 MB/s 00:04 here" in resumed(Surface(width=80, animated=True), 100 * MIB)
+    assert "80.0/100.0 MiB 5.00 MiB/s 00:04 here" in resumed(Surface(width=80, animated=True), 100 * MIB)
 
 
 def test_an_end_that_nobody_knows_is_not_shown() -> None:
     """Bytes and rate, without a bar, a total or a time left."""
     assert resumed(Surface(), None).splitlines() == ["sending: 80.0 MiB, 5.00 MiB/s"]
-    assert "sending 80.0 MiB 5.2 MB/s here" in resumed(Surface(width=80, animated=True), None)
+    assert "sending 80.0 MiB 5.00 MiB/s here" in resumed(Surface(width=80, animated=True), None)
 
 
 def test_quiet_shows_nothing() -> None:

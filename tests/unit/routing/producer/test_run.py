@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import re
 from collections import Counter
@@ -461,6 +462,16 @@ def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
     with pytest.raises(InputFileError) as caught:
         check_sizes(RowSource(tmp_path / "a.txt"), RowSource(tmp_path / "a.txt").parts(), 4096)
     assert caught.value.hint == "raise max.message.bytes of the topic"
+
+
+def test_a_long_look_at_sizes_is_told_once(tmp_path: Path) -> None:
+    """Each row takes a fifth of a second here: it is said after the fifth of them, and not again."""
+    (tmp_path / "a.txt").write_bytes(b"x\n" * 20)
+    now_s = itertools.count(0.0, 0.2)
+    told: list[float] = []
+    source = RowSource(tmp_path / "a.txt")
+    check_sizes(source, source.parts(), 4096, clock=lambda: next(now_s), takes_long=lambda: told.append(next(now_s)))
+    assert told == [pytest.approx(1.4)]
 
 
 def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) -> None:
