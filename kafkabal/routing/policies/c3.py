@@ -36,9 +36,13 @@ class State(NamedTuple):
 
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
-    """Least ``R - s + (1 + pending x clients)^3 x s``; of equals the one met first from a random start."""
+    """Least ``R - s + (1 + pending x clients)^3 x s``; of equals the one met first from a random start.
+
+    A broker that has not answered yet is taken for an average one; where none has, what is pending decides.
+    """
     turns, debts, response_s, service_s, clients = state
     brokers, pending, each = turns.broker, debts.pending, clients[0]
+    usual_response, usual_service = usual(brokers, response_s), usual(brokers, service_s)
     n = len(brokers)
     at = int(uniforms[0] * n)
     best = -1
@@ -46,12 +50,26 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
     for _ in range(n):
         broker = brokers[at]
         queue = 1.0 + pending[broker] * each
-        service = service_s[broker]
-        score = response_s[broker] - service + queue * queue * queue * service
+        known = response_s[broker] > 0.0
+        response = response_s[broker] if known else usual_response
+        service = service_s[broker] if known else usual_service
+        score = response - service + queue * queue * queue * service
         if best < 0 or score < least:
             best, least = broker, score
         at = at + 1 if at + 1 < n else 0
     return send_to(turns, debts, best)
+
+
+@kernel
+def usual(brokers: Sequence[int], times_s: Sequence[float]) -> float:
+    """Mean of the times that are known, those above 0; the same for all, 1, where none is."""
+    total = 0.0
+    known = 0
+    for broker in brokers:
+        if times_s[broker] > 0.0:
+            total += times_s[broker]
+            known += 1
+    return total / known if known > 0 else 1.0
 
 
 @kernel
@@ -83,6 +101,7 @@ class C3(BrokerFirst):
     )
     choose = staticmethod(choose)
     learn = staticmethod(learn)
+    learnt = ("response_s", "service_s")
 
     def __init__(self, context: Context, *, clients: int = 1) -> None:
         if clients < 1:

@@ -13,6 +13,8 @@ from kafkabal.routing.policies.adaptive import Adaptive, draw
 from kafkabal.routing.policies.astraea import t_score, turn_weights
 from kafkabal.routing.policy import Context, RecordBatch
 from kafkabal.routing.registry import load_policy
+from kafkabal.routing.simulation.run import SimulationOptions, simulate
+from kafkabal.routing.simulation.workload import Transport, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,6 +149,40 @@ def test_c3_and_prequal_shun_the_slow_broker(view_over: Callable[..., RoutingVie
             counts[picked] += 1
             policy.acked(picked, 1, 0.1 if picked == 2 else 0.01)
         assert counts[2] < 0.1 * sum(counts) / 4, name
+
+
+@pytest.mark.parametrize(
+    ("response_s", "pending", "picked"),
+    [
+        # (1 + 1)^3 times the mean of 10 and 20 ms is more than 10 ms
+        ([0.01, 0.0, 0.02], [0, 1, 0], 0),
+        # (2 + 1)^3 times 10 ms is more than (1 + 1)^3 times the mean
+        ([0.01, 0.0, 0.02], [2, 1, 2], 1),
+        # alone it is average, neither the first choice nor the last
+        ([0.03, 0.0, 0.01], [0, 0, 1], 1),
+        ([0.0, 0.0, 0.0], [3, 2, 1], 2),
+    ],
+)
+def test_c3_takes_who_never_answered_for_average(
+    view_over: Callable[..., RoutingView], response_s: list[float], pending: list[int], picked: int
+) -> None:
+    """A broker that has not answered yet is no quick one: it counts as the mean of others, and its queue counts."""
+    policy = load_policy("c3").create(Context(seed=2))
+    policy.refresh(view_over(brokers=3))
+    state = policy.state  # type: ignore[attr-defined]
+    state.response_s[:] = state.service_s[:] = response_s
+    state.debts.pending[:] = pending
+
+    assert policy.pick(None, 1) == picked
+
+
+def test_c3_does_not_feed_a_broker_that_never_answers(view_over: Callable[..., RoutingView]) -> None:
+    """A broker too slow to answer at all gets a few records, and not nearly all of them."""
+    transport = Transport(broker_bytes_per_s=100e6, own_bytes_per_s={3: 1e3})
+    workload = Workload(records=10_000, bytes_per_s=20e6, transport=transport)
+    outcome = simulate(view_over(brokers=3), load_policy("c3"), workload, SimulationOptions())
+
+    assert outcome.broker_records[2] < 0.01 * outcome.records
 
 
 def test_failed_deliveries_leave_no_debt(view_over: Callable[..., RoutingView]) -> None:
