@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
@@ -22,45 +22,67 @@ class Debts(NamedTuple):
     """Of each partition; records or bytes, as the policy counts."""
     pending: list[int]
     """Of each broker row: the sum over the partitions that it leads."""
+    broker_id: list[int]
+    """Of each broker row."""
 
 
 def debts_of(view: RoutingView, before: Debts | None = None) -> Debts:
-    """Take over the debts of an earlier view of the same topic and brokers, with the leaders of this one."""
-    if before is None or (len(before.leader), len(before.pending)) != (view.n_partitions, view.n_brokers):
-        before = Debts([0] * view.n_partitions, [0] * view.n_partitions, [0] * view.n_brokers)
+    """Take over the debts of an earlier view of the topic, with the leaders, brokers and partitions of this one."""
+    brokers = view.broker_id.tolist()
+    if before is None:
+        before = Debts([], [], [], brokers)
+    row = {broker: at for at, broker in enumerate(brokers)}
     # acknowledgements of a partition that has lost its leader may still come
-    leader = [now if now >= 0 else then for now, then in zip(view.leader.tolist(), before.leader, strict=True)]
+    last = [row.get(before.broker_id[then], 0) for then in before.leader]
+    now = view.leader.tolist()
+    leader = [led if led >= 0 else then for led, then in zip(now, of_length(last, len(now), 0), strict=True)]
+    owed = of_length(before.owed, len(now), 0)
     pending = [0] * view.n_brokers
-    for owed, broker in zip(before.owed, leader, strict=True):
-        pending[broker] += owed
-    return Debts(leader, before.owed, pending)
+    for amount, broker in zip(owed, leader, strict=True):
+        pending[broker] += amount
+    return Debts(leader, owed, pending, brokers)
+
+
+def carried(column: list[float], then: Debts, now: Debts, fresh: list[float]) -> list[float]:
+    """A column by broker row, with the rows of a later view; brokers that are new there get what is fresh."""
+    row = {broker: at for at, broker in enumerate(then.broker_id)}
+    return [column[row[broker]] if broker in row else first for broker, first in zip(now.broker_id, fresh, strict=True)]
+
+
+def of_length(column: list[int], n_partitions: int, fresh: int) -> list[int]:
+    """A column by partition of a topic that may have got more of them."""
+    return [*column[:n_partitions], *([fresh] * (n_partitions - len(column)))]
 
 
 @kernel
 def owe(debts: Debts, partition: int, amount: int) -> int:
     """Note that so much was sent to a partition; the broker that it goes to."""
-    leader, owed, pending = debts
-    broker = leader[partition]
-    owed[partition] += amount
-    pending[broker] += amount
+    broker = debts.leader[partition]
+    debts.owed[partition] += amount
+    debts.pending[broker] += amount
     return broker
 
 
 class BrokerFirst(DecisionPolicy, ABC):
     """Keeps what it learnt of each broker from one view to the next.
 
-    The state has the parts ``turns`` and ``debts``, and columns by broker row that outlive a view.
+    The state has the parts ``turns`` and ``debts``, and the columns by broker row that are :attr:`learnt`.
     """
 
     hash_seeds = ()
+    learnt: ClassVar[tuple[str, ...]] = ()
+    """Columns of the state that outlive a view."""
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         before = getattr(self, "state", None)
-        if before is None or len(before.turns.turn) != view.n_brokers:
+        if before is None:
             self.state = self.start(turns_of(view), debts_of(view), view)
-        else:
-            self.state = before._replace(turns=turns_of(view, before.turns), debts=debts_of(view, before.debts))
+            return
+        now = self.start(turns_of(view, before.turns), debts_of(view, before.debts), view)
+        columns = {name: (getattr(before, name), getattr(now, name)) for name in self.learnt}
+        kept = {name: carried(then, before.debts, now.debts, fresh) for name, (then, fresh) in columns.items()}
+        self.state = now._replace(**kept)
 
     @abstractmethod
     def start(self, turns: Turns, debts: Debts, view: RoutingView) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.broker_first import Debts, debts_of, owe
+from kafkabal.routing.broker_first import Debts, carried, debts_of, of_length, owe
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import About, Context, Feedback, Input
@@ -122,13 +122,16 @@ class Adaptive(DecisionPolicy):
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
-        before = getattr(self, "state", None)
-        if before is None or len(before.pending_bytes) != view.n_partitions:
-            before = self._start(view)
-        available = view.available.tolist()
+        before = getattr(self, "state", None) or self._start(view)
+        available, debts = view.available.tolist(), debts_of(view, before.debts)
         if before.current[0] not in available:
             before.current[1] = 0
-        self.state = before._replace(available=available, debts=debts_of(view, before.debts))
+        self.state = before._replace(
+            available=available,
+            debts=debts,
+            pending_bytes=of_length(before.pending_bytes, view.n_partitions, 0),
+            moved_s=carried(before.moved_s, before.debts, debts, [self.context.clock()] * view.n_brokers),
+        )
 
     def _start(self, view: RoutingView) -> State:
         return State(

@@ -98,6 +98,7 @@ class Prequal(BrokerFirst):
     )
     choose = staticmethod(choose)
     learn = staticmethod(learn)
+    learnt = ("response_s",)
 
     def __init__(self, context: Context, *, probes: int = 3, quantile: float = 0.6) -> None:
         if probes < 1 or not 0 <= quantile <= 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.broker_first import Debts, debts_of, owe
+from kafkabal.routing.broker_first import Debts, carried, debts_of, owe
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import About, Context, Feedback, Input
@@ -124,18 +124,20 @@ class Sticky(DecisionPolicy):
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
-        before = getattr(self, "state", None)
-        if before is None or len(before.debts.leader) != view.n_partitions:
-            before = State(
-                available=[],
-                debts=debts_of(view),
-                current=[-1, 0],
-                mean_bytes=[0.0] * view.n_brokers,
-                opened_s=[0.0],
-                batch_bytes=[self._batch_bytes],
-                linger_s=[self._linger_s],
-            )
-        available = view.available.tolist()
+        before = getattr(self, "state", None) or self._start(view)
+        available, debts = view.available.tolist(), debts_of(view, before.debts)
         if before.current[0] not in available:
             before.current[1] = 0
-        self.state = before._replace(available=available, debts=debts_of(view, before.debts))
+        mean_bytes = carried(before.mean_bytes, before.debts, debts, [0.0] * view.n_brokers)
+        self.state = before._replace(available=available, debts=debts, mean_bytes=mean_bytes)
+
+    def _start(self, view: RoutingView) -> State:
+        return State(
+            available=[],
+            debts=debts_of(view),
+            current=[-1, 0],
+            mean_bytes=[0.0] * view.n_brokers,
+            opened_s=[0.0],
+            batch_bytes=[self._batch_bytes],
+            linger_s=[self._linger_s],
+        )
