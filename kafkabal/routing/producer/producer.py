@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from confluent_kafka import KafkaException, Producer
 
-from kafkabal.errors import PartialFailureError
+from kafkabal.errors import OperationError, PartialFailureError
 from kafkabal.routing.policy import Feedback
 from kafkabal.routing.producer.faults import config_error_of, error_of
 from kafkabal.routing.producer.interrupts import signals_held_back
@@ -50,6 +50,8 @@ _POLL_EVERY_S = 0.002
 _FULL_QUEUE_POLL_S = 0.05
 # for so long a signal may wait
 _FLUSH_SLICE_S = 0.1
+_METADATA_S = 5.0
+_NO_NAME = "expected header key to be unicode string"
 _REFRESHES_TO_FORGET = 6
 # a statistics text has about a kilobyte for each partition
 _STATISTICS_S = 0.05
@@ -144,6 +146,7 @@ class RoutingProducer:
     ) -> None:
         self.topic = topic
         self._clock = clock
+        self._refresh_failed = refresh_failed
         own = LatencyTable(max_age_s=_REFRESHES_TO_FORGET * refresh_s, clock=clock)
         self._views = ViewSource(cluster, topic, latency=latency or own, prometheus=prometheus, clock=clock)
         self._scores = tuple(scores)
@@ -155,7 +158,7 @@ class RoutingProducer:
         read = StatisticsReader(own, memory_s=refresh_s, backlogged=self._backlogged)
         interval_s = min(refresh_s, max(_STATISTICS_S, _STATISTICS_S_A_PARTITION * self._view.n_partitions))
         self._client = _client({**_DEFAULTS, **client}, read, interval_s)
-        self._send = self._client.produce
+        self._send: Callable[..., object] = self._client.produce
         self._accepted = 0
         self._next_poll_s = -inf
         self._refresher = Refresher(self._refresh, refresh_s, revise=self._revise, failed=refresh_failed)
@@ -184,7 +187,7 @@ class RoutingProducer:
         RefusedByClusterError
             If the record is larger than the client may send.
         OperationError
-            If the topic has lost the partition.
+            If the topic has lost the partition, or the producer is closed.
         """
         size = len(value)
         if key is not None:
@@ -207,12 +210,12 @@ class RoutingProducer:
                 self._accepted -= 1
                 self.poll(_FULL_QUEUE_POLL_S)
             except Exception as error:
-                self._accepted -= 1
-                if not isinstance(error, KafkaException):
-                    raise
-                if self._settled is not None:
-                    self._settled[partition] += size
-                raise error_of(error.args[0], self.topic) from error
+                self._take_back(partition, size)
+                if isinstance(error, KafkaException):
+                    raise error_of(error.args[0], self.topic) from error
+                if headers and _hides_a_signal(error, headers):
+                    raise KeyboardInterrupt from error
+                raise
         if not accepted % _RECORDS_A_LOOK and self._clock() >= self._next_poll_s:
             self.poll()
         return partition
@@ -220,8 +223,7 @@ class RoutingProducer:
     def poll(self, timeout_s: float = 0.0) -> None:
         """Call what waits to be called back; at most for so long. A signal is handled when it is over."""
         if self._unseen_view is not None:
-            view, self._unseen_view = self._unseen_view, None
-            self._policy.refresh(view)
+            self._show_unseen(self._unseen_view)
         with signals_held_back():
             self._client.poll(timeout_s)
         self._next_poll_s = self._clock() + _POLL_EVERY_S
@@ -278,6 +280,7 @@ class RoutingProducer:
     def close(self) -> None:
         """Drop what is not delivered, and stop; :meth:`flush` first to lose nothing."""
         self._refresher.close()
+        self._send = self._refuse
         self._client.purge()
         self._client.flush(0)
 
@@ -305,18 +308,59 @@ class RoutingProducer:
         # bound once: it is looked up for every record
         self._pick = policy.pick
 
+    def _take_back(self, partition: int, size_bytes: int) -> None:
+        """Count a record that librdkafka did not take as neither sent nor under way."""
+        self._accepted -= 1
+        if self._settled is not None:
+            self._settled[partition] += size_bytes
+        if self._learn is not None:
+            self._learn(partition, size_bytes, nan)
+
+    def _refuse(self, *_: object) -> None:
+        raise OperationError(f"topic {self.topic}: the producer is closed")
+
     def _refresh(self) -> None:
         settled = self._settled
         if settled is None:
-            self._show(self._views.next_view(self._scores))
+            self._show(self._next_view())
             return
         before = settled.copy()
-        view = self._views.next_view(self._scores)
+        view = self._next_view()
         settled += [0] * (view.n_partitions - len(settled))
         before += [0] * (len(settled) - len(before))
         # each log dir was read at some moment in between
         seen = (np.array(before) + np.array(settled)) / 2
         self._show(replace(view, settled_bytes=seen[: view.n_partitions]))
+
+    def _next_view(self) -> RoutingView:
+        view = self._views.next_view(self._scores)
+        if view.n_partitions > self._view.n_partitions:
+            self._meet_partitions(view.n_partitions)
+        return view
+
+    def _meet_partitions(self, n_partitions: int) -> None:
+        """Make the client know partitions that were added: it does not send to those it has not heard of.
+
+        Raises
+        ------
+        KafkabalError
+            If it does not hear of all of them; the view before stays in force until the next one.
+        """
+        try:
+            found = self._client.list_topics(self.topic, _METADATA_S).topics[self.topic]
+        except KafkaException as error:
+            raise error_of(error.args[0], self.topic) from error
+        if len(found.partitions) < n_partitions:
+            raise OperationError(
+                f"topic {self.topic}: not every broker has heard of all of its {n_partitions} partitions yet"
+            )
+
+    def _show_unseen(self, view: RoutingView) -> None:
+        self._unseen_view = None
+        try:
+            self._policy.refresh(view)
+        except Exception as error:  # noqa: BLE001 - records go on by the view before, as where views come by a thread
+            self._refresh_failed(error)
 
     def _show(self, view: RoutingView) -> None:
         """Refresh the policy here, or, if it counts what is under way, between two of its counts: in its own thread."""
@@ -406,6 +450,11 @@ class RoutingProducer:
         """Flush for a moment, signals held back; how many records and events are left."""
         with signals_held_back():
             return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
+
+
+def _hides_a_signal(error: Exception, headers: Headers) -> bool:
+    """Whether a name was refused that is one: the binding takes what a signal's handler raises meanwhile for that."""
+    return _NO_NAME in str(error) and all(isinstance(name, str) for name, _ in headers)
 
 
 class _Reports(dict[int, DeliveryCallback]):

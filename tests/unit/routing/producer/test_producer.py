@@ -6,13 +6,14 @@ import math
 import signal
 from collections import Counter
 from threading import Event, Timer, current_thread
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
 from kafkabal.errors import OperationError, PartialFailureError, RefusedByClusterError, UnreachableError, UsageError
 from kafkabal.routing.policy import About, Context, Feedback, PolicyBase
 from kafkabal.routing.producer.producer import RoutingProducer
+from kafkabal.routing.registry import load_policy
 from kafkabal.scoring.registry import load_scores
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def test_a_record_is_counted_before_a_signal_can_cut_in(mock_cluster: MockCluste
         send = producer._send
 
         def interrupted(*words: object) -> None:
-            send(*words)  # type: ignore[arg-type]
+            send(*words)
             raise KeyboardInterrupt
 
         producer._send = interrupted
@@ -167,6 +168,42 @@ def test_a_record_that_makes_no_sense_is_not_waited_for(mock_cluster: MockCluste
         with pytest.raises(TypeError):
             producer.produce(b"x", headers=[("a", 1)])  # type: ignore[list-item]
         assert producer.deliveries.accepted == 0
+
+
+def test_a_signal_amid_the_names_of_headers_is_one(mock_cluster: MockCluster) -> None:
+    """The binding refuses a good name when Ctrl-C comes while it looks at that; a bad one stays refused."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
+        with pytest.raises(TypeError, match="expected header key") as refusal:
+            producer.produce(b"x", headers=[(Unprintable(), b"")])  # type: ignore[list-item]
+
+        def refused(*_: object) -> None:
+            raise refusal.value
+
+        producer._send = refused
+        with pytest.raises(KeyboardInterrupt):
+            producer.produce(b"x", headers=[("a", b"")])
+        assert producer.deliveries.accepted == 0
+
+
+class Unprintable:
+    """Has no text, and ends nothing."""
+
+    def __len__(self) -> int:
+        """As long as no name."""
+        return 0
+
+    def __str__(self) -> str:
+        """Fails as a handler of a signal does."""
+        raise KeyboardInterrupt
+
+
+def test_a_closed_producer_takes_nothing(mock_cluster: MockCluster) -> None:
+    """What is produced after the end is an error, and not counted."""
+    producer = RoutingProducer(mock_cluster, TOPIC, Fixed(1), mock_cluster.client)
+    producer.close()
+    with pytest.raises(OperationError, match="closed"):
+        producer.produce(b"x")
+    assert producer.deliveries.accepted == 0
 
 
 def test_a_signal_ends_a_flush_that_would_last(mock_cluster: MockCluster) -> None:
@@ -306,6 +343,61 @@ def test_a_policy_that_counts_is_refreshed_by_the_thread_that_counts(mock_cluste
             producer.poll(0.02)
         assert len(mock_cluster.reads) > reads
     assert set(threads) == {current_thread().name}
+
+
+def test_a_view_that_a_policy_cannot_use_stops_no_record(mock_cluster: MockCluster) -> None:
+    """Where no partition has a leader for a moment, records go on by the view before, and it is said."""
+
+    class Leading(Learning):
+        """Needs a leader, which only the first view has."""
+
+        def refresh(self, view: RoutingView) -> None:
+            """Remember the first."""
+            if self.views:
+                raise OperationError("no partition has a leader")
+            super().refresh(view)
+
+    said: list[Exception] = []
+    with RoutingProducer(
+        mock_cluster, TOPIC, Leading(0), mock_cluster.client, refresh_s=0.01, refresh_failed=said.append
+    ) as producer:
+        while not said:
+            producer.poll(0.02)
+        producer.produce(b"x")
+        assert producer.flush().delivered == 1
+    assert "has a leader" in str(said[0])
+
+
+@pytest.mark.parametrize("name", ["c3", "prequal", "join-idle-queue", "adaptive", "sticky"])
+def test_a_refused_record_is_not_under_way(mock_cluster: MockCluster, name: str) -> None:
+    """A policy that counts what is under way forgets a record that librdkafka did not take."""
+    policy: Any = load_policy(name).create(Context())
+    client = {**mock_cluster.client, "message.max.bytes": 5000}
+    with RoutingProducer(mock_cluster, TOPIC, policy, client) as producer:
+        for _ in range(20):
+            with pytest.raises(RefusedByClusterError):
+                producer.produce(bytes(6000))
+        with pytest.raises(TypeError):
+            producer.produce(b"x", headers=[("a", 1)])  # type: ignore[list-item]
+        assert sum(policy.state.debts.pending) == 0
+
+
+def test_partitions_that_the_client_has_not_heard_of_wait(mock_cluster: MockCluster) -> None:
+    """A view with more partitions than the client knows is not routed by; records go on as before."""
+    said: list[Exception] = []
+    policy = load_policy("round-robin").create(Context())
+    with RoutingProducer(
+        mock_cluster, TOPIC, policy, mock_cluster.client, refresh_s=0.01, refresh_failed=said.append
+    ) as producer:
+        producer.produce(b"x")
+        producer.flush()
+        mock_cluster.leaders = {**mock_cluster.leaders, len(mock_cluster.leaders): 1}
+        while not said:
+            producer.poll(0.02)
+        for _ in range(20):
+            producer.produce(b"x")
+        assert producer.flush().delivered == 21
+    assert "5 partitions" in str(said[0])
 
 
 def test_views_tell_records_that_wait_from_those_that_arrived(mock_cluster: MockCluster) -> None:
