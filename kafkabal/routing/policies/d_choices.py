@@ -32,7 +32,7 @@ class State(NamedTuple):
 
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
-    """The emptiest of d partitions for a heavy key, of two for any other; the first of equals."""
+    """The emptiest of d partitions for a heavy key, of all where it needs them, of two for any other."""
     available = state.available
     n = len(available)
     if hashes[0] < 0:
@@ -42,11 +42,28 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
         if is_heavy(state, hashes[0], n):
             if state.head[0] % _ANEW == 0 or state.head[1] < 2:
                 state.head[1] = choices_needed(state.heavy.counts, heavy_keys(state, n), state.head[0], n)
-            for i in range(2, state.head[1]):
-                mixed = (hashes[0] + i * hashes[1]) & 0x7FFFFFFF
-                mixed = ((mixed * 1103515245 + 12345) & 0x7FFFFFFF) >> 8
-                best = emptier(state, best, available[mixed % n])
+            best = emptiest_of_d(state, hashes, best) if state.head[1] < n else emptiest(state, best)
     state.sent_bytes[best] += size_bytes
+    return best
+
+
+@kernel
+def emptiest_of_d(state: State, hashes: Sequence[int], best: int) -> int:
+    """The emptiest partition that d hashes of the key give, two of which may be the same; the first of equals."""
+    available = state.available
+    n = len(available)
+    for i in range(2, state.head[1]):
+        mixed = (hashes[0] + i * hashes[1]) & 0x7FFFFFFF
+        mixed = ((mixed * 1103515245 + 12345) & 0x7FFFFFFF) >> 8
+        best = emptier(state, best, available[mixed % n])
+    return best
+
+
+@kernel
+def emptiest(state: State, best: int) -> int:
+    """The emptiest of all partitions; of equals ``best``, or the first."""
+    for partition in state.available:
+        best = emptier(state, best, partition)
     return best
 
 
@@ -76,7 +93,11 @@ def heavy_keys(state: State, n: int) -> int:
 
 
 class DChoices(DecisionPolicy):
-    """Partial key grouping, with d choices for keys that two partitions cannot carry."""
+    """Partial key grouping, with d choices for keys that two partitions cannot carry.
+
+    Where only as many choices as there are partitions would do, those keys may go anywhere, as in W-Choices: so many
+    hashes would meet in some partitions and miss others.
+    """
 
     about: ClassVar = About(
         name="d-choices",

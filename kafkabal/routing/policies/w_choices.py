@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from kafkabal.routing.compiled import kernel
-from kafkabal.routing.policies.d_choices import DChoices, State, emptier, is_heavy
+from kafkabal.routing.policies.d_choices import DChoices, State, emptier, emptiest, is_heavy
 from kafkabal.routing.policy import About, Feedback, Input
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
     else:
         best = emptier(state, state.available[hashes[0] % n], state.available[hashes[1] % n])
         if is_heavy(state, hashes[0], n):
-            for partition in state.available:
-                best = emptier(state, best, partition)
+            best = emptiest(state, best)
     state.sent_bytes[best] += size_bytes
     return best
 

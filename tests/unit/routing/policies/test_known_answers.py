@@ -80,6 +80,14 @@ def test_heavy_keys_need_more_than_two_choices(view_over: Callable[..., RoutingV
     assert w_choices < 0.001
 
 
+@pytest.mark.parametrize("n", [2, 6, 50])
+def test_a_key_that_needs_all_choices_gets_all_partitions(view_over: Callable[..., RoutingView], n: int) -> None:
+    """One key that is all of the stream is spread over every partition: n hashes would leave a third of them out."""
+    counts = loads("d-choices", view_over(brokers=n), np.zeros(2000, np.int32))
+
+    assert counts.max() - counts.min() <= 1
+
+
 def test_bounded_load_keeps_its_bound(view_over: Callable[..., RoutingView]) -> None:
     """No partition gets more than c times the average, whatever the keys."""
     view, key = view_over(brokers=8), zipf_keys(50_000, 100, 1.5)
