@@ -10,6 +10,8 @@ from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.led import Turns, next_partition, turns_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.routing.view import RoutingView
 
 
@@ -95,3 +97,18 @@ def send_to(turns: Turns, debts: Debts, broker: int) -> int:
     partition = next_partition(turns, broker)
     owe(debts, partition, 1)
     return partition
+
+
+@kernel
+def usual(brokers: Sequence[int], times_s: Sequence[float]) -> float:
+    """Mean of the times of these brokers that are known, those above 0; 1 where none is.
+
+    A broker that has not answered yet is taken for an average one, not for the quickest.
+    """
+    total = 0.0
+    known = 0
+    for broker in brokers:
+        if times_s[broker] > 0.0:
+            total += times_s[broker]
+            known += 1
+    return total / known if known > 0 else 1.0
