@@ -8,16 +8,17 @@ integers, and the clock is passed in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from kafkabal.model.state import F64, I32, I64
     from kafkabal.routing.keys import KeyTable
+    from kafkabal.routing.ranges import Range
     from kafkabal.routing.view import RoutingView
 
 
@@ -61,6 +62,20 @@ class About:
     feedback: Feedback = Feedback.NONE
     asks_what_settled: bool = False
     """Views are to say which of its own records had reached the brokers; not for a policy that hears of each."""
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    """What options that are numbers may be, by their names as they are written."""
+
+    def expect(self, **options: float) -> None:
+        """See that options are within their ranges.
+
+        Raises
+        ------
+        UsageError
+            Naming one that is not, and what it may be.
+        """
+        for parameter, value in options.items():
+            option = parameter.replace("_", "-")
+            self.ranges[option].expect(f"{self.name}: {option}", value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

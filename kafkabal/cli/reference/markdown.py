@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kafkabal.cli.reference.tree import Option, Page
+    from kafkabal.routing.policy import About
 
 _GENERATED = "<!-- Generated: change the code, then run  python -m kafkabal.cli.reference -->\n\n"
 _PLUGIN_CODES = (
@@ -97,7 +98,10 @@ def policies() -> str:
             "yes" if choice.about.keeps_key_order else "no",
             ", ".join(sorted(choice.about.inputs)) or "nothing",
             choice.about.feedback.value,
-            ", ".join(f"`{key}={str(value).lower()}`" for key, value in options_of(choice.make).items()),
+            ", ".join(
+                f"`{key}={str(value).lower()}`{_range(choice.about, key)}"
+                for key, value in options_of(choice.make).items()
+            ),
             choice.about.source,
         )
         for choice in found
@@ -110,3 +114,7 @@ def policies() -> str:
         "[routing.md](routing.md).\n\n"
         f"{_table(header, rows)}"
     )
+
+
+def _range(about: About, option: str) -> str:
+    return f" ({about.ranges[option]})" if option in about.ranges else ""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from kafkabal.errors import UsageError
 from kafkabal.routing.broker_first import Debts, carried, debts_of, of_length, owe
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import About, Context, Feedback, Input
+from kafkabal.routing.ranges import BATCH_BYTES, LINGER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,9 +97,9 @@ class Adaptive(DecisionPolicy):
     Parameters
     ----------
     batch_size
-        Bytes, 1 or more; ``batch.size``.
+        Bytes, 1 to 2^31 - 1; ``batch.size``.
     availability_timeout_ms
-        ``partitioner.availability.timeout.ms``; 0 is none.
+        ``partitioner.availability.timeout.ms``, up to 900,000; 0 is none.
     """
 
     about: ClassVar = About(
@@ -109,13 +109,13 @@ class Adaptive(DecisionPolicy):
         inputs=frozenset({Input.KEYS, Input.ACKS}),
         keeps_key_order=True,
         feedback=Feedback.ACKS,
+        ranges={"batch-size": BATCH_BYTES, "availability-timeout-ms": LINGER_MS},
     )
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 
     def __init__(self, context: Context, *, batch_size: int = 16384, availability_timeout_ms: float = 0.0) -> None:
-        if batch_size < 1 or not availability_timeout_ms >= 0:
-            raise UsageError("a batch takes 1 byte or more, and a timeout is 0 ms or more")
+        self.about.expect(batch_size=batch_size, availability_timeout_ms=availability_timeout_ms)
         super().__init__(context)
         self._batch_bytes = batch_size
         self._timeout_s = availability_timeout_ms / 1000

@@ -8,6 +8,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.routing.policy import About, Context, Input, PolicyBase
+from kafkabal.routing.ranges import Range
 from kafkabal.routing.rings import replay, smooth_weighted
 from kafkabal.routing.uniforms import Uniforms
 
@@ -33,7 +34,7 @@ class Astraea(PolicyBase):
     t_score
         Normalise costs as published; without it, costs keep their magnitude.
     lease_s
-        Seconds for which weights and partitions are kept, 0 or more.
+        Seconds for which weights and partitions are kept, 0 to 86,400.
     """
 
     about: ClassVar = About(
@@ -41,13 +42,13 @@ class Astraea(PolicyBase):
         meaning="brokers weighted by highest cost minus own cost, then the smallest partition for 4 s",
         source="Astraea, StrictCostPartitioner",
         inputs=frozenset({Input.LATENCY, Input.LOG_DIRS}),
+        ranges={"lease-s": Range(0, 86_400)},
     )
 
     def __init__(self, context: Context, *, cost: str = "latency", t_score: bool = True, lease_s: float = 4.0) -> None:
         if cost not in ("latency", "size"):
             raise UsageError(f"astraea's cost is latency or size, not {cost!r}")
-        if not lease_s >= 0:
-            raise UsageError(f"a lease is 0 s or longer, not {lease_s:g}")
+        self.about.expect(lease_s=lease_s)
         super().__init__(context)
         self._by_size = cost == "size"
         self._t_score = t_score

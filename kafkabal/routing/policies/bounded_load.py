@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from kafkabal.errors import UsageError
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.keys import KeyTable
 from kafkabal.routing.policy import About, Context, Feedback, Input
+from kafkabal.routing.ranges import Range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ class BoundedLoad(DecisionPolicy):
     Parameters
     ----------
     c
-        Bound on a partition's bytes over the average of all, above 1.
+        Bound on a partition's bytes over the average of all, above 1 and at most 1,000,000.
     """
 
     about: ClassVar = About(
@@ -71,12 +71,12 @@ class BoundedLoad(DecisionPolicy):
         source="Mirrokni, Thorup, Zadimoghaddam, SODA 2018; HAProxy 'hash-balance-factor'",
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,
+        ranges={"c": Range(1, 1_000_000, above=True)},
     )
     choose = staticmethod(choose)
 
     def __init__(self, context: Context, *, c: float = 1.25) -> None:
-        if not c > 1:
-            raise UsageError(f"bounded-load needs a bound c above 1, not {c:g}")
+        self.about.expect(c=c)
         super().__init__(context)
         self._c = c
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from kafkabal.errors import UsageError
 from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.policy import About, Context, Feedback, Input
+from kafkabal.routing.ranges import Range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ class C3(BrokerFirst):
     Parameters
     ----------
     clients
-        Producers that write to the topic, 1 or more.
+        Producers that write to the topic, 1 to 100,000.
     """
 
     about: ClassVar = About(
@@ -98,14 +98,14 @@ class C3(BrokerFirst):
         source="Suresh et al., C3, NSDI 2015",
         inputs=frozenset({Input.ACKS}),
         feedback=Feedback.ACKS,
+        ranges={"clients": Range(1, 100_000)},
     )
     choose = staticmethod(choose)
     learn = staticmethod(learn)
     learnt = ("response_s", "service_s")
 
     def __init__(self, context: Context, *, clients: int = 1) -> None:
-        if clients < 1:
-            raise UsageError(f"c3 counts 1 or more clients, not {clients}")
+        self.about.expect(clients=clients)
         super().__init__(context)
         self._clients = clients
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from kafkabal.errors import UsageError
 from kafkabal.routing.batches import cuts_by_time
 from kafkabal.routing.keyed import HashedKeys
 from kafkabal.routing.policy import About, Context, Input
+from kafkabal.routing.ranges import LINGER_MS
 from kafkabal.routing.uniforms import Uniforms
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Default(HashedKeys):
     Parameters
     ----------
     linger_ms
-        ``sticky.partitioning.linger.ms``, 0 or more; 0 draws for every record.
+        ``sticky.partitioning.linger.ms``, 0 to 900,000; 0 draws for every record.
     """
 
     about: ClassVar = About(
@@ -35,11 +35,11 @@ class Default(HashedKeys):
         source="librdkafka 'consistent_random' with sticky.partitioning.linger.ms",
         inputs=frozenset({Input.KEYS}),
         keeps_key_order=True,
+        ranges={"linger-ms": LINGER_MS},
     )
 
     def __init__(self, context: Context, *, linger_ms: float = 10.0) -> None:
-        if not linger_ms >= 0:
-            raise UsageError(f"a linger time is 0 ms or more, not {linger_ms:g}")
+        self.about.expect(linger_ms=linger_ms)
         super().__init__(context)
         self._linger_s = linger_ms / 1000
         self._opened_s = -np.inf

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from kafkabal.errors import UsageError
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import About, Context, Feedback, Input
+from kafkabal.routing.ranges import DRAWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ class PowerOfD(DecisionPolicy):
     Parameters
     ----------
     d
-        Draws a record, 1 or more; 1 is random.
+        Draws a record, 1 to 100; 1 is random.
     """
 
     about: ClassVar = About(
@@ -58,13 +58,13 @@ class PowerOfD(DecisionPolicy):
         source="Azar, Broder, Karlin, Upfal 1994; Mitzenmacher 2001",
         inputs=frozenset({Input.LOG_DIRS}),
         feedback=Feedback.SENT,
+        ranges={"d": DRAWS},
     )
     choose = staticmethod(choose)
     hash_seeds = ()
 
     def __init__(self, context: Context, *, d: int = 2) -> None:
-        if d < 1:
-            raise UsageError(f"power-of-d draws 1 or more partitions, not {d}")
+        self.about.expect(d=d)
         super().__init__(context)
         self.draws = d
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from kafkabal.errors import UsageError
 from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.policy import About, Context, Feedback, Input
+from kafkabal.routing.ranges import DRAWS, Range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +83,7 @@ class Prequal(BrokerFirst):
     Parameters
     ----------
     probes
-        Brokers drawn for a record, 1 or more.
+        Brokers drawn for a record, 1 to 100.
     quantile
         Of the records in flight, above which a broker is hot; 0 to 1. At 0 it is the least in flight that counts, at
         1 the latency alone.
@@ -95,14 +95,14 @@ class Prequal(BrokerFirst):
         source="Wydrowski et al., Prequal, NSDI 2024 (arXiv 2312.10172)",
         inputs=frozenset({Input.ACKS}),
         feedback=Feedback.ACKS,
+        ranges={"probes": DRAWS, "quantile": Range(0, 1)},
     )
     choose = staticmethod(choose)
     learn = staticmethod(learn)
     learnt = ("response_s",)
 
     def __init__(self, context: Context, *, probes: int = 3, quantile: float = 0.6) -> None:
-        if probes < 1 or not 0 <= quantile <= 1:
-            raise UsageError("prequal draws 1 or more probes, and its quantile is from 0 to 1")
+        self.about.expect(probes=probes, quantile=quantile)
         super().__init__(context)
         self.draws = probes
         self._quantile = quantile

@@ -8,6 +8,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.routing.policy import About, Context, Input
+from kafkabal.routing.ranges import Range
 from kafkabal.routing.rings import RingPolicy
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class RackLocal(RingPolicy):
     rack
         Rack of the reader; that of the command or producer where it is empty.
     spill
-        Used ratio over the mean, 1 or more, above which a broker counts as too full to be near.
+        Used ratio over the mean, 1 to 1,000,000, above which a broker counts as too full to be near.
     """
 
     about: ClassVar = About(
@@ -34,11 +35,11 @@ class RackLocal(RingPolicy):
         meaning="partitions led in the reader's rack, then those with a replica there, then all",
         source="KIP-392, KIP-36",
         inputs=frozenset({Input.RACKS, Input.LOG_DIRS}),
+        ranges={"spill": Range(1, 1_000_000)},
     )
 
     def __init__(self, context: Context, *, rack: str = "", spill: float = 1.5) -> None:
-        if not spill >= 1:
-            raise UsageError(f"rack-local spills over at 1 or more times the mean, not {spill:g}")
+        self.about.expect(spill=spill)
         super().__init__(context)
         self._rack = rack or context.rack
         self._spill = spill

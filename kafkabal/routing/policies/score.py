@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from kafkabal.errors import UsageError
 from kafkabal.routing.byte_ring import ByteRing
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policy import About, Context, Input, PolicyBase
+from kafkabal.routing.ranges import BATCH_BYTES, LINGER_MS, Range
 from kafkabal.routing.uniforms import Uniforms
 
 if TYPE_CHECKING:
@@ -43,14 +43,15 @@ class ScoreWeighted(PolicyBase):
         Least weight of a partition over an even one, above 0 and at most 1: a broker that got one bad measurement is
         measured again.
     max_change
-        How much a weight may grow from one view to the next, above 0; 0.5 is by half, or down by a third.
+        How much a weight may grow from one view to the next, above 0 and at most 1000; 0.5 is by half, or down by a
+        third.
     horizon
-        Part of the bytes now on the brokers that may be written until all have their fair share, above 0. The
-        shorter, the fewer brokers take most of the writes meanwhile.
+        Part of the bytes now on the brokers that may be written until all have their fair share, above 0 and
+        at most 1000. The shorter, the fewer brokers take most of the writes meanwhile.
     batch_size
-        Bytes, 1 or more, that go to one partition before the next is considered.
+        Bytes, 1 to 2^31 - 1, that go to one partition before the next is considered.
     linger_ms
-        For how long the client keeps a batch open, 0 or more. Where records come so slowly that time closes batches
+        For how long the client keeps a batch open, 0 to 900,000. Where records come so slowly that time closes batches
         and not their size, a partition is kept for whole such times: a batch that was opened just before the change
         would make its records wait for no others.
     """
@@ -61,6 +62,13 @@ class ScoreWeighted(PolicyBase):
         source="kafkabal's scoring registry",
         inputs=frozenset({Input.LOG_DIRS}),
         asks_what_settled=True,
+        ranges={
+            "floor": Range(0, 1, above=True),
+            "max-change": Range(0, 1000, above=True),
+            "horizon": Range(0, 1000, above=True),
+            "batch-size": BATCH_BYTES,
+            "linger-ms": LINGER_MS,
+        },
     )
 
     def __init__(
@@ -73,10 +81,9 @@ class ScoreWeighted(PolicyBase):
         batch_size: int = 16384,
         linger_ms: float = 5.0,
     ) -> None:
-        if not (0 < floor <= 1 and max_change > 0 and horizon > 0 and batch_size >= 1):
-            raise UsageError("score: floor is above 0 and at most 1, max-change, horizon and batch-size are above 0")
-        if not linger_ms >= 0:
-            raise UsageError("score: linger-ms is 0 or more")
+        self.about.expect(
+            floor=floor, max_change=max_change, horizon=horizon, batch_size=batch_size, linger_ms=linger_ms
+        )
         super().__init__(context)
         self._floor = floor
         self._max_change = max_change

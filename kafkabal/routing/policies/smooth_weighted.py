@@ -8,6 +8,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.routing.policy import About, Context, Input
+from kafkabal.routing.ranges import Range
 from kafkabal.routing.rings import RingPolicy, smooth_weighted, whole_shares
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class SmoothWeighted(RingPolicy):
     weight
         ``capacity``: bytes that the broker can hold; ``free``: bytes that are left.
     ring
-        Turns until the sequence repeats, 1 or more; at least one for each partition are taken.
+        Turns until the sequence repeats, 1 to 10,000; at least one for each partition are taken.
     """
 
     about: ClassVar = About(
@@ -31,13 +32,13 @@ class SmoothWeighted(RingPolicy):
         meaning="brokers in turn, as often as their capacity or free space says, spread evenly over time",
         source="nginx, smooth weighted round-robin",
         inputs=frozenset({Input.LOG_DIRS}),
+        ranges={"ring": Range(1, 10_000)},
     )
 
     def __init__(self, context: Context, *, weight: str = "capacity", ring: int = 400) -> None:
         if weight not in ("capacity", "free"):
             raise UsageError(f"smooth-weighted weighs by capacity or free, not by {weight!r}")
-        if ring < 1:
-            raise UsageError(f"the ring has 1 or more turns, not {ring}")
+        self.about.expect(ring=ring)
         super().__init__(context)
         self._by_free = weight == "free"
         self._length = ring

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from kafkabal.errors import UsageError
 from kafkabal.routing.broker_first import Debts, carried, debts_of, owe
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.decision import DecisionPolicy
 from kafkabal.routing.policy import About, Context, Feedback, Input
+from kafkabal.routing.ranges import BATCH_BYTES, LINGER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,9 +99,9 @@ class Sticky(DecisionPolicy):
     Parameters
     ----------
     batch_size
-        Bytes, 1 or more; ``batch.size``.
+        Bytes, 1 to 2^31 - 1; ``batch.size``.
     linger_ms
-        ``linger.ms``, 0 or more.
+        ``linger.ms``, 0 to 900,000.
     """
 
     about: ClassVar = About(
@@ -111,13 +111,13 @@ class Sticky(DecisionPolicy):
         inputs=frozenset({Input.KEYS, Input.ACKS}),
         keeps_key_order=True,
         feedback=Feedback.ACKS,
+        ranges={"batch-size": BATCH_BYTES, "linger-ms": LINGER_MS},
     )
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 
     def __init__(self, context: Context, *, batch_size: int = 16384, linger_ms: float = 5.0) -> None:
-        if batch_size < 1 or not linger_ms >= 0:
-            raise UsageError("a batch takes 1 byte or more, and a linger time is 0 ms or more")
+        self.about.expect(batch_size=batch_size, linger_ms=linger_ms)
         super().__init__(context)
         self._batch_bytes = batch_size
         self._linger_s = linger_ms / 1000

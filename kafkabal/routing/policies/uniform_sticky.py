@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from kafkabal.errors import UsageError
 from kafkabal.routing.batches import cuts_by_bytes
 from kafkabal.routing.keyed import HashedKeys
 from kafkabal.routing.policy import About, Context, Input
+from kafkabal.routing.ranges import BATCH_BYTES
 from kafkabal.routing.uniforms import Uniforms
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class UniformSticky(HashedKeys):
     Parameters
     ----------
     batch_size
-        Bytes, 1 or more; ``batch.size`` of the Java client.
+        Bytes, 1 to 2^31 - 1; ``batch.size`` of the Java client.
     """
 
     about: ClassVar = About(
@@ -36,11 +36,11 @@ class UniformSticky(HashedKeys):
         source="KIP-794, partitioner.adaptive.partitioning.enable=false",
         inputs=frozenset({Input.KEYS}),
         keeps_key_order=True,
+        ranges={"batch-size": BATCH_BYTES},
     )
 
     def __init__(self, context: Context, *, batch_size: int = 16384) -> None:
-        if batch_size < 1:
-            raise UsageError(f"a batch takes 1 byte or more, not {batch_size}")
+        self.about.expect(batch_size=batch_size)
         super().__init__(context)
         self._batch_bytes = batch_size
         self._room_bytes = 0

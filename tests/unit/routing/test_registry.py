@@ -84,6 +84,39 @@ def test_options_out_of_range_are_refused(text: str) -> None:
         load_policy(text).create(Context())
 
 
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        (name, option)
+        for name in policy_names()
+        for option, default in options_of(load_policy(name).make).items()
+        if type(default) in (int, float)
+    ],
+)
+@pytest.mark.parametrize("value", ["999999999999999999999", "inf", "1e300", "nan"])
+def test_options_that_are_numbers_have_a_limit(name: str, option: str, value: str) -> None:
+    """A number that no policy can work with, or none at all, is named with what it may be, in one line."""
+    with pytest.raises(UsageError, match=option):
+        load_policy(f"{name}:{option}={value}").create(Context())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("score:horizon=inf", "score: horizon is above 0 and at most 1,000, not inf"),
+        ("score:batch-size=999999999999", "score: batch-size is 1 to 2,147,483,647, not 999999999999"),
+        ("default:linger-ms=nan", "default: linger-ms is 0 to 900,000, not nan"),
+        ("power-of-d:d=200000", "power-of-d: d is 1 to 100, not 200000"),
+    ],
+)
+def test_a_limit_is_told(text: str, message: str) -> None:
+    """Who exceeds a range reads which option, what it may be, and what it was."""
+    with pytest.raises(UsageError) as error:
+        load_policy(text).create(Context())
+
+    assert error.value.message == message
+
+
 def test_options_are_the_keyword_parameters() -> None:
     """Options carry dashes, and their defaults."""
     assert options_of(load_policy("adaptive").make) == {"batch-size": 16384, "availability-timeout-ms": 0.0}
