@@ -23,9 +23,11 @@ from kafkabal.units import parse_bytes, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from kafkabal.clusters.kafka.cluster import KafkaCluster
     from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
     from kafkabal.config.connection import ConnectionSettings
     from kafkabal.config.librdkafka import ClientSetting
+    from kafkabal.errors import KafkabalError
     from kafkabal.reporting.progress import Progress as Bar
     from kafkabal.routing.producer.session import Order
     from kafkabal.routing.producer.sources.source import Source
@@ -220,6 +222,7 @@ def produce(
     prometheus = measurements.query()
     with (
         _cluster(settings, context) as cluster,
+        _brokers(settings) as brokers,
         measurements.latencies(cluster, _connection(settings), order.refresh_s, context) as latency,
         _Screen(context, settings) as screen,
     ):
@@ -228,6 +231,7 @@ def produce(
             delivery = deliver(
                 order,
                 _Completed(cluster, settings),
+                brokers,
                 latency=latency,
                 prometheus=prometheus,
                 listener=screen,
@@ -356,6 +360,12 @@ def _cluster(settings: Settings, context: CommandContext) -> "Cluster":
     return open_cluster(settings, context)
 
 
+def _brokers(settings: Settings) -> "KafkaCluster":
+    from kafkabal.clusters.kafka.cluster import KafkaCluster
+
+    return KafkaCluster(_connection(settings))
+
+
 def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
     from kafkabal.scoring.registry import load_scores
 
@@ -398,6 +408,7 @@ class _Screen(DeliveryListener):
         self._total_bytes = 0
         self._profile_time_ns = self._profile_time()
         self._warned: set[str] = set()
+        self._is_topic_unseen = False
 
     def __enter__(self) -> "_Screen":
         return self
@@ -436,6 +447,12 @@ class _Screen(DeliveryListener):
         if text not in self._warned:
             self._warned.add(text)
             self._context.warn(text)
+
+    def topic_unseen(self, error: "KafkabalError") -> None:
+        """Warn once: records go on, and end the run if they are not taken."""
+        if not self._is_topic_unseen:
+            self._is_topic_unseen = True
+            self._context.warn(f"nobody says whether the topic is still the same, records go on: {error.message}")
 
     def new_scores(self) -> "tuple[WeightedScore, ...] | None":
         """The scores of the profile, if its file changed and still makes sense."""

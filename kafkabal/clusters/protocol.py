@@ -129,6 +129,16 @@ class PartitionStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDescription:
+    """What the cluster's metadata says of a topic now."""
+
+    cluster_id: str
+    topic_id: str
+    """As Kafka writes it; another one once a topic was deleted and created anew under its name."""
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reassignment:
     """A reassignment that is running (KIP-455)."""
 

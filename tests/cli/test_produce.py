@@ -279,6 +279,18 @@ def test_rows_of_standard_input_show_a_rate_and_no_end(tmp_path: Path) -> None:
     assert stream.getvalue().splitlines()[0] == "sending: 600 B, 20 B/s, 60 records"
 
 
+def test_a_topic_of_which_nobody_speaks_is_warned_of_once(tmp_path: Path) -> None:
+    """However often it is asked for, and whatever the reasons, it is one line."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("bootstrap_servers: a:1\n")
+    screen, stream = screen_of(profile)
+    for number in range(3):
+        screen.topic_unseen(UnreachableError(f"no answer from broker {number}"))
+    assert stream.getvalue().splitlines() == [
+        "kafkabal: warning: nobody says whether the topic is still the same, records go on: no answer from broker 0"
+    ]
+
+
 def test_a_cluster_that_cannot_be_read_is_warned_of_once(tmp_path: Path) -> None:
     """The same failure every few seconds is one line."""
     profile = tmp_path / "p.yaml"

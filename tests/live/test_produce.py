@@ -14,12 +14,14 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkabal.routing.producer.topic import TopicReader
+from kafkabal.sandbox import SandboxSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from kafkabal.sandbox import Sandbox
+    from tests.live.conftest import MakeSandbox
 
 FILES = 1000
 
@@ -159,6 +161,26 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(bench: Bench, data: Path
     assert (code, "is the manifest of an earlier topic" in err, bench.records()) == (2, True, 0)
     assert bench.run(str(data))[0] == 0
     assert bench.records() == FILES
+
+
+def test_a_dead_broker_does_not_stop_a_run_that_the_others_serve(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+    """A broker is killed under way; the run goes on past several looks at the topic, and every record is there once."""
+    with make_sandbox(SandboxSpec(brokers=3, racks=0), "produce") as sandbox:
+        bench = Bench(sandbox, tmp_path, "images")
+        bench.create()
+        process = bench.start("-", "--format", "text", "--producer-config", "linger.ms=1")
+        assert process.stdin is not None
+        for number in range(160):
+            process.stdin.write(f"{number}\n")
+            process.stdin.flush()
+            time.sleep(0.1)
+            if number == 20:
+                sandbox.kill(3)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        reader = TopicReader({"bootstrap.servers": bench.servers}, bench.topic)
+        found = Counter(message.value() for message in reader.messages_since({}, clock=time.monotonic))
+        assert found == Counter(str(number).encode() for number in range(160))
 
 
 def test_a_topic_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> None:

@@ -21,7 +21,7 @@ from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
 from kafkabal.clusters.kafka.elections import elect_preferred_leaders
 from kafkabal.clusters.kafka.lock import GroupLock
 from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
-from kafkabal.clusters.kafka.metadata import partition_status
+from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
 from kafkabal.clusters.kafka.reader import KafkaReader
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
 from kafkabal.clusters.kafka.records import TopicRecordStore
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         RecordStore,
         ReplicaLog,
         ReplicaOn,
+        TopicDescription,
         TopicPartition,
     )
     from kafkabal.config.connection import ConnectionSettings
@@ -180,6 +181,20 @@ class KafkaCluster:
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
         """Change keys, all of one resource at once; returns the resources that failed."""
         return alter_configs(self._client, changes)
+
+    def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
+        """What some broker, whichever answers, says of a topic; None if there is none.
+
+        Not of the protocol, since only live topics have ids.
+
+        Raises
+        ------
+        UnreachableError
+            If no broker answers in time.
+        NotAuthorizedError
+            If the principal may not describe it.
+        """
+        return describe_topic(self._client, topic, self._client.deadline(deadline_s))
 
     def client_metrics_names(self) -> tuple[str, ...]:
         """Names of the subscriptions to metrics of clients; not of the protocol, since only live brokers have any."""

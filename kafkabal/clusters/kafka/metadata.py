@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters.kafka.chunks import chunked
-from kafkabal.clusters.kafka.errors import TOPIC_AUTHORIZATION_FAILED
-from kafkabal.clusters.protocol import PartitionStatus, TopicPartition
-from kafkabal.errors import NotAuthorizedError
+from kafkabal.clusters.kafka.errors import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, check
+from kafkabal.clusters.protocol import PartitionStatus, TopicDescription, TopicPartition
+from kafkabal.errors import NotAuthorizedError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from uuid import UUID
 
+    from kafkabal.clusters.clock import Deadline
     from kafkabal.clusters.kafka.client import KafkaClient
 
 _TOPICS_A_REQUEST = 2000
@@ -40,6 +43,30 @@ def partition_status(client: KafkaClient, topics: Collection[str]) -> dict[Topic
     return found
 
 
+def describe_topic(client: KafkaClient, topic: str, deadline: Deadline) -> TopicDescription | None:
+    """What some broker, whichever answers, says of a topic; None if there is none.
+
+    Raises
+    ------
+    UnreachableError
+        If no broker answers in time.
+    NotAuthorizedError
+        If the principal may not describe it.
+    """
+    answer = client.metadata([topic], deadline)
+    if not answer.brokers:
+        raise UnreachableError("the broker that answers does not know the cluster yet")
+    (found,) = answer.topics
+    if found.error_code == UNKNOWN_TOPIC_OR_PARTITION:
+        return None
+    check(found.error_code, f"describe topic {topic}")
+    return TopicDescription(
+        cluster_id=answer.cluster_id or "",
+        topic_id=_as_kafka_writes_it(found.topic_id),
+        partitions=len(found.partitions),
+    )
+
+
 def topics_refused(topics: Collection[str]) -> NotAuthorizedError:
     """The error that names topics which the principal may not describe."""
     named = ", ".join(sorted(topics)[:_NAMED_IN_A_MESSAGE])
@@ -49,3 +76,9 @@ def topics_refused(topics: Collection[str]) -> NotAuthorizedError:
         + (f" and {more} more" if more > 0 else ""),
         hint="grant DESCRIBE on topic '*'; docs/permissions.md lists what each command needs",
     )
+
+
+def _as_kafka_writes_it(topic_id: UUID | None) -> str:
+    """16 bytes as 22 characters; brokers before topics had ids tell none, which is all zeros."""
+    packed = bytes(16) if topic_id is None else topic_id.bytes
+    return urlsafe_b64encode(packed).rstrip(b"=").decode()

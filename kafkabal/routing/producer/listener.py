@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kafkabal.errors import KafkabalError
     from kafkabal.scoring.registry import WeightedScore
 
 
@@ -42,6 +43,9 @@ class DeliveryListener:
 
     def refresh_failed(self, error: Exception) -> None:
         """The cluster could not be read; records go by the last view. Called by another thread."""
+
+    def topic_unseen(self, error: KafkabalError) -> None:
+        """No broker could say whether the topic is still the same; records go on."""
 
     def new_scores(self) -> tuple[WeightedScore, ...] | None:
         """Asked about once a second: scores to route by from now on, None to go on as before."""

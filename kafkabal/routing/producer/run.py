@@ -12,7 +12,7 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.errors import InputFileError, OperationError, UsageError
+from kafkabal.errors import InputFileError, KafkabalError, OperationError
 from kafkabal.routing.producer.faults import error_of
 from kafkabal.routing.producer.ledger import Ledger
 from kafkabal.routing.producer.listener import Progress
@@ -363,14 +363,30 @@ class Run:
             self._ledger.finish(number)
 
 
-def same_topic_check(topic_id: str, current_id: Callable[[], str], topic: str) -> Callable[[], None]:
-    """A check that the topic was neither deleted nor made anew since."""
+def same_topic_check(
+    topic_id: str,
+    current_id: Callable[[], str | None],
+    topic: str,
+    unanswered: Callable[[KafkabalError], None] = lambda _: None,
+) -> Callable[[], None]:
+    """A check that the topic was neither deleted nor made anew since.
+
+    Parameters
+    ----------
+    current_id
+        Gives the id of the topic now, None if there is none.
+    unanswered
+        Told of what ``current_id`` raised: it says nothing about the topic, and what becomes of the records decides.
+    """
 
     def check() -> None:
         try:
             found = current_id()
-        except UsageError:
-            raise TopicGoneError(f"topic {topic} was deleted under way") from None
+        except KafkabalError as error:
+            unanswered(error)
+            return
+        if found is None:
+            raise TopicGoneError(f"topic {topic} was deleted under way")
         if found != topic_id:
             raise TopicGoneError(
                 f"topic {topic} was deleted and created anew under way; what was sent before is gone",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters.protocol import ReadRequest
@@ -11,7 +12,7 @@ from kafkabal.routing.policy import Context
 from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
 from kafkabal.routing.producer.producer import RoutingProducer
 from kafkabal.routing.producer.run import OVERHEAD_BYTES, Run, check_sizes, found_records, same_topic_check, totals
-from kafkabal.routing.producer.topic import TopicReader
+from kafkabal.routing.producer.topic import TopicReader, current_topic_id, topic_facts
 from kafkabal.routing.view import view_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from kafkabal.routing.producer.listener import DeliveryListener, Progress
     from kafkabal.routing.producer.run import Outcome
     from kafkabal.routing.producer.sources.source import Source
-    from kafkabal.routing.producer.topic import TopicFacts
+    from kafkabal.routing.producer.topic import TopicDescriber, TopicFacts
     from kafkabal.routing.producer.views import StateReader
     from kafkabal.routing.registry import PolicyChoice
     from kafkabal.routing.view import RoutingView
@@ -64,6 +65,7 @@ class Delivery:
 def deliver(
     order: Order,
     cluster: StateReader,
+    brokers: TopicDescriber,
     *,
     listener: DeliveryListener,
     clock: Callable[[], float],
@@ -78,6 +80,8 @@ def deliver(
     ----------
     cluster
         Read by a thread of its own until this returns.
+    brokers
+        Asked what the topic is; over connections of their own, so that no reading of the cluster holds them up.
     new_id
         Makes a random name for a new manifest.
     latency, prometheus
@@ -91,7 +95,7 @@ def deliver(
         As :meth:`~kafkabal.routing.producer.run.Run.send`.
     """
     reader = TopicReader(order.client, order.topic)
-    facts = reader.facts()
+    facts = topic_facts(brokers, order.topic)
     _expect_key_order(order, facts)
     parts = order.source.parts()
     check_sizes(order.source, parts, facts.max_record_bytes, clock=clock, takes_long=listener.measures)
@@ -116,7 +120,9 @@ def deliver(
                 order.source,
                 manifest,
                 found=found,
-                same_topic=same_topic_check(facts.topic_id, lambda: reader.facts().topic_id, order.topic),
+                same_topic=same_topic_check(
+                    facts.topic_id, partial(current_topic_id, brokers, order.topic), order.topic, listener.topic_unseen
+                ),
                 progressed=_following(listener, producer),
                 clock=clock,
             )

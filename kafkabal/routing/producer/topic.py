@@ -4,34 +4,45 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    TopicCollection,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from kafkabal.clusters.clock import Deadline, SystemClock
+from kafkabal.clusters.protocol import ConfigResource, ResourceKind
 from kafkabal.errors import OperationError, UnreachableError, UnsafeError, UsageError
 from kafkabal.routing.producer.faults import config_error_of, error_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from confluent_kafka import Message
 
+    from kafkabal.clusters.clock import Clock
+    from kafkabal.clusters.protocol import ConfigValue, Fault, TopicDescription
     from kafkabal.config.librdkafka import ClientSetting
     from kafkabal.errors import KafkabalError
 
+_V = TypeVar("_V")
 _ANSWER_S = 15.0
+_PAUSE_S = 0.2
+# what librdkafka says of a leader that has just died, until it knows the next one
+_PASSING = frozenset(
+    {
+        KafkaError._TRANSPORT,  # noqa: SLF001 - no public name
+        KafkaError._DESTROY_BROKER,  # noqa: SLF001 - no public name
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+    }
+)
+_LOOK_S = 2.0
 _SILENCE_S = 30.0
 _RECORDS_A_READ = 1000
 _POLL_S = 0.5
 _DEFAULT_MAX_BYTES = 1_048_588
-_AS_KAFKA_WRITES_IDS = str.maketrans("+/", "-_", "=")
+_MAX_BYTES_KEY = "max.message.bytes"
+_CLEANUP_KEY = "cleanup.policy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,56 +58,80 @@ class TopicFacts:
     is_compacted: bool
 
 
+class TopicDescriber(Protocol):
+    """Live brokers, any of which can say what a topic is."""
+
+    def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
+        """What some broker, whichever answers, says of a topic; None if there is none."""
+
+    def configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
+        """Values of some keys, and the resources that did not answer."""
+
+
+def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
+    """What the topic is now.
+
+    Raises
+    ------
+    UsageError
+        If there is no such topic.
+    KafkabalError
+        If no broker answers, or they refuse.
+    """
+    described = brokers.describe_topic(topic, _ANSWER_S)
+    if described is None:
+        raise _missing(topic)
+    configs = _configs(brokers, topic)
+    return TopicFacts(
+        cluster_id=described.cluster_id,
+        topic=topic,
+        topic_id=described.topic_id,
+        partitions=described.partitions,
+        max_record_bytes=int(configs.get(_MAX_BYTES_KEY) or _DEFAULT_MAX_BYTES),
+        is_compacted="compact" in configs.get(_CLEANUP_KEY, ""),
+    )
+
+
+def current_topic_id(brokers: TopicDescriber, topic: str) -> str | None:
+    """Id of the topic as it is now, None if there is none; asked for in passing, so that it waits for seconds only.
+
+    Raises
+    ------
+    KafkabalError
+        If no broker answers, or they refuse.
+    """
+    described = brokers.describe_topic(topic, _LOOK_S)
+    return None if described is None else described.topic_id
+
+
 class TopicReader:
-    """Asks the brokers about one topic, and reads it, with a client of its own.
+    """Reads one topic, with a client of its own.
 
     Parameters
     ----------
     client
         Configuration of librdkafka.
-
-    Raises
-    ------
-    UsageError
-        If librdkafka does not take it.
+    clock
+        How to wait.
     """
 
-    def __init__(self, client: Mapping[str, ClientSetting], topic: str) -> None:
+    def __init__(self, client: Mapping[str, ClientSetting], topic: str, clock: Clock | None = None) -> None:
         self._settings = dict(client)
         self._topic = topic
-        try:
-            self._admin = AdminClient(self._settings)
-        except KafkaException as error:
-            raise config_error_of(error.args[0]) from error
+        self._clock = clock or SystemClock()
 
-    def facts(self) -> TopicFacts:
-        """What the topic is now.
+    def end_offsets(self) -> Mapping[int, int]:
+        """End offset of every partition.
 
         Raises
         ------
         UsageError
-            If there is no such topic.
+            If librdkafka does not take the configuration.
         KafkabalError
             If the brokers do not answer, or refuse.
         """
-        try:
-            described = self._admin.describe_topics(TopicCollection([self._topic]), request_timeout=_ANSWER_S)
-            topic = described[self._topic].result()
-            cluster_id = self._admin.describe_cluster(request_timeout=_ANSWER_S).result().cluster_id
-        except KafkaException as error:
-            raise self._missing_or(error.args[0]) from error
-        configs = self._configs()
-        return TopicFacts(
-            cluster_id=cluster_id or "",
-            topic=self._topic,
-            topic_id=str(topic.topic_id).translate(_AS_KAFKA_WRITES_IDS),
-            partitions=len(topic.partitions),
-            max_record_bytes=int(configs.get("max.message.bytes", _DEFAULT_MAX_BYTES)),
-            is_compacted="compact" in configs.get("cleanup.policy", ""),
-        )
-
-    def end_offsets(self) -> Mapping[int, int]:
-        """End offset of every partition."""
         with _consumer(self._settings) as consumer:
             return {p: end for p, (_, end) in self._watermarks(consumer).items()}
 
@@ -118,15 +153,22 @@ class TopicReader:
             yield from self._until_ends(consumer, {p: end for p, (_, end) in ranges.items()}, clock)
 
     def _watermarks(self, consumer: Consumer) -> Mapping[int, tuple[int, int]]:
-        try:
-            partitions = consumer.list_topics(self._topic, timeout=_ANSWER_S).topics[self._topic].partitions
-            found = {
-                p: consumer.get_watermark_offsets(TopicPartition(self._topic, p), timeout=_ANSWER_S, cached=False)
-                for p in sorted(partitions)
-            }
-        except KafkaException as error:
-            raise self._missing_or(error.args[0]) from error
-        return found
+        metadata = self._answer(partial(consumer.list_topics, self._topic))
+        return {
+            p: self._answer(partial(consumer.get_watermark_offsets, TopicPartition(self._topic, p), cached=False))
+            for p in sorted(metadata.topics[self._topic].partitions)
+        }
+
+    def _answer(self, ask: Callable[..., _V]) -> _V:
+        """What librdkafka answers; asked again while a leader that died is being replaced."""
+        deadline = Deadline(_ANSWER_S, self._clock)
+        while True:
+            try:
+                return ask(timeout=deadline.remaining_s)
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or deadline.remaining_s < _PAUSE_S:
+                    raise self._missing_or(error.args[0]) from error
+            self._clock.sleep(_PAUSE_S)
 
     def _ranges(
         self, marks: Mapping[int, tuple[int, int]], offsets: Mapping[int, int]
@@ -165,17 +207,9 @@ class TopicReader:
             if clock() - last_s > _SILENCE_S:
                 raise UnreachableError(f"topic {self._topic} could not be read to its end", hint="is a broker down?")
 
-    def _configs(self) -> Mapping[str, str]:
-        resource = ConfigResource(ResourceType.TOPIC, self._topic)
-        try:
-            entries = self._admin.describe_configs([resource], request_timeout=_ANSWER_S)[resource].result()
-        except KafkaException:
-            return {}  # the principal may write, but not see the configuration
-        return {name: entry.value for name, entry in entries.items()}
-
     def _missing_or(self, fault: KafkaError) -> KafkabalError:
         if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            return UsageError(f"there is no topic {self._topic!r}", hint=f"kafkabal create {self._topic}")
+            return _missing(self._topic)
         error = error_of(fault, self._topic)
         if isinstance(error, UnreachableError):
             servers = self._settings.get("bootstrap.servers", "the brokers")
@@ -186,10 +220,26 @@ class TopicReader:
         return error
 
 
+def _missing(topic: str) -> UsageError:
+    return UsageError(f"there is no topic {topic!r}", hint=f"kafkabal create {topic}")
+
+
+def _configs(brokers: TopicDescriber, topic: str) -> Mapping[str, str]:
+    """Those that matter here; none where the principal may write, but not see them."""
+    resource = ConfigResource(ResourceKind.TOPIC, topic)
+    found, faults = brokers.configs([resource], [_MAX_BYTES_KEY, _CLEANUP_KEY])
+    if resource in faults and faults[resource].retriable:
+        raise UnreachableError(f"topic {topic}: its configuration cannot be read: {faults[resource]}")
+    return {key: config.value or "" for key, config in found.get(resource, {}).items()}
+
+
 @contextmanager
 def _consumer(settings: Mapping[str, ClientSetting]) -> Iterator[Consumer]:
     """A consumer that belongs to no group and commits nothing."""
-    consumer = Consumer({**settings, "group.id": "kafkabal", "enable.auto.commit": False})
+    try:
+        consumer = Consumer({**settings, "group.id": "kafkabal", "enable.auto.commit": False})
+    except KafkaException as error:
+        raise config_error_of(error.args[0]) from error
     try:
         yield consumer
     finally:

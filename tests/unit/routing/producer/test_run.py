@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkabal.errors import InputFileError, OperationError, UnsafeError, UsageError
+from kafkabal.errors import (
+    InputFileError,
+    NotAuthorizedError,
+    OperationError,
+    UnreachableError,
+    UnsafeError,
+    UsageError,
+)
 from kafkabal.routing.policy import Context
 from kafkabal.routing.producer.listener import Progress
 from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
@@ -32,6 +39,7 @@ from kafkabal.routing.registry import load_policy
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kafkabal.errors import KafkabalError
     from kafkabal.routing.producer.run import Outcome
     from kafkabal.routing.producer.sources.source import Source
     from tests.unit.routing.producer.conftest import MockCluster
@@ -394,12 +402,21 @@ def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: P
 
 def test_a_topic_that_is_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> None:
     """A topic that is no longer there ends the run as a failure of the operation, not as a wrong name."""
-
-    def gone() -> str:
-        raise UsageError("there is no topic")
-
     with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted under way; 0 records were sent"):
-        bench.run(FolderSource(data), same_topic=same_topic_check("T", gone, TOPIC))
+        bench.run(FolderSource(data), same_topic=same_topic_check("T", lambda: None, TOPIC))
+
+
+@pytest.mark.parametrize("error", [UnreachableError("timed out"), NotAuthorizedError("cannot describe it")])
+def test_no_answer_about_the_topic_does_not_stop_the_run(bench: Bench, data: Path, error: OperationError) -> None:
+    """Whether the topic is the same is asked, nobody says, and every record arrives."""
+    heard: list[KafkabalError] = []
+
+    def unknown() -> str:
+        raise error
+
+    outcome = bench.run(FolderSource(data), same_topic=same_topic_check("T", unknown, TOPIC, heard.append))
+    assert outcome.sent == 20
+    assert set(heard) == {error}
 
 
 def test_an_acknowledgement_without_an_offset_counts(bench: Bench, data: Path) -> None:
@@ -501,4 +518,4 @@ def test_modification_times_alone_count_as_a_change(bench: Bench, data: Path) ->
 def test_a_client_setting_that_makes_no_sense_is_refused() -> None:
     """What librdkafka does not take is an error of usage in one line, whoever it came from."""
     with pytest.raises(UsageError, match='client configuration: No such configuration property: "foo"'):
-        TopicReader({"foo": 1}, TOPIC)
+        TopicReader({"foo": 1}, TOPIC).end_offsets()

@@ -1,0 +1,73 @@
+"""What brokers say of one topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from kafka.protocol.metadata import MetadataResponse
+
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.protocol import TopicDescription
+from kafkabal.errors import NotAuthorizedError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TOPIC_ID = UUID("fb4f1c2e-9a3b-4cfe-bf7d-3e1a0c5b7ffe")
+_AS_KAFKA_WRITES_IT = "-08cLpo7TP6_fT4aDFt__g"
+
+
+def topic_of(name: str, error_code: int = 0) -> Any:
+    """A topic of two partitions, as metadata has it."""
+    kind = MetadataResponse.MetadataResponseTopic
+    partitions = [
+        kind.MetadataResponsePartition(partition_index=p, leader_id=1, replica_nodes=[1], isr_nodes=[1])
+        for p in range(0 if error_code else 2)
+    ]
+    return kind(error_code=error_code, name=name, topic_id=_TOPIC_ID, partitions=partitions)
+
+
+@pytest.mark.parametrize("dead", [1, 2, 3])
+def test_any_live_broker_describes_a_topic(fake_cluster: Callable[..., Any], dead: int) -> None:
+    """Id, partitions and cluster are known whichever broker is down, before the first question or after it."""
+    cluster = fake_cluster(3)
+    cluster.topics = [topic_of("images")]
+    with KafkaCluster(cluster.settings()) as asked_before, KafkaCluster(cluster.settings()) as asked_first:
+        expected = TopicDescription(cluster_id="fake", topic_id=_AS_KAFKA_WRITES_IT, partitions=2)
+        assert asked_before.describe_topic("images", 2.0) == expected
+        cluster.controller = dead
+        cluster.brokers[dead].close()
+        assert asked_before.describe_topic("images", 2.0) == expected
+        assert asked_first.describe_topic("images", 2.0) == expected
+
+
+def test_a_topic_that_is_not_there_is_no_error(fake_cluster: Callable[..., Any]) -> None:
+    """Brokers that know the cluster and not the topic say that there is none."""
+    cluster = fake_cluster(1)
+    cluster.strangers = [topic_of("images", error_code=3)]
+    with KafkaCluster(cluster.settings()) as kafka:
+        assert kafka.describe_topic("images", 2.0) is None
+
+
+def test_a_broker_that_knows_no_broker_yet_says_nothing_of_topics(fake_cluster: Callable[..., Any]) -> None:
+    """One that has just started, and was told nothing yet, does not make a topic disappear."""
+    cluster = fake_cluster(1)
+    cluster.answer("Metadata", lambda request: MetadataResponse(brokers=[], topics=[topic_of("images", error_code=3)]))
+    with (
+        KafkaCluster(cluster.settings()) as kafka,
+        pytest.raises(UnreachableError, match="does not know the cluster yet"),
+    ):
+        kafka.describe_topic("images", 2.0)
+
+
+def test_a_topic_that_may_not_be_described_is_an_error(fake_cluster: Callable[..., Any]) -> None:
+    """A lack of permission is told as such, and not as a topic that is gone."""
+    cluster = fake_cluster(1)
+    cluster.strangers = [topic_of("images", error_code=29)]
+    with (
+        KafkaCluster(cluster.settings()) as kafka,
+        pytest.raises(NotAuthorizedError, match="cannot describe topic images"),
+    ):
+        kafka.describe_topic("images", 2.0)
