@@ -132,7 +132,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l policy -r -f -a 'ran
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l refresh -r -f -d 'How often the cluster is read. [default: 5s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l producer-config -r -f -d 'Setting of librdkafka\'s producer; may be repeated.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l any-key-order -d 'Let a policy send records of one key to several partitions.'
-complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l manifest -r -F -d 'Memory of what was sent. [default: one for each topic]'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l manifest -r -F -d 'Memory of what was sent. [default: one for each topic and source]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l no-manifest -d 'Remember nothing: a repeated run sends all again.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l telemetry -r -f -d 'Produce latencies: \'topic\' for what all clients push, or [HOST:]PORT to take OTLP/HTTP posts. [default: this producer\'s own]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l prometheus -r -f -d 'For the score \'prometheus\'.'

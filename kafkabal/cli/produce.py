@@ -108,7 +108,9 @@ class SendingOptions:
     ] = False
     manifest: Annotated[
         Path | None,
-        typer.Option("--manifest", metavar="FILE", help="Memory of what was sent. [default: one for each topic]"),
+        typer.Option(
+            "--manifest", metavar="FILE", help="Memory of what was sent. [default: one for each topic and source]"
+        ),
     ] = None
     no_manifest: Annotated[
         bool, typer.Option("--no-manifest", help="Remember nothing: a repeated run sends all again.")
@@ -316,14 +318,37 @@ def _manifest_path(source: "Source", sending: SendingOptions, context: CommandCo
         return None
 
     def path(facts: "TopicFacts") -> Path:
-        from hashlib import sha256
-
-        if sending.manifest is not None:
-            return sending.manifest
-        name = sha256(source.name.encode()).hexdigest()[:16]
-        return context.state_dir / "produce" / f"{facts.topic}-{facts.topic_id}-{name}.jsonl"
+        return sending.manifest or _default_manifest(facts, source, context.state_dir / "produce")
 
     return path
+
+
+def _default_manifest(facts: "TopicFacts", source: "Source", folder: Path) -> Path:
+    """One for each topic, source and set of options that make other records of it.
+
+    Raises
+    ------
+    UsageError
+        If there is only one that may or may not have been begun with these options.
+    """
+    from kafkabal.routing.producer.manifest import keeps_options_quiet
+
+    options = [f"{name} {value}" for name, value in source.options.items()]
+    own = folder / _manifest_name(facts, source.name, *options)
+    older = folder / _manifest_name(facts, source.name)
+    if options and not own.exists() and keeps_options_quiet(older):
+        raise UsageError(
+            f"{older}: it cannot be told whether this manifest was begun with {' '.join(options)}",
+            hint="if it was, name it with --manifest; to send everything, name another file",
+        )
+    return own
+
+
+def _manifest_name(facts: "TopicFacts", *made_of: str) -> str:
+    from hashlib import sha256
+
+    digest = sha256("\0".join(made_of).encode()).hexdigest()[:16]
+    return f"{facts.topic}-{facts.topic_id}-{digest}.jsonl"
 
 
 def _producer_settings(given: list[str] | None, context: CommandContext) -> "Mapping[str, ClientSetting]":

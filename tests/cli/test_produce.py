@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from hashlib import sha256
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,12 @@ import pytest
 
 from kafkabal.cli.cluster import await_broker
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.produce import _interrupted, _producer_settings, _Screen
+from kafkabal.cli.produce import _default_manifest, _interrupted, _producer_settings, _Screen
 from kafkabal.cli.settle import settle
-from kafkabal.errors import RefusedByClusterError, UnreachableError
+from kafkabal.errors import RefusedByClusterError, UnreachableError, UsageError
 from kafkabal.routing.producer.listener import Progress
+from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
+from kafkabal.routing.producer.sources.rows import RowSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,6 +183,30 @@ def test_telemetry_is_refused_before_it_reaches_a_broker(
     outcome = run_cli("telemetry", *words, *cluster)
     assert (outcome.code, outcome.out) == (2, ""), outcome.err
     assert message in outcome.err
+
+
+def test_other_options_have_a_manifest_of_their_own(tmp_path: Path) -> None:
+    """Each way to take a source apart is remembered for itself; without options, where it always was."""
+    (tmp_path / "a.jsonl").write_bytes(b"{}\n")
+    facts: Any = SimpleNamespace(topic="t", topic_id="T")
+    plain = _default_manifest(facts, RowSource(tmp_path / "a.jsonl"), tmp_path)
+    by_value = _default_manifest(facts, RowSource(tmp_path / "a.jsonl", value_field="v"), tmp_path)
+    by_key = _default_manifest(facts, RowSource(tmp_path / "a.jsonl", key_field="v"), tmp_path)
+    digest = sha256(f"file {tmp_path / 'a.jsonl'}".encode()).hexdigest()[:16]
+    assert plain == tmp_path / f"t-T-{digest}.jsonl"
+    assert len({plain, by_value, by_key}) == 3
+
+
+def test_a_manifest_that_may_be_of_other_options_is_not_guessed_at(tmp_path: Path) -> None:
+    """One from before options were written down is used without options, and needs to be named with them."""
+    (tmp_path / "a.jsonl").write_bytes(b"{}\n")
+    facts: Any = SimpleNamespace(topic="t", topic_id="T")
+    plain = _default_manifest(facts, RowSource(tmp_path / "a.jsonl"), tmp_path)
+    header = ManifestHeader(id="1", cluster_id="c", topic="t", topic_id="T", source="file", offsets={})
+    Manifest.open(plain, header).close()
+    assert _default_manifest(facts, RowSource(tmp_path / "a.jsonl"), tmp_path) == plain
+    with pytest.raises(UsageError, match="it cannot be told whether this manifest was begun with --key k --value v"):
+        _default_manifest(facts, RowSource(tmp_path / "a.jsonl", key_field="k", value_field="v"), tmp_path)
 
 
 def screen_of(profile: Path, **world: Any) -> tuple[_Screen, io.StringIO]:

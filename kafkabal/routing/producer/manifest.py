@@ -45,6 +45,8 @@ class ManifestHeader(msgspec.Struct, frozen=True, kw_only=True):
     topic: str
     topic_id: str
     source: str
+    options: dict[str, str] | None = None
+    """What else the records depend on; None in manifests that were begun before it was written down."""
     offsets: dict[int, int]
     """End of each partition when the run began."""
 
@@ -84,7 +86,7 @@ class Manifest:
         BusyError
             If another run has it open.
         InputFileError
-            If it is damaged, or belongs to another topic or source.
+            If it is damaged, or belongs to another topic or source, or to the same one with other options.
         OutputError
             If it cannot be written.
         """
@@ -211,4 +213,26 @@ def _read_header(path: Path, lines: list[bytes], expected: ManifestHeader) -> Ma
         )
     if header.source != expected.source:
         raise InputFileError(path, f"is the manifest of {header.source}, not of {expected.source}", hint=hint)
+    if header.options is not None and header.options != (expected.options or {}):
+        begun, now = _difference(header.options, expected.options or {})
+        raise InputFileError(path, f"was begun with {begun}, not with {now}", hint=hint)
     return header
+
+
+def _difference(begun: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str]:
+    """Options in which these differ, as the one and as the other has them."""
+    differing = [option for option in sorted({*begun, *now}) if begun.get(option) != now.get(option)]
+
+    def told(options: Mapping[str, str]) -> str:
+        return " and ".join(f"{name} {options[name]}" if name in options else f"no {name}" for name in differing)
+
+    return told(begun), told(now)
+
+
+def keeps_options_quiet(path: Path) -> bool:
+    """Whether this is a manifest that was begun before options were written down."""
+    try:
+        with path.open("rb") as file:
+            return msgspec.json.decode(file.readline(), type=ManifestHeader).options is None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False

@@ -149,6 +149,7 @@ def _manifest(order: Order, facts: TopicFacts, reader: TopicReader, new_id: Call
         topic=facts.topic,
         topic_id=facts.topic_id,
         source=order.source.name,
+        options=dict(order.source.options),
         offsets=dict(reader.end_offsets()),
     )
     if order.manifest_path is None:

@@ -11,7 +11,7 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.routing.producer.sources.source import Part, Record, RecordSize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kafkabal.routing.producer.producer import Headers
 
@@ -55,6 +55,11 @@ class FolderSource:
         """See :attr:`Source.name`."""
         split = f" in chunks of {self._chunk_bytes}" if self._chunk_bytes else ""
         return f"folder {self._root.resolve()}{split}"
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """See :attr:`Source.options`; the size of chunks is part of the name."""
+        return {} if self._key is None else {"--key": self._key}
 
     @property
     def is_keyed(self) -> bool:

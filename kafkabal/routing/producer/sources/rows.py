@@ -16,7 +16,7 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.routing.producer.sources.source import Part, Record, RecordSize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _FIELD_BYTES = 1 << 30
@@ -88,6 +88,13 @@ class RowSource:
     def name(self) -> str:
         """See :attr:`Source.name`."""
         return f"file {self._path.resolve()}" if self._path else "standard input"
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """See :attr:`Source.options`; a format that the name tells as well is none."""
+        row_format = None if self._format is _format_told_by(self._path) else self._format.value
+        given = {"--format": row_format, "--key": self._key_field, "--value": self._value_field}
+        return {option: value for option, value in given.items() if value is not None}
 
     @property
     def is_keyed(self) -> bool:
@@ -276,9 +283,12 @@ def _lines(file: IO[bytes]) -> Iterator[Row]:
 
 
 def _format_of(path: Path | None) -> RowFormat:
-    if path is None:
-        return RowFormat.JSONL
-    if path.suffix.lower() not in _SUFFIXES:
+    told = _format_told_by(path)
+    if told is None:
         known = ", ".join(f.value for f in RowFormat)
         raise UsageError(f"{path}: the format cannot be told from its name", hint=f"say --format: {known}")
-    return _SUFFIXES[path.suffix.lower()]
+    return told
+
+
+def _format_told_by(path: Path | None) -> RowFormat | None:
+    return RowFormat.JSONL if path is None else _SUFFIXES.get(path.suffix.lower())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kafkabal.routing.producer.producer import Headers
 
@@ -54,6 +54,10 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """What to call it; the same in every run."""
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """What else its records depend on, by the option that says so; with other options they are other records."""
 
     @property
     def is_keyed(self) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kafkabal.errors import BusyError, InputFileError, OutputError
-from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
+from kafkabal.routing.producer.manifest import Manifest, ManifestHeader, keeps_options_quiet
 from kafkabal.routing.producer.sources.source import Part
 
 if TYPE_CHECKING:
@@ -101,6 +101,39 @@ def test_a_manifest_of_something_else_is_refused(path: Path, change: dict[str, s
     with pytest.raises(InputFileError, match=message) as caught:
         Manifest.open(path, msgspec.structs.replace(HEADER, **change))
     assert "--manifest" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("begun", "now", "message"),
+    [
+        ({}, {"--value": "v"}, "was begun with no --value, not with --value v"),
+        ({"--key": "path"}, {"--key": "label"}, "was begun with --key path, not with --key label"),
+        ({"--key": "k", "--value": "v"}, {"--key": "k"}, "was begun with --value v, not with no --value"),
+        ({"--format": "text"}, {"--key": "k"}, "with --format text and no --key, not with no --format and --key k"),
+    ],
+)
+def test_a_manifest_of_other_records_is_refused(
+    tmp_path: Path, begun: dict[str, str], now: dict[str, str], message: str
+) -> None:
+    """The same source taken apart in another way is not taken for sent; the options that differ are named."""
+    path = tmp_path / "m"
+    Manifest.open(path, msgspec.structs.replace(HEADER, options=begun)).close()
+    with pytest.raises(InputFileError, match=message):
+        Manifest.open(path, msgspec.structs.replace(HEADER, options=now))
+    Manifest.open(path, msgspec.structs.replace(HEADER, options=begun)).close()
+
+
+def test_a_manifest_that_is_quiet_about_options_goes_on(tmp_path: Path) -> None:
+    """One from before options were written down, named by hand, is taken for one with those of the run."""
+    path = tmp_path / "m"
+    header = {"kafkabal_manifest": 1, "id": "ab12", "cluster_id": "c", "topic": "t", "topic_id": "T1"}
+    path.write_bytes(msgspec.json.encode({**header, "source": "folder /data", "offsets": {"0": 5}}) + b"\n")
+    assert keeps_options_quiet(path)
+    with Manifest.open(path, msgspec.structs.replace(HEADER, options={"--key": "label"})) as manifest:
+        assert manifest.header.id == "ab12"
+    assert not keeps_options_quiet(tmp_path / "none")
+    Manifest.open(tmp_path / "new", msgspec.structs.replace(HEADER, options={})).close()
+    assert not keeps_options_quiet(tmp_path / "new")
 
 
 @pytest.mark.parametrize("content", [b"an image\xff", b"{}\n", b'{"kafkabal_snapshot":1}\n'])

@@ -139,3 +139,10 @@ def test_names_that_are_no_text_survive(tmp_path: Path) -> None:
         file.write(b"x")
     (record,) = all_records(FolderSource(tmp_path))
     assert dict(record.headers)["path"] == b"\xff.jpg"
+
+
+def test_options_that_make_other_records_are_told(data: Path) -> None:
+    """The key by its option, the size of chunks in the name."""
+    assert FolderSource(data).options == {}
+    assert FolderSource(data, key="label").options == {"--key": "label"}
+    assert FolderSource(data, chunk_bytes=5).name == f"{FolderSource(data).name} in chunks of 5"

@@ -191,3 +191,12 @@ def test_what_cannot_be_read_so_is_refused(
     stream = None if path else io.BytesIO()
     with pytest.raises(UsageError, match=message):
         RowSource(tmp_path / path if path else None, stream=stream, row_format=row_format, **fields)
+
+
+def test_options_that_make_other_records_are_told(tmp_path: Path) -> None:
+    """Key, value and a format that the name does not tell; what the name tells as well is not mentioned."""
+    path = written(tmp_path, "a.jsonl", b"{}\n")
+    assert RowSource(path).options == RowSource(path, row_format=RowFormat.JSONL).options == {}
+    assert RowSource(path, row_format=RowFormat.TEXT).options == {"--format": "text"}
+    assert RowSource(path, key_field="k", value_field="v").options == {"--key": "k", "--value": "v"}
+    assert RowSource(written(tmp_path, "a.dat", b"x"), row_format=RowFormat.TEXT).options == {"--format": "text"}
