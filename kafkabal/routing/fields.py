@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from kafkabal.config.document import Node
+    from kafkabal.routing.ranges import Range
 
 T = TypeVar("T")
 
@@ -61,6 +62,18 @@ def positive(read: Callable[[Node], float]) -> Callable[[Node], Any]:
         return value
 
     return read_positive
+
+
+def within(key: str, read: Callable[[Node], float], allowed: Range) -> Callable[[Node], Any]:
+    """The same reader, for values of a range only; ``key`` names in errors what was read."""
+
+    def read_within(node: Node) -> float:
+        value = read(node)
+        if value not in allowed:
+            raise node.error(f"{key} is {allowed}, not {values.text(node)}")
+        return value
+
+    return read_within
 
 
 def word(kind: Callable[[str], T], *choices: str) -> Callable[[Node], T]:

@@ -70,9 +70,11 @@ class KeyTable:
     @classmethod
     def numbered(cls, n_keys: int, digits: int = 10) -> KeyTable:
         """Keys ``0000000000``, ``0000000001``, and so on."""
-        powers = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64)
-        number = np.arange(n_keys, dtype=np.int64)
-        text = (number[:, None] // powers % 10 + ord("0")).astype(np.uint8)
+        text = np.empty((n_keys, digits), np.uint8)
+        left = np.arange(n_keys, dtype=np.int64)
+        for column in range(digits - 1, -1, -1):
+            left, digit = np.divmod(left, 10)
+            text[:, column] = digit + ord("0")
         return cls(text, np.full(n_keys, digits, np.int64))
 
     def murmur2(self, seed: int = KAFKA_SEED) -> U32:

@@ -9,6 +9,7 @@ import numpy as np
 
 from kafkabal.errors import InputFileError
 from kafkabal.routing.producer.sources.folder import file_headers, files_below
+from kafkabal.routing.ranges import Range
 from kafkabal.routing.simulation.log_format import headers_bytes
 from kafkabal.routing.simulation.workload import ListedSizes
 
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MANIFEST_KEY = "size_bytes"
+# the largest file of ext4; the records of a chunk still add up in 64 bits
+_SIZE = Range(0, 2**44)
+# what lines of a manifest of produce have that tell of no size
+_OF_A_RUN = frozenset({"kafkabal_manifest", "part", "through", "void", "state"})
+# characters of a line that an error shows
+_SHOWN = 40
 # what produce names a record with: header, and id of the manifest and number of the record
 _NAME, _ID = "kafkabal-record", "0" * 16
 _CHECKSUM = "0" * 64
@@ -46,12 +53,14 @@ def folder_sizes(folder: Path) -> ListedSizes:
 def manifest_sizes(path: Path) -> ListedSizes:
     """Bytes of the records of a manifest: a number a line, or JSON objects in which ``size_bytes`` stands; 0 is 1.
 
+    What else ``kafkabal produce`` notes of a run in its manifest is passed over.
+
     The only header that is known of its records is the name that ``kafkabal produce`` gives to each.
 
     Raises
     ------
     InputFileError
-        If it cannot be read, a line is neither, or it lists nothing.
+        If it cannot be read, a line tells no size that a record can have, or it lists nothing.
     """
     try:
         lines = path.read_bytes().splitlines()
@@ -67,18 +76,20 @@ def _line_sizes(path: Path, number: int, line: bytes) -> Iterator[int]:
     except msgspec.DecodeError:
         raise InputFileError(path, "is neither a number nor JSON", line=number) from None
     found = _size_in(content)
-    if found is not None and found >= 0:
+    # neither true, which is an int, nor 1e3
+    if type(found) is int and found in _SIZE:
         yield found
+    elif found is not None or not isinstance(content, dict) or not content.keys() & _OF_A_RUN:
+        text = line.decode(errors="replace").strip()[:_SHOWN]
+        raise InputFileError(path, f"{text} tells no size of a record, a whole number from {_SIZE}", line=number)
 
 
-def _size_in(content: Any) -> int | None:
-    """The size in a line of a manifest; None in one that tells of something else."""
-    if isinstance(content, int):
-        return content
+def _size_in(content: Any) -> Any:
+    """What a line of a manifest gives as a size; None in one that tells of something else."""
     if not isinstance(content, dict):
-        return None
-    if isinstance(content.get(_MANIFEST_KEY), int):
-        return int(content[_MANIFEST_KEY])
+        return content
+    if _MANIFEST_KEY in content:
+        return content[_MANIFEST_KEY]
     return next(
         (size for value in content.values() if isinstance(value, dict) and (size := _size_in(value)) is not None), None
     )

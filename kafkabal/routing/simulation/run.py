@@ -18,7 +18,9 @@ from kafkabal.routing.simulation.logs import Logs
 from kafkabal.routing.simulation.outcome import Latency, Outcome
 from kafkabal.routing.simulation.stream import of_producer, record_stream
 from kafkabal.routing.simulation.ticks import Ticks
+from kafkabal.routing.simulation.workload import MOST_BYTES, MOST_RECORDS
 from kafkabal.routing.simulation.world import World
+from kafkabal.units import format_bytes
 
 if TYPE_CHECKING:
     from kafkabal.model.state import F64, I32
@@ -57,11 +59,12 @@ def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, option
     Raises
     ------
     UsageError
-        If the workload names unknown brokers, an option of the policy is out of range, or numba is asked for and
-        not installed.
+        If the workload names unknown brokers or is beyond all measure, an option of the policy is out of range, or
+        numba is asked for and not installed.
     OperationError
         If no partition has a leader.
     """
+    _expect_countable(workload)
     return _Simulation(view, choice, workload, options).run()
 
 
@@ -249,6 +252,14 @@ class _Simulation:
             batches=None if courier is None else int(courier.batches_sent.sum()),
             latency=None if courier is None else _latency(courier),
         )
+
+
+def _expect_countable(workload: Workload) -> None:
+    records, total_bytes = workload.expected_records, workload.expected_bytes
+    if records > MOST_RECORDS:
+        raise UsageError(f"a workload has at most {MOST_RECORDS:,} records, not {records:,}")
+    if total_bytes > MOST_BYTES:
+        raise UsageError(f"a workload has at most {format_bytes(MOST_BYTES)}, not {format_bytes(total_bytes)}")
 
 
 def _records_when_late(workload: Workload) -> int:

@@ -52,10 +52,13 @@ def build_synthetic(spec: SyntheticCluster) -> ClusterState:
     Raises
     ------
     UsageError
-        If it has fewer brokers than replicas.
+        If it has fewer brokers than replicas, or leaders that make another number of partitions than it has.
     """
     if spec.replication_factor > spec.brokers:
         raise UsageError(f"{spec.replication_factor} replicas need more than {spec.brokers} brokers")
+    if spec.leaders is Leaders.BROKERS_PLUS_2 and spec.partitions not in (None, spec.brokers + 2):
+        made = f"leaders: {spec.leaders} makes {spec.brokers + 2} partitions on {spec.brokers} brokers"
+        raise UsageError(f"{made}, not the {spec.partitions} of partitions")
     leaders = _leaders(spec)
     led = np.bincount(leaders, minlength=spec.brokers)
     partitions = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafkabal.model.state import I32, I64
+
+MOST_RECORDS: Final = 10**12
+"""Of a workload: days of simulating."""
+MOST_BYTES: Final = 2**60
+"""Of a workload: with some copies still numbers of 64 bits."""
 
 
 class Sizes(Protocol):
@@ -217,6 +222,11 @@ class Workload:
             return self.records
         assert self.total_bytes is not None
         return int(self.total_bytes / self.sizes.mean_bytes)
+
+    @property
+    def expected_bytes(self) -> float:
+        """How many bytes of key, value and headers it has, by its mean size."""
+        return self.expected_records * (self.sizes.mean_bytes + self.header_bytes)
 
     @property
     def header_bytes(self) -> int:

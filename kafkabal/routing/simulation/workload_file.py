@@ -15,6 +15,8 @@
     events: [{at: 10s, broker: 3, becomes: slow, factor: 8}, {at: 20s, broker: 2, becomes: dead}]
     cluster: {brokers: 6, racks: 3, capacity: 1TB, leaders: brokers+2, replication_factor: 1,
               existing: {default: 1GB, 1: 2GB}, seed: 0}    # where no real one is given
+
+Numbers have limits, beyond which they are refused: nobody waits for what no cluster has and no memory holds.
 """
 
 from __future__ import annotations
@@ -34,14 +36,16 @@ from kafkabal.routing.fields import (
     only_entry,
     positive,
     positive_rate,
-    positive_size,
-    positive_whole,
     read_fields,
+    within,
     word,
 )
+from kafkabal.routing.ranges import BATCH_BYTES, Range
 from kafkabal.routing.simulation.data_set import folder_sizes, manifest_sizes
 from kafkabal.routing.simulation.synthetic import Leaders, SyntheticCluster
 from kafkabal.routing.simulation.workload import (
+    MOST_BYTES,
+    MOST_RECORDS,
     Change,
     Event,
     FixedSize,
@@ -60,6 +64,22 @@ if TYPE_CHECKING:
     from kafkabal.routing.simulation.workload import Keys, Sizes
 
 _ENDINGS = (".yaml", ".yml")
+# a batch of Kafka, and with it a record, has its length in 32 bits
+_RECORD = Range(1, 2**31 - 1)
+_HEADERS = Range(0, 2**31 - 1)
+_KEYS = Range(1, 10_000_000)
+_SIGMA = Range(0, 5, above=True)
+_EXPONENT = Range(0, 10, above=True)
+_PRODUCERS = Range(1, 10_000)
+_FACTOR = Range(0, 1_000_000, above=True)
+_IN_FLIGHT = Range(1, 1_000_000)
+_BUFFER = Range(1, 2**40)
+_BUFFER_RECORDS = Range(1, 1_000_000)
+_BROKERS = Range(1, 1000)
+_PARTITIONS = Range(1, 10_000)
+_COPIES = Range(1, 100)
+_CAPACITY = Range(1, 2**50)
+_EXISTING = Range(0, 2**50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +143,13 @@ def read_workload(root: Node, name: str) -> WorkloadFile:
 
 def _sizes(node: Node) -> Sizes:
     if isinstance(node.content, str):
-        return FixedSize(positive_size(node))
+        return FixedSize(within("size", values.size, _RECORD)(node))
     kind, value = only_entry(node, ("fixed", "lognormal", "folder", "manifest"), "size")
     match kind:
         case "fixed":
-            return FixedSize(positive_size(value))
+            return FixedSize(within(kind, values.size, _RECORD)(value))
         case "lognormal":
-            found = read_fields(
-                value, {"mean": ("mean_bytes", positive_size), "sigma": ("sigma", positive(number))}, kind
-            )
+            found = read_fields(value, _LOGNORMAL, kind)
             if len(found) < 2:
                 raise value.error("a log-normal size has a mean and a sigma")
             return LogNormalSize(**found)
@@ -147,10 +165,9 @@ def _keys(node: Node) -> Keys | None:
             raise node.error(f"{node.content!r} is none of none, uniform, zipf")
         return None
     kind, value = only_entry(node, ("uniform", "zipf"), "keys")
-    count = positive_whole
     if kind == "uniform":
-        return UniformKeys(count(value))
-    found = read_fields(value, {"keys": ("n_keys", count), "exponent": ("exponent", positive(number))}, kind)
+        return UniformKeys(within(kind, values.whole_number, _KEYS)(value))
+    found = read_fields(value, _ZIPF, kind)
     if "n_keys" not in found:
         raise value.error("zipf needs the number of its keys")
     return ZipfKeys(found["n_keys"], found.get("exponent", 1.0))
@@ -211,47 +228,55 @@ def _cluster(node: Node) -> SyntheticCluster:
 
 
 _WORKLOAD: Schema = {
-    "records": ("records", positive_whole),
-    "bytes": ("total_bytes", positive_size),
+    "records": ("records", within("records", values.whole_number, Range(1, MOST_RECORDS))),
+    "bytes": ("total_bytes", within("bytes", values.size, Range(1, MOST_BYTES))),
     "size": ("sizes", _sizes),
     "keys": ("keys", _keys),
     "rate": ("bytes_per_s", positive_rate),
     "arrival": ("process", word(Process, *Process)),
-    "producers": ("producers", positive_whole),
+    "producers": ("producers", within("producers", values.whole_number, _PRODUCERS)),
     "metrics_interval": ("metrics_interval_s", positive(values.duration)),
     "transport": ("transport", _transport),
     "log": ("log", _log),
     "events": ("events", _events),
     "cluster": ("cluster", _cluster),
 }
+_LOGNORMAL: Schema = {
+    "mean": ("mean_bytes", within("mean", values.size, _RECORD)),
+    "sigma": ("sigma", within("sigma", number, _SIGMA)),
+}
+_ZIPF: Schema = {
+    "keys": ("n_keys", within("keys", values.whole_number, _KEYS)),
+    "exponent": ("exponent", within("exponent", number, _EXPONENT)),
+}
 _TRANSPORT: Schema = {
-    "batch": ("batch_bytes", positive_size),
+    "batch": ("batch_bytes", within("batch", values.size, BATCH_BYTES)),
     "linger": ("linger_s", values.duration),
-    "in_flight": ("in_flight", positive_whole),
-    "buffer": ("buffer_bytes", positive_size),
-    "buffer_records": ("buffer_records", positive_whole),
+    "in_flight": ("in_flight", within("in_flight", values.whole_number, _IN_FLIGHT)),
+    "buffer": ("buffer_bytes", within("buffer", values.size, _BUFFER)),
+    "buffer_records": ("buffer_records", within("buffer_records", values.whole_number, _BUFFER_RECORDS)),
     "acks": ("acks_all", word(lambda word: word == "all", "all", "1")),
     "broker_rate": ("rates", values.per_broker(positive_rate)),
     "request_time": ("requests", values.per_broker(values.duration)),
     "round_trip": ("round_trip_s", values.duration),
 }
 _LOG: Schema = {
-    "headers": ("header_bytes", values.size),
+    "headers": ("header_bytes", within("headers", values.size, _HEADERS)),
     "compression": ("compression", _compression),
 }
 _EVENT: Schema = {
     "at": ("at_s", values.duration),
     "broker": ("broker", values.whole_number),
     "becomes": ("becomes", word(Change, *Change)),
-    "factor": ("factor", positive(number)),
+    "factor": ("factor", within("factor", number, _FACTOR)),
 }
 _CLUSTER: Schema = {
-    "brokers": ("brokers", positive_whole),
-    "racks": ("racks", positive_whole),
-    "capacity": ("capacity_bytes", positive_size),
-    "partitions": ("partitions", positive_whole),
-    "replication_factor": ("replication_factor", positive_whole),
+    "brokers": ("brokers", within("brokers", values.whole_number, _BROKERS)),
+    "racks": ("racks", within("racks", values.whole_number, _BROKERS)),
+    "capacity": ("capacity_bytes", within("capacity", values.size, _CAPACITY)),
+    "partitions": ("partitions", within("partitions", values.whole_number, _PARTITIONS)),
+    "replication_factor": ("replication_factor", within("replication_factor", values.whole_number, _COPIES)),
     "leaders": ("leaders", word(Leaders, *Leaders)),
-    "existing": ("existing", values.per_broker(values.size)),
+    "existing": ("existing", values.per_broker(within("existing", values.size, _EXISTING))),
     "seed": ("seed", values.whole_number),
 }

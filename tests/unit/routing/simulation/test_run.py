@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -237,6 +237,20 @@ def test_unknown_broker_in_an_event_is_named(view_over: ViewMaker) -> None:
 
     with pytest.raises(UsageError, match="names broker 9, which the cluster does not have"):
         run("random", view_over(brokers=2), workload)
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ({"records": 200_000, "sizes": FixedSize(10**14)}, "at most 1024 PiB, not 17764 PiB"),
+        ({"records": None, "total_bytes": 2**62}, "at most 1,000,000,000,000 records, not 4,611,686,018,427,388"),
+        ({"records": 10**13}, "at most 1,000,000,000,000 records, not 10,000,000,000,000"),
+    ],
+)
+def test_a_workload_beyond_measure_is_refused(view_over: ViewMaker, size: dict[str, Any], message: str) -> None:
+    """Bytes that would not fit into 64 bits with their copies, and records without end, are not begun with."""
+    with pytest.raises(UsageError, match=message):
+        run("random", view_over(brokers=2), Workload(**size))
 
 
 @pytest.mark.parametrize("n_keys", [20, 2**16, 2**16 + 20])

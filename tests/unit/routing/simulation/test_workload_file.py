@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,7 +84,7 @@ def test_unknown_workload_lists_near_ones() -> None:
     ("text", "message"),
     [
         ("record: 5", "w.yaml, line 1: a workload has no key 'record'"),
-        ("records: 0", "must be above 0"),
+        ("records: 0", "records is 1 to 1,000,000,000,000, not 0"),
         ("records: 5\nbytes: 1GB", "by records or by bytes"),
         ("rate: fast", "is not a rate"),
         ("size: {lognormal: {mean: 1kB}}", "has a mean and a sigma"),
@@ -111,6 +112,42 @@ def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:
         read(text)
 
     assert message in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("records: 9999999999999", "records"),
+        ("bytes: 5000PiB", "bytes"),
+        ("size: 100TB", "size"),
+        ("size: {fixed: 100TB}", "fixed"),
+        ("size: {lognormal: {mean: 100TB, sigma: 1}}", "mean"),
+        ("size: {lognormal: {mean: 1kB, sigma: inf}}", "sigma"),
+        ("size: {lognormal: {mean: 1kB, sigma: nan}}", "sigma"),
+        ("keys: {uniform: 5000000000}", "uniform"),
+        ("keys: {zipf: {keys: 5000000000}}", "keys"),
+        ("keys: {zipf: {keys: 5, exponent: inf}}", "exponent"),
+        ("producers: 1000000000", "producers"),
+        ("transport: {batch: 1TB}", "batch"),
+        ("transport: {in_flight: 1000000000}", "in_flight"),
+        ("transport: {buffer: 1PB}", "buffer"),
+        ("transport: {buffer_records: 1000000000}", "buffer_records"),
+        ("log: {headers: 1TB}", "headers"),
+        ("events: [{at: 1s, broker: 2, becomes: slow, factor: inf}]", "factor"),
+        ("events: [{at: 1s, broker: 2, becomes: slow, factor: 1e308}]", "factor"),
+        ("events: [{at: 1s, broker: 2, becomes: slow, factor: nan}]", "factor"),
+        ("cluster: {brokers: 1000000000}", "brokers"),
+        ("cluster: {racks: 1000000000}", "racks"),
+        ("cluster: {partitions: 999999999999}", "partitions"),
+        ("cluster: {replication_factor: 1000}", "replication_factor"),
+        ("cluster: {capacity: 5000PB}", "capacity"),
+        ("cluster: {existing: {1: 5000PB}}", "existing"),
+    ],
+)
+def test_numbers_without_measure_are_refused(text: str, key: str) -> None:
+    """A number that no memory or patience holds is refused with its key, what it may be, and what it was."""
+    with pytest.raises(InputFileError, match=rf"line 1: {key} is .* (to|at most) [0-9,]+, not \w+$"):
+        read(text)
 
 
 def test_sizes_come_from_the_files_of_a_folder(tmp_path: Path) -> None:
@@ -146,13 +183,31 @@ def test_headers_of_a_data_set_are_those_that_produce_adds(tmp_path: Path) -> No
 
 
 def test_sizes_come_from_a_manifest(tmp_path: Path) -> None:
-    """Numbers and JSON objects with size_bytes, at the top or in a part, are sizes; other lines are not."""
+    """Numbers and JSON objects with size_bytes, at the top or in a part, are sizes; what else a run notes is not."""
     manifest = tmp_path / "m.jsonl"
-    manifest.write_text('{"kafkabal_manifest":1}\n{"part":{"name":"x","size_bytes":7}}\n{"size_bytes":8}\n9\n\n0\n')
+    manifest.write_text(
+        '{"kafkabal_manifest":1}\n{"part":{"name":"x","size_bytes":7}}\n{"size_bytes":8}\n9\n\n0\n'
+        '{"part":{"name":"-"}}\n{"through":3,"offsets":{"0":3}}\n{"void":1}\n{"state":"clean"}\n'
+    )
     (tmp_path / "w.yaml").write_text("size: {manifest: m.jsonl}")
 
     sizes = load_workload(str(tmp_path / "w.yaml")).workload.sizes
     assert sizes.size_bytes.tolist() == [7, 8, 9, 1]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "line", ["1e3", "-4", "true", "null", '"5"', '{"x":1}', '{"size_bytes":1.5}', "99999999999999999999", "[5]"]
+)
+def test_a_line_that_tells_no_size_is_refused(tmp_path: Path, line: str) -> None:
+    """A line of a manifest that is no whole number of bytes, and nothing that a run notes, is named."""
+    manifest = tmp_path / "m.jsonl"
+    manifest.write_text(f"7\n{line}\n")
+
+    with pytest.raises(InputFileError) as error:
+        manifest_sizes(manifest)
+    assert error.value.message == (
+        f"{manifest}, line 2: {line} tells no size of a record, a whole number from 0 to 17,592,186,044,416"
+    )
 
 
 def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
@@ -183,3 +238,13 @@ def test_synthetic_cluster_is_laid_out_as_told() -> None:
     assert cluster.replicas.size_bytes[::2][led].sum() == pytest.approx(600, abs=2)
     with pytest.raises(UsageError, match="3 replicas need more than 2 brokers"):
         build_synthetic(SyntheticCluster(brokers=2, replication_factor=3))
+
+
+def test_leaders_and_partitions_that_contradict_each_other_are_refused() -> None:
+    """Two more leaders than brokers are as many partitions; who asks for another number is told, and not given it."""
+    spec = SyntheticCluster(brokers=3, leaders=Leaders.BROKERS_PLUS_2, partitions=5)
+    assert len(build_synthetic(spec).partitions) == 5
+
+    with pytest.raises(UsageError) as error:
+        build_synthetic(replace(spec, partitions=7))
+    assert error.value.message == "leaders: brokers+2 makes 5 partitions on 3 brokers, not the 7 of partitions"
