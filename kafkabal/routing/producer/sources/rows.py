@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections import deque
+from collections import Counter, deque
 from enum import StrEnum
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
@@ -16,7 +16,7 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.routing.producer.sources.source import Part, Record, RecordSize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _FIELD_BYTES = 1 << 30
@@ -194,11 +194,14 @@ class RowSource:
                 raise self._fault(number, "is no CSV: it is not in UTF-8") from None
             yield line
 
-    def _expect_columns(self, columns: Collection[str]) -> None:
+    def _expect_columns(self, columns: Sequence[str]) -> None:
+        twice = sorted(column for column, count in Counter(columns).items() if count > 1)
+        if twice:
+            raise self._unfit(f"has several columns of the same name: {', '.join(map(repr, twice))}")
         for field in (self._key_field, self._value_field):
             if field is not None and field not in columns:
                 hint = f"there are: {', '.join(columns)}"
-                raise InputFileError(self._path or "standard input", f"there is no column {field!r}", hint=hint)
+                raise self._unfit(f"there is no column {field!r}", hint=hint)
 
     def _parquet_rows(self, file: IO[bytes]) -> Iterator[Row]:
         try:
@@ -211,12 +214,19 @@ class RowSource:
             self._expect_columns(table.schema_arrow.names)
             size_bytes, rows = os.fstat(file.fileno()).st_size, table.metadata.num_rows
             for batch in table.iter_batches(_ROWS_A_BATCH):
-                for row in batch.to_pylist():
+                for row in self._python_rows(batch, number + 1):
                     number += 1
                     text = b"" if self._value_field else msgspec.json.encode(row)
                     yield number, text, row, size_bytes * number // rows
         except (ArrowException, OSError) as error:
             raise self._fault(number + 1, f"is no Parquet: {error}") from error
+
+    def _python_rows(self, batch: Any, number: int) -> list[dict[str, Any]]:
+        try:
+            rows: list[dict[str, Any]] = batch.to_pylist()
+        except (ValueError, OverflowError) as error:  # such as fields of the same name within a column
+            raise self._fault(number, f"cannot be read: {error}") from error
+        return rows
 
     def _key(self, fields: dict[str, Any] | None, number: int) -> bytes | None:
         if self._key_field is None or fields is None:
@@ -246,9 +256,12 @@ class RowSource:
         what = "row" if self._format is RowFormat.PARQUET else "line"
         return f"{self._path or 'standard input'}, {what} {number}"
 
+    def _unfit(self, message: str, *, hint: str | None = None) -> InputFileError:
+        return InputFileError(self._path or "standard input", message, hint=hint)
+
     def _fault(self, number: int, message: str, *, hint: str | None = None) -> InputFileError:
         if self._format is RowFormat.PARQUET:
-            return InputFileError(self._path or "standard input", f"row {number}: {message}", hint=hint)
+            return self._unfit(f"row {number}: {message}", hint=hint)
         return InputFileError(self._path or "standard input", message, line=number, hint=hint)
 
 

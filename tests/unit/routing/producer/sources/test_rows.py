@@ -144,6 +144,8 @@ def test_progress_of_standard_input_is_what_was_read(tmp_path: Path, name: str) 
         ("a.csv", b"a,b\n1,2\n", {"key_field": "k"}, "there is no column 'k'"),
         ("a.csv", b"a,b\n", {"value_field": "v"}, "there is no column 'v'"),
         ("a.csv", b'a,b\n1,"2\n', {}, "is no CSV"),
+        ("a.csv", b"a,b,c,b,a\n1,2,3,4,5\n", {}, "has several columns of the same name: 'a', 'b'"),
+        ("a.csv", b"a,b,b\n1,2,3\n", {"value_field": "a"}, "has several columns of the same name: 'b'"),
         ("a.csv", b"a\n\xff\n", {}, "is no CSV"),
         ("a.parquet", b"no parquet at all", {}, "is no Parquet"),
     ],
@@ -200,3 +202,17 @@ def test_options_that_make_other_records_are_told(tmp_path: Path) -> None:
     assert RowSource(path, row_format=RowFormat.TEXT).options == {"--format": "text"}
     assert RowSource(path, key_field="k", value_field="v").options == {"--key": "k", "--value": "v"}
     assert RowSource(written(tmp_path, "a.dat", b"x"), row_format=RowFormat.TEXT).options == {"--format": "text"}
+
+
+def test_parquet_columns_of_the_same_name_are_refused(tmp_path: Path) -> None:
+    """As an object a row would silently lose one of them; fields within a column are no different."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    one, two = pa.array([1]), pa.array([2])
+    parquet.write_table(pa.Table.from_arrays([one, two], names=["a", "a"]), tmp_path / "columns.parquet")
+    struct = pa.StructArray.from_arrays([one, two], names=["x", "x"])
+    parquet.write_table(pa.Table.from_arrays([struct], names=["s"]), tmp_path / "fields.parquet")
+    with pytest.raises(InputFileError, match=r"columns.parquet: has several columns of the same name: 'a'"):
+        rows_of(RowSource(tmp_path / "columns.parquet"))
+    with pytest.raises(InputFileError, match=r"fields.parquet: row 1: cannot be read: .*duplicate field names"):
+        rows_of(RowSource(tmp_path / "fields.parquet"))
