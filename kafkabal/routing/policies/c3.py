@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to
+from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to, usual
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.policy import About, Context, Feedback, Input
 from kafkabal.routing.ranges import Range
@@ -58,18 +58,6 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
             best, least = broker, score
         at = at + 1 if at + 1 < n else 0
     return send_to(turns, debts, best)
-
-
-@kernel
-def usual(brokers: Sequence[int], times_s: Sequence[float]) -> float:
-    """Mean of the times that are known, those above 0; the same for all, 1, where none is."""
-    total = 0.0
-    known = 0
-    for broker in brokers:
-        if times_s[broker] > 0.0:
-            total += times_s[broker]
-            known += 1
-    return total / known if known > 0 else 1.0
 
 
 @kernel

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to
+from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to, usual
 from kafkabal.routing.compiled import kernel
 from kafkabal.routing.policy import About, Context, Feedback, Input
 from kafkabal.routing.ranges import DRAWS, Range
@@ -26,6 +26,7 @@ class State(NamedTuple):
     turns: Turns
     debts: Debts
     response_s: list[float]
+    """Moving average of the time to the acknowledgement, 0 where none came yet."""
     quantile: list[float]
     """One item: a broker is hot if so large a part of all brokers has less in flight."""
 
@@ -64,7 +65,13 @@ def _goes_before(state: State, a: int, a_hot: bool, b: int, b_hot: bool) -> bool
         return b_hot
     if a_hot:
         return state.debts.pending[a] < state.debts.pending[b]
-    return state.response_s[a] < state.response_s[b]
+    return _expected_s(state, a) < _expected_s(state, b)
+
+
+@kernel
+def _expected_s(state: State, broker: int) -> float:
+    known_s = state.response_s[broker]
+    return known_s if known_s > 0.0 else usual(state.turns.broker, state.response_s)
 
 
 @kernel

@@ -184,6 +184,18 @@ def test_c3_takes_who_never_answered_for_average(
     assert policy.pick(None, 1) == picked
 
 
+@pytest.mark.parametrize(("known_s", "picked"), [(0.01, 1), (0.09, 0)])
+def test_prequal_takes_who_never_answered_for_average(
+    view_over: Callable[..., RoutingView], known_s: float, picked: int
+) -> None:
+    """Of brokers that are all cold, one that has not answered yet goes after one that is quicker than most."""
+    policy = load_policy("prequal:probes=50").create(Context(seed=2))
+    policy.refresh(view_over(brokers=3))
+    policy.state.response_s[:] = [0.05, known_s, 0.0]  # type: ignore[attr-defined]
+
+    assert policy.pick(None, 1) == picked
+
+
 def test_c3_does_not_feed_a_broker_that_never_answers(view_over: Callable[..., RoutingView]) -> None:
     """A broker too slow to answer at all gets a few records, and not nearly all of them."""
     transport = Transport(broker_bytes_per_s=100e6, own_bytes_per_s={3: 1e3})
