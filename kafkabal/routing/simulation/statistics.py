@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _LEAST_S = 1e-6
 _STEP = math.log(1.01)
 _BINS = math.ceil(math.log(1e11) / _STEP) + 1
-# two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom
-_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-_NORMAL95 = 1.96
+# two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom, and of the normal distribution
+_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+_NORMAL95 = 1.959964
 
 
 def max_over_mean(values: F64) -> float:
@@ -84,5 +84,24 @@ def estimate(values: Sequence[float]) -> Estimate:
     if n < 2:
         return Estimate(mean, math.nan)
     deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1))
-    t = _T95[n - 2] if n - 2 < len(_T95) else _NORMAL95
-    return Estimate(mean, t * deviation / math.sqrt(n))
+    return Estimate(mean, student95(n - 1) * deviation / math.sqrt(n))
+
+
+def student95(freedom: int) -> float:
+    """Two-sided 95 % point of Student's t with so many degrees of freedom, 1 or more, right to three decimals.
+
+    References
+    ----------
+    Abramowitz, Stegun, *Handbook of Mathematical Functions*, 26.7.5: the Cornish-Fisher expansion around the normal
+    distribution, from eleven degrees on.
+    """
+    if freedom <= len(_T95):
+        return _T95[freedom - 1]
+    z = _NORMAL95
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return sum(term / float(freedom) ** power for power, term in enumerate(terms))
