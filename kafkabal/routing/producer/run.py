@@ -12,7 +12,7 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.errors import InputFileError, KafkabalError, OperationError
+from kafkabal.errors import InputFileError, KafkabalError, OperationError, RefusedByClusterError
 from kafkabal.routing.producer.faults import error_of
 from kafkabal.routing.producer.ledger import Ledger
 from kafkabal.routing.producer.listener import Progress
@@ -283,7 +283,10 @@ class Run:
             headers = [*headers, (RECORD_HEADER, f"{self._manifest.header.id}/{number}".encode())]
         report = partial(self._report, number, len(record.value), record.progress_bytes)
         self._handed_over += 1
-        self._producer.produce(record.value, record.key, headers, report)
+        try:
+            self._producer.produce(record.value, record.key, headers, report)
+        except RefusedByClusterError as error:
+            raise type(error)(f"{record.name}: {error.message}", hint=error.hint) from error
 
     def _report(self, number: int, size: int, done: int, error: KafkaError | None, message: Message) -> None:
         if error is not None:

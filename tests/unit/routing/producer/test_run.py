@@ -406,6 +406,14 @@ def test_a_topic_that_is_deleted_under_way_stops_the_run(bench: Bench, data: Pat
         bench.run(FolderSource(data), same_topic=same_topic_check("T", lambda: None, TOPIC))
 
 
+def test_a_row_of_standard_input_that_is_too_large_is_named(bench: Bench) -> None:
+    """It shows only when it is sent; the message says which line it is, and what was sent before."""
+    stream = io.BytesIO(b"first\n" + b"x" * 3_000_000 + b"\n")
+    source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
+    with pytest.raises(OperationError, match=r"^standard input, line 2: .*too large; 1 records were sent"):
+        bench.run(source)
+
+
 @pytest.mark.parametrize("error", [UnreachableError("timed out"), NotAuthorizedError("cannot describe it")])
 def test_no_answer_about_the_topic_does_not_stop_the_run(bench: Bench, data: Path, error: OperationError) -> None:
     """Whether the topic is the same is asked, nobody says, and every record arrives."""
