@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from kafkabal.telemetry.topic_intake import TopicIntake
 
 _LOOPBACK = "127.0.0.1"
+_PORTS = range(2**16)
+_PORT_DIGITS = 5
+_WRITE_IT = "write it like 4318, 0.0.0.0:4318 or [::1]:4318; ports end at 65535"
 
 
 def open_http_intake(address: str, table: LatencyTable) -> HttpIntake:
-    """Listen on ``[HOST:]PORT``; to be used in a ``with`` block.
+    """Listen on ``[HOST:]PORT``, an IPv6 address in brackets; to be used in a ``with`` block.
 
     Raises
     ------
@@ -28,8 +31,12 @@ def open_http_intake(address: str, table: LatencyTable) -> HttpIntake:
     from kafkabal.telemetry.http_intake import HttpIntake
 
     host, _, port = address.rpartition(":")
-    if not port.isdecimal():
-        raise UsageError(f"{address!r} is no port", hint="write it like 4318 or 0.0.0.0:4318")
+    if not (port.isascii() and port.isdecimal() and len(port) <= _PORT_DIGITS and int(port) in _PORTS):
+        raise UsageError(f"{address!r} is no port", hint=_WRITE_IT)
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise UsageError(f"{address!r} is no address to listen on", hint=_WRITE_IT)
     return HttpIntake(table, host=host or _LOOPBACK, port=int(port))
 
 

@@ -6,6 +6,7 @@ otherwise, and speaks no TLS: put a proxy before it where that is needed.
 
 from __future__ import annotations
 
+import socket
 import zlib
 from hashlib import sha256
 from http import HTTPStatus
@@ -39,6 +40,8 @@ class HttpIntake:
 
     Parameters
     ----------
+    host
+        A name, or an address of IPv4 or IPv6.
     port
         0 takes any free one, see :attr:`port`.
 
@@ -51,8 +54,10 @@ class HttpIntake:
     def __init__(self, table: LatencyTable, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
         try:
             self._server = _Server((host, port), table)
-        except OSError as error:
-            raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        except (OSError, UnicodeError) as error:
+            shown = f"[{host}]" if ":" in host else host
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"cannot listen on {shown}:{port}: {reason}") from error
         self._thread = Thread(target=self._server.serve_forever, args=(_POLL_S,), name="kafkabal-otlp", daemon=True)
         self._thread.start()
 
@@ -85,6 +90,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, address: tuple[str, int], table: LatencyTable) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Handler)
         self.table = table
         self.payloads = 0

@@ -53,6 +53,8 @@ def data(tmp_path: Path) -> Path:
         ("folder", ["--manifest", "m", "--no-manifest"], "--manifest and --no-manifest contradict each other"),
         ("folder", ["--prometheus", "http://p"], "--prometheus and --prometheus-query go together"),
         ("folder", ["--telemetry", "here"], "'here' is no port"),
+        ("folder", ["--telemetry", "99999"], "'99999' is no port"),
+        ("folder", ["--telemetry", "::1:4318"], "'::1:4318' is no address to listen on"),
         ("folder", ["--refresh", "5"], "--refresh: '5' is not a duration"),
     ],
 )
@@ -171,6 +173,9 @@ def test_without_a_cluster_nothing_is_sent(run_cli: Callable[..., Any], data: Pa
         (["subscribe", "--match", "client_id"], "'client_id' is no match"),
         (["subscribe", "--match", "name=a"], "cannot be chosen by 'name'"),
         (["latency", "--listen", "x"], "'x' is no port"),
+        (["latency", "--listen", "99999"], "'99999' is no port"),
+        (["latency", "--listen", "9" * 5000], "is no port"),
+        (["latency", "--listen", "..:4318"], "cannot listen on ..:4318"),
         (["remove"], "missing argument"),
         (["plugin", "--libs", "/nonexistent", "-o", "x.jar"], "/nonexistent: there is no such file or folder"),
     ],

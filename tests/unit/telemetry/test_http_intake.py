@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import socket
 from typing import TYPE_CHECKING
 
 import httpx
@@ -92,3 +93,22 @@ def test_an_address_in_use_is_told(table: LatencyTable) -> None:
     """Two intakes cannot share a port."""
     with HttpIntake(table, port=0) as intake, pytest.raises(UsageError, match=f"cannot listen on .*{intake.port}"):
         HttpIntake(table, port=intake.port)
+
+
+def test_an_address_of_ipv6_is_listened_on(table: LatencyTable, push: Callable[..., bytes]) -> None:
+    """Where the machine has IPv6, a post to it is taken as any other."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 here")
+    with HttpIntake(table, host="::1", port=0) as intake:
+        answer = httpx.post(f"http://[::1]:{intake.port}/v1/metrics", content=push({1: 10.0}), headers=PROTOBUF)
+    assert answer.status_code == 200
+    assert table.latencies_s() == {1: pytest.approx(0.01)}
+
+
+@pytest.mark.parametrize("host", ["..", "2001:db8::1"])
+def test_a_host_that_is_none_is_told(table: LatencyTable, host: str) -> None:
+    """A name that cannot be one, or an address that is not of this machine, is an error of usage."""
+    with pytest.raises(UsageError, match="cannot listen on"):
+        HttpIntake(table, host=host, port=0)
