@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TIMEOUT_S = 10.0
+_ID_DIGITS = 10
 _PATH = "/api/v1/query"
 
 
@@ -63,9 +64,9 @@ class PrometheusSource:
         UnreachableError
             If Prometheus does not answer.
         OperationError
-            If it refuses the query.
+            If it refuses the query, or what answers is no Prometheus.
         ConfigError
-            If the result is no instant vector, lacks the label, or has two series for a broker.
+            If the URL is none, or the result is no instant vector, lacks the label, or has two series for a broker.
         """
         answer = self._ask()
         if answer.status != "success":
@@ -73,8 +74,8 @@ class PrometheusSource:
         if answer.data.result_type != "vector":
             raise ConfigError(f"{self._query!r} gives a {answer.data.result_type}, not an instant vector")
         figures: dict[int, float] = {}
-        for series in msgspec.convert(answer.data.result, list[_Series]):
-            broker, value = self._broker(series), float(series.value[1])
+        for series in self._series(answer):
+            broker, value = self._broker(series), self._value(series)
             if broker in figures:
                 raise ConfigError(f"{self._query!r} gives two values for broker {broker}", hint="sum by the label")
             figures[broker] = value
@@ -90,12 +91,28 @@ class PrometheusSource:
         try:
             response = self._client.get(self._url, params={"query": self._query})
             return msgspec.json.decode(response.content, type=_Answer)
+        except httpx.InvalidURL as error:
+            raise ConfigError(f"{self._url} is no URL: {error}") from error
         except httpx.HTTPError as error:
             raise UnreachableError(f"no answer from Prometheus at {self._url}: {error}") from error
         except msgspec.DecodeError as error:
-            raise OperationError(
-                f"{self._url} does not answer like Prometheus: HTTP {response.status_code}", hint="check the URL"
-            ) from error
+            raise self._stranger(f"HTTP {response.status_code}") from error
+
+    def _series(self, answer: _Answer) -> list[_Series]:
+        try:
+            return msgspec.convert(answer.data.result, list[_Series])
+        except msgspec.ValidationError as error:
+            raise self._stranger(str(error)) from error
+
+    def _value(self, series: _Series) -> float:
+        text = series.value[1]
+        try:
+            return float(text)
+        except ValueError as error:
+            raise self._stranger(f"the value {text!r} is no number") from error
+
+    def _stranger(self, why: str) -> OperationError:
+        return OperationError(f"{self._url} does not answer like Prometheus: {why}", hint="check the URL")
 
     def _broker(self, series: _Series) -> int:
         value = series.metric.get(self._label)
@@ -103,6 +120,6 @@ class PrometheusSource:
             there = ", ".join(sorted(series.metric)) or "none"
             raise ConfigError(f"{self._query!r} has no label {self._label!r}", hint=f"its labels: {there}")
         digits = value[len(value.rstrip("0123456789")) :]
-        if not digits:
+        if not 0 < len(digits) <= _ID_DIGITS:
             raise ConfigError(f"label {self._label} = {value!r} does not end in a broker id")
         return int(digits)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from kafkabal.errors import KafkabalError
 
+URL = "http://prometheus/base/api/v1/query"
+
 
 def source(answer: Callable[[httpx.Request], httpx.Response], label: str = "broker") -> PrometheusSource:
     """A source whose Prometheus is a function."""
@@ -24,7 +26,7 @@ def source(answer: Callable[[httpx.Request], httpx.Response], label: str = "brok
     )
 
 
-def vector(*series: tuple[dict[str, str], str]) -> dict[str, Any]:
+def vector(*series: tuple[dict[str, Any], Any]) -> dict[str, Any]:
     """An answer to an instant query."""
     result = [{"metric": labels, "value": [1.5, value]} for labels, value in series]
     return {"status": "success", "data": {"resultType": "vector", "result": result}}
@@ -57,6 +59,12 @@ def test_no_series_is_nothing_known() -> None:
         (vector(({"broker": "1"}, "1"), ({"broker": "1"}, "2")), ConfigError, "two values for broker 1"),
         ({"status": "success", "data": {"resultType": "matrix", "result": []}}, ConfigError, "gives a matrix"),
         ({"status": "error", "error": "parse error"}, OperationError, "refuses .* parse error"),
+        (vector(({"broker": "9" * 5000}, "1")), ConfigError, "does not end in a broker id"),
+        (vector(({"broker": "1"}, "abc")), OperationError, f"{URL} does not answer .*: the value 'abc' is no number"),
+        (vector(({"broker": "1"}, 7)), OperationError, f"{URL} does not answer like Prometheus: Expected `str`"),
+        (vector(({"broker": 1}, "7")), OperationError, f"{URL} does not answer like Prometheus: Expected `str`"),
+        ({"status": "success", "data": {"resultType": "vector", "result": None}}, OperationError, URL),
+        ({"status": "success", "data": None}, OperationError, URL),
         ("<html>", OperationError, "does not answer like Prometheus: HTTP 200"),
     ],
 )
@@ -75,3 +83,9 @@ def test_no_answer() -> None:
 
     with pytest.raises(UnreachableError, match="no answer from Prometheus at http://prometheus/base"):
         source(refuse)()
+
+
+def test_a_url_that_is_none_is_told() -> None:
+    """What httpx does not take for a URL is an error of configuration."""
+    with pytest.raises(ConfigError, match="http://p:port/api/v1/query is no URL"):
+        PrometheusSource("http://p:port", "x", "broker")()
