@@ -42,11 +42,14 @@ class HashedKeys(PolicyBase, ABC):
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
-        if records.key is None or records.keys is None:
+        if records.key is None or not records.keys:
             self.pick_keyless_batch(records, out)
             return
         self._hashed(records.keys).take(records.key, out=out, mode="clip")
-        keyless = np.flatnonzero(records.key < 0)
+        is_keyless = records.key < 0
+        if self._some_count_as_none:
+            is_keyless |= out < 0
+        keyless = np.flatnonzero(is_keyless)
         if keyless.size:
             rest = np.empty(len(keyless), np.int32)
             at_s = None if records.at_s is None else records.at_s[keyless]
@@ -58,7 +61,7 @@ class HashedKeys(PolicyBase, ABC):
         return key_partition(key, self.n_partitions)
 
     def hash_keys(self, keys: KeyTable) -> I32:
-        """Partitions of many keys: what :meth:`hash_key` gives each of them."""
+        """Partitions of many keys: what :meth:`hash_key` gives each of them, -1 for one that counts as none."""
         return keys.partitions(self.n_partitions)
 
     @abstractmethod
@@ -76,4 +79,5 @@ class HashedKeys(PolicyBase, ABC):
     def _hashed(self, keys: KeyTable) -> I32:
         if keys is not self._table:
             self._table, self._of_row = keys, self.hash_keys(keys)
+            self._some_count_as_none = bool((self._of_row < 0).any())
         return self._of_row

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class Default(HashedKeys):
     """``consistent_random``: CRC-32 of the key; without one, a random partition for each linger interval.
 
+    An empty key counts as none, as it does in librdkafka.
+
     Parameters
     ----------
     linger_ms
@@ -55,8 +57,9 @@ class Default(HashedKeys):
         return zlib.crc32(key) % self.n_partitions
 
     def hash_keys(self, keys: KeyTable) -> I32:
-        """Partitions of many keys."""
-        return (keys.crc32() % np.uint32(self.n_partitions)).astype(np.int32)
+        """Partitions of many keys; an empty key counts as none."""
+        hashed = (keys.crc32() % np.uint32(self.n_partitions)).astype(np.int32)
+        return np.where(keys.length > 0, hashed, np.int32(-1))
 
     def refresh_keyless(self, view: RoutingView) -> None:
         """See :meth:`HashedKeys.refresh_keyless`."""

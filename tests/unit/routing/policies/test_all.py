@@ -13,6 +13,7 @@ import pytest
 from kafkabal.errors import OperationError
 from kafkabal.routing.compiled import as_arrays, compiled, is_available, write_back
 from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.keys import KeyTable
 from kafkabal.routing.policy import Context, Feedback
 from kafkabal.routing.registry import load_policy, policy_names
 
@@ -86,6 +87,33 @@ def test_batches_equal_single_picks(text: str, uneven_view: RoutingView, mixed_r
         picks[1] += in_batches(batched, records, (1, 640))
 
     assert picks[0] == picks[1]
+
+
+@pytest.mark.parametrize("text", VARIANTS)
+def test_an_empty_key_is_the_same_in_batches(text: str, uneven_view: RoutingView, mixed_records: RecordBatch) -> None:
+    """Whether an empty key is hashed or counts as none, it does so one by one and in batches."""
+    clock = Clock()
+    single, batched = make(text, clock), make(text, clock)
+    records = replace(mixed_records[:500], keys=KeyTable.of([b"" if i == 3 else b"%d" % i for i in range(200)]))
+    single.refresh(uneven_view)
+    batched.refresh(uneven_view)
+
+    assert one_by_one(single, records, clock) == in_batches(batched, records, (77,))
+
+
+@pytest.mark.parametrize("text", VARIANTS)
+def test_a_table_without_keys_serves_records_without_keys(
+    text: str, uneven_view: RoutingView, mixed_records: RecordBatch
+) -> None:
+    """Where no record has a key, it does not matter whether there is a table that holds none."""
+    tables = (None, KeyTable.of([]), KeyTable.numbered(0))
+    picks = []
+    for keys in tables:
+        policy = make(text)
+        policy.refresh(uneven_view)
+        picks.append(in_batches(policy, replace(mixed_records[:50], key=np.full(50, -1, np.int32), keys=keys), ()))
+
+    assert picks[0] == picks[1] == picks[2]
 
 
 @pytest.mark.skipif(not is_available(), reason="numba is not installed")
