@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class RackLocal(RingPolicy):
     """Round-robin over the nearest partitions that there are.
 
-    Nearest are those whose leader is in the rack, then those with any replica there, which readers may fetch from
+    Nearest are those whose leader is in the rack, then those with any live replica there, which readers may fetch from
     (KIP-392), then all. Brokers of the rack that are much fuller than the mean are passed over.
 
     Parameters
@@ -67,4 +67,4 @@ class RackLocal(RingPolicy):
             raise UsageError(f"no broker is in rack {self._rack!r}", hint=f"racks of this cluster: {listed}")
         mean = view.used_bytes.sum() / view.capacity_bytes.sum()
         in_rack = view.rack == view.racks.index(self._rack)
-        return np.asarray(in_rack & (view.used_ratio <= self._spill * mean))
+        return np.asarray(in_rack & view.live & (view.used_ratio <= self._spill * mean))

@@ -242,3 +242,31 @@ def test_rack_local_stays_in_the_rack_until_it_is_full(uneven_view: RoutingView)
     used[near] *= 100
     policy.refresh(replace(uneven_view, used_bytes=used))
     assert len({policy.pick(None, 1) for _ in range(50)}) == 8
+
+
+def test_default_takes_an_empty_key_for_none(view_over: Callable[..., RoutingView]) -> None:
+    """As librdkafka's consistent_random: records with an empty key follow each other from partition to partition."""
+    policy = load_policy("default:linger-ms=0").create(Context(seed=1))
+    policy.refresh(view_over(brokers=4))
+    records = RecordBatch(size_bytes=np.ones(200, np.int64), key=np.zeros(200, np.int32), keys=KeyTable.of([b"", b"a"]))
+    out = np.empty(200, np.int32)
+    policy.pick_batch(records, out)
+
+    assert set(out.tolist()) == {0, 1, 2, 3}
+
+
+def test_rack_local_does_not_count_on_dead_replicas(view_over: Callable[..., RoutingView]) -> None:
+    """Of two partitions led elsewhere, one has its copy in the rack on a dead broker: the other is the near one."""
+    from dataclasses import replace
+
+    view = replace(
+        view_over(brokers=4, racks=2, partitions=2, replication_factor=2),
+        live=np.array([False, True, True, True]),
+        leader=np.array([1, 1], np.int32),
+        replica_partition=np.array([0, 0, 1, 1], np.int32),
+        replica_broker=np.array([0, 1, 1, 2], np.int32),
+    )
+    policy = load_policy("rack-local:rack=rack-0").create(Context())
+    policy.refresh(view)
+
+    assert {policy.pick(None, 1) for _ in range(20)} == {1}
