@@ -41,6 +41,14 @@ _MEASUREMENTS = "Measurements"
 _TOPIC = "topic"
 _TELEMETRY_AGE_S = 60.0
 _ID_BITS = 64
+_LEAST_REFRESH_S = 0.1
+
+
+def _parse_refresh(text: str) -> float:
+    refresh_s = parse_duration(text)
+    if refresh_s < _LEAST_REFRESH_S:
+        raise UsageError(f"{text!r} would keep the brokers busy with being read", hint="the least is 100ms")
+    return refresh_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +102,7 @@ class SendingOptions:
     refresh_s: Annotated[
         float | None,
         typer.Option(
-            "--refresh", metavar="TIME", parser=parse_duration, help="How often the cluster is read. [default: 5s]"
+            "--refresh", metavar="TIME", parser=_parse_refresh, help="How often the cluster is read. [default: 5s]"
         ),
     ] = None
     producer_config: Annotated[

@@ -56,6 +56,8 @@ def data(tmp_path: Path) -> Path:
         ("folder", ["--telemetry", "99999"], "'99999' is no port"),
         ("folder", ["--telemetry", "::1:4318"], "'::1:4318' is no address to listen on"),
         ("folder", ["--refresh", "5"], "--refresh: '5' is not a duration"),
+        ("folder", ["--refresh", "0s"], "--refresh: '0s' would keep the brokers busy"),
+        ("folder", ["--refresh", "99ms"], "--refresh: '99ms' would keep the brokers busy"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
