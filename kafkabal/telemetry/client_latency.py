@@ -22,6 +22,7 @@ LATENCY_METRICS: Final = (NODE_LATENCY, REQUEST_LATENCY)
 _NODE_ATTRIBUTES: Final = ("node.id", "node_id", "node-id")
 _NODE_PREFIX: Final = "node-"
 _MILLISECONDS: Final = 1e-3
+_ID_DIGITS: Final = 10
 
 
 def produce_latencies_s(samples: Iterable[Sample]) -> Mapping[int, float]:
@@ -63,5 +64,5 @@ def _broker(sample: Sample) -> int:
     for name in _NODE_ATTRIBUTES:
         if name in sample.attributes:
             text = sample.attributes[name].removeprefix(_NODE_PREFIX)
-            return int(text) if text.isdecimal() else -1
+            return int(text) if text.isdecimal() and len(text) <= _ID_DIGITS else -1
     return -1

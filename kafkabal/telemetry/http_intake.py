@@ -124,7 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
             return HTTPStatus.UNSUPPORTED_MEDIA_TYPE
         if not length.isdecimal():
             return HTTPStatus.LENGTH_REQUIRED
-        return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if int(length) > _MAX_BYTES else None
+        is_too_large = len(length) > len(str(_MAX_BYTES)) or int(length) > _MAX_BYTES
+        return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if is_too_large else None
 
     def _take(self) -> HTTPStatus:
         body = self.rfile.read(int(self.headers["Content-Length"]))

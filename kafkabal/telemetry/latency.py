@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kafkabal.model.state import F64, I32
+
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_BROKER_IDS = range(2**31)
 
 
 class LatencySource(Protocol):
@@ -36,29 +41,34 @@ class LatencyTable:
     ----------
     max_age_s
         A figure older than this is forgotten: the broker is unknown again, not fast.
-    max_clients
-        How many clients are kept for a broker; beyond that the one not heard of for longest is forgotten.
+    max_clients, max_brokers
+        How many clients are kept for a broker, and how many brokers; beyond that the one not heard of for longest is
+        forgotten.
     clock
         Seconds, monotonic.
     """
 
-    def __init__(self, *, max_age_s: float, clock: Callable[[], float], max_clients: int = 10_000) -> None:
+    def __init__(
+        self, *, max_age_s: float, clock: Callable[[], float], max_clients: int = 10_000, max_brokers: int = 10_000
+    ) -> None:
         self._max_age_s = max_age_s
         self._max_clients = max_clients
+        self._max_brokers = max_brokers
         self._clock = clock
         self._lock = Lock()
         self._figures: dict[int, dict[str, _Figure]] = {}
 
     def put(self, client: str, broker: int, mean_s: float, requests: float = 1.0) -> None:
-        """Take the newest figure of a client for a broker; one that is no number, or of no request, tells nothing."""
-        if not (math.isfinite(mean_s) and mean_s >= 0 and requests > 0):
+        """Take the newest figure of a client for a broker.
+
+        One that is no number, of no request, or of what cannot be the id of a broker, tells nothing.
+        """
+        if broker not in _BROKER_IDS or not (math.isfinite(mean_s) and mean_s >= 0 and requests > 0):
             return
         with self._lock:
-            clients = self._figures.setdefault(broker, {})
-            clients.pop(client, None)  # so that the order is that of the last figure
-            clients[client] = _Figure(mean_s, requests, self._clock())
-            if len(clients) > self._max_clients:
-                del clients[next(iter(clients))]
+            clients = self._figures.pop(broker, {})
+            _put_last(self._figures, broker, clients, self._max_brokers)
+            _put_last(clients, client, _Figure(mean_s, requests, self._clock()), self._max_clients)
 
     def latencies_s(self) -> Mapping[int, float]:
         """See :meth:`LatencySource.latencies_s`."""
@@ -76,6 +86,14 @@ class LatencyTable:
 def as_column(figures: Mapping[int, float], broker_id: I32) -> F64:
     """float64, shape (n_brokers,): the figure of each broker, NaN where there is none."""
     return np.fromiter((figures.get(broker, math.nan) for broker in broker_id.tolist()), np.float64, len(broker_id))
+
+
+def _put_last(newest_last: dict[_K, _V], key: _K, value: _V, at_most: int) -> None:
+    """Set a value, and forget the one that was set longest ago if there are too many."""
+    newest_last.pop(key, None)
+    newest_last[key] = value
+    if len(newest_last) > at_most:
+        del newest_last[next(iter(newest_last))]
 
 
 def _mean(figures: Mapping[str, _Figure]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import socket
+from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 
 import httpx
@@ -50,6 +51,16 @@ def test_clients_without_an_id_are_told_apart_by_their_attributes(
     for zone, latency in (("x", 10.0), ("y", 30.0), ("x", 20.0)):
         post.post("/v1/metrics", content=push({1: latency}, resource={"zone": zone}), headers=PROTOBUF)
     assert table.latencies_s() == {1: pytest.approx(0.025)}
+
+
+@pytest.mark.parametrize("node", ["99999999999999999999", "9" * 5000, "-7"])
+def test_a_node_that_is_no_broker_is_left_out(
+    post: httpx.Client, table: LatencyTable, node: str, push: Callable[..., bytes]
+) -> None:
+    """The brokers of the same push count."""
+    answer = post.post("/v1/metrics", content=push({node: 5.0, 1: 10.0}), headers=PROTOBUF)
+    assert answer.status_code == 200
+    assert table.latencies_s() == {1: pytest.approx(0.01)}
 
 
 @pytest.mark.parametrize(
@@ -112,3 +123,12 @@ def test_a_host_that_is_none_is_told(table: LatencyTable, host: str) -> None:
     """A name that cannot be one, or an address that is not of this machine, is an error of usage."""
     with pytest.raises(UsageError, match="cannot listen on"):
         HttpIntake(table, host=host, port=0)
+
+
+def test_a_length_that_is_no_number_of_this_world_is_too_large(table: LatencyTable) -> None:
+    """A header of thousands of digits is refused by its length alone."""
+    with HttpIntake(table, port=0) as intake:
+        connection = HTTPConnection("127.0.0.1", intake.port, timeout=5)
+        connection.request("POST", "/v1/metrics", headers={**PROTOBUF, "Content-Length": "9" * 5000})
+        assert connection.getresponse().status == 413
+        connection.close()

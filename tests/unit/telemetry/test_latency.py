@@ -39,6 +39,23 @@ def test_the_newest_figure_of_a_client_replaces_its_older_one() -> None:
     assert table.latencies_s() == {1: pytest.approx(0.1)}
 
 
+@pytest.mark.parametrize("broker", [-1, 2**31, 99999999999999999999])
+def test_what_is_no_id_of_a_broker_is_not_kept(broker: int) -> None:
+    """Ids are numbers of 32 bits that are not negative; others make no row."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    table.put("a", broker, 0.5)
+    table.put("a", 2**31 - 1, 0.5)
+    assert table.latencies_s() == {2**31 - 1: 0.5}
+
+
+def test_brokers_are_bounded() -> None:
+    """Of more brokers than can be, those not heard of for longest are forgotten."""
+    table = LatencyTable(max_age_s=10, clock=Clock(), max_brokers=2)
+    for broker in (1, 2, 1, 3):
+        table.put("a", broker, 0.5)
+    assert set(table.latencies_s()) == {1, 3}
+
+
 def test_an_old_figure_is_forgotten() -> None:
     """A broker that nobody measured lately is unknown, not fast."""
     clock = Clock()
