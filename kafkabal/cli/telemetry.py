@@ -128,6 +128,7 @@ def remove(
     """Remove subscriptions; what was forwarded stays until it is too old."""
     from kafkabal.clusters.protocol import ConfigChange
 
+    names = list(dict.fromkeys(names))
     with _live(settings, context) as cluster:
         known = cluster.client_metrics_names()
         for name in names:

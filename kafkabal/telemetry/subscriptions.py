@@ -78,8 +78,10 @@ def checked(subscription: Subscription) -> Subscription:
     Raises
     ------
     UsageError
-        If a metric is no explicit prefix, the interval is out of range, or a match is none.
+        If it has no name, a metric is no explicit prefix, the interval is out of range, or a match is none.
     """
+    if not subscription.name:
+        raise UsageError("a subscription needs a name")
     if not subscription.metrics:
         raise UsageError("a subscription without metrics makes clients push nothing", hint="name prefixes, --metric")
     for metric in subscription.metrics:

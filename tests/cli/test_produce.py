@@ -14,6 +14,7 @@ from kafkabal.cli.cluster import await_broker
 from kafkabal.cli.context import CommandContext
 from kafkabal.cli.produce import _default_manifest, _interrupted, _producer_settings, _Screen
 from kafkabal.cli.settle import settle
+from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.errors import RefusedByClusterError, UnreachableError, UsageError
 from kafkabal.routing.producer.listener import Progress
 from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
@@ -174,6 +175,7 @@ def test_without_a_cluster_nothing_is_sent(run_cli: Callable[..., Any], data: Pa
         (["subscribe", "--interval", "10ms"], "clients push every 0.1 s to 3600 s"),
         (["subscribe", "--match", "client_id"], "'client_id' is no match"),
         (["subscribe", "--match", "name=a"], "cannot be chosen by 'name'"),
+        (["subscribe", "--name", ""], "a subscription needs a name"),
         (["latency", "--listen", "x"], "'x' is no port"),
         (["latency", "--listen", "99999"], "'99999' is no port"),
         (["latency", "--listen", "9" * 5000], "is no port"),
@@ -190,6 +192,23 @@ def test_telemetry_is_refused_before_it_reaches_a_broker(
     outcome = run_cli("telemetry", *words, *cluster)
     assert (outcome.code, outcome.out) == (2, ""), outcome.err
     assert message in outcome.err
+
+
+def test_a_subscription_that_is_named_twice_is_removed_once(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers refuse a change that is asked for twice; here it is asked for once."""
+    changed: list[Any] = []
+
+    def alter(_: KafkaCluster, changes: list[Any]) -> dict[Any, Any]:
+        changed.extend((change.resource.name, change.key) for change in changes)
+        return {}
+
+    monkeypatch.setattr(KafkaCluster, "client_metrics_names", lambda _: ("a", "b"))
+    monkeypatch.setattr(KafkaCluster, "alter_configs", alter)
+    outcome = run_cli("telemetry", "remove", "a", "b", "a", *NOWHERE)
+    assert (outcome.code, "removed: a, b" in outcome.err) == (0, True)
+    assert len(changed) == len(set(changed)) == 6
 
 
 def test_other_options_have_a_manifest_of_their_own(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import os
 from collections import Counter, deque
 from enum import StrEnum
 from itertools import islice
+from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -109,6 +110,8 @@ class RowSource:
             stat = self._path.stat()
         except OSError as error:
             raise InputFileError(self._path, f"cannot be read: {error.strerror or error}") from error
+        if not S_ISREG(stat.st_mode):
+            raise InputFileError(self._path, "is no regular file", hint="feed it as standard input: - < FILE")
         if not stat.st_size:
             raise InputFileError(self._path, "is empty")
         return [Part(name=self._path.name, size_bytes=stat.st_size, mtime_ns=stat.st_mtime_ns)]
@@ -248,6 +251,8 @@ class RowSource:
             return value
         if isinstance(value, str):
             return value.encode()
+        if isinstance(value, bool):
+            return msgspec.json.encode(value)
         if isinstance(value, int | float):
             return str(value).encode()
         raise self._fault(number, f"has a {field!r} that is neither text, number nor bytes")

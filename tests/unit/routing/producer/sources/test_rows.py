@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -164,6 +165,20 @@ def test_an_empty_or_absent_file_is_an_error(tmp_path: Path) -> None:
         RowSource(written(tmp_path, "a.txt", b"")).parts()
     with pytest.raises(InputFileError, match="cannot be read: No such file"):
         RowSource(tmp_path / "b.txt").parts()
+
+
+def test_a_pipe_by_name_is_not_called_empty(tmp_path: Path) -> None:
+    """What cannot be read twice is refused for what it is, and the hint says how to feed it."""
+    os.mkfifo(tmp_path / "a.jsonl")
+    with pytest.raises(InputFileError, match=r"a\.jsonl: is no regular file") as caught:
+        RowSource(tmp_path / "a.jsonl").parts()
+    assert "standard input" in (caught.value.hint or "")
+
+
+def test_truth_has_the_text_of_json(tmp_path: Path) -> None:
+    """As a key and as a value, in words that any reader of JSON knows."""
+    path = written(tmp_path, "a.jsonl", b'{"k":true,"v":false}\n')
+    assert rows_of(RowSource(path, key_field="k", value_field="v")) == [(b"true", b"false")]
 
 
 def test_a_file_that_grows_under_way_is_not_taken_for_whole(tmp_path: Path) -> None:
