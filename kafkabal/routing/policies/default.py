@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from kafkabal.routing.batches import cuts_by_time
+from kafkabal.routing.batches import cuts_by_time, fill_batches
 from kafkabal.routing.keyed import HashedKeys
 from kafkabal.routing.policy import About, Context, Input
 from kafkabal.routing.ranges import LINGER_MS
 from kafkabal.routing.uniforms import Uniforms
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import I32
+    from kafkabal.model.state import F64, I32
     from kafkabal.routing.keys import KeyTable
     from kafkabal.routing.policy import RecordBatch
     from kafkabal.routing.view import RoutingView
+
+# records decided at once, so that their columns stay in the cache
+_AT_ONCE = 16384
 
 
 class Default(HashedKeys):
@@ -77,11 +80,14 @@ class Default(HashedKeys):
 
     def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`HashedKeys.pick_keyless_batch`."""
-        if self._linger_s == 0 or records.at_s is None:
+        for start in range(0, len(out), _AT_ONCE):
+            rows = slice(start, start + _AT_ONCE)
+            self._fill(None if records.at_s is None else records.at_s[rows], out[rows])
+
+    def _fill(self, at_s: F64 | None, out: I32) -> None:
+        if self._linger_s == 0 or at_s is None:
             cuts = np.arange(len(out))
         else:
-            cuts, self._opened_s = cuts_by_time(records.at_s, self._opened_s, self._linger_s)
+            cuts, self._opened_s = cuts_by_time(at_s, self._opened_s, self._linger_s)
         drawn = self._available[(self._uniforms.take(len(cuts)) * len(self._available)).astype(np.int32)]
-        partitions = np.concatenate(([self._current], drawn)).astype(np.int32)
-        out[:] = np.repeat(partitions, np.diff(np.concatenate(([0], cuts, [len(out)]))))
-        self._current = int(partitions[-1])
+        self._current = fill_batches(self._current, drawn, cuts, out)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from kafkabal.routing.batches import cuts_by_bytes
+from kafkabal.routing.batches import cuts_by_bytes, fill_batches
 from kafkabal.routing.keyed import HashedKeys
 from kafkabal.routing.policy import About, Context, Input
 from kafkabal.routing.ranges import BATCH_BYTES
@@ -70,7 +70,4 @@ class UniformSticky(HashedKeys):
     def _fill(self, size_bytes: I64, out: I32) -> None:
         cuts, self._room_bytes = cuts_by_bytes(size_bytes, self._room_bytes, self._batch_bytes)
         drawn = self._available[(self._uniforms.take(len(cuts)) * len(self._available)).astype(np.int32)]
-        partitions = np.concatenate(([self._current], drawn)).astype(np.int32)
-        bounds = np.concatenate(([0], cuts, [len(out)]))
-        out[:] = np.repeat(partitions, np.diff(bounds))
-        self._current = int(partitions[-1])
+        self._current = fill_batches(self._current, drawn, cuts, out)
