@@ -120,6 +120,8 @@ def inspect(
       kafkabal inspect -o prometheus --output-file /var/lib/node_exporter/kafkabal.prom
     """
     thresholds = checks.thresholds()
+    if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
+        raise UsageError("--nagios prints one line of its own", hint="leave -o and --output-file away")
     detailed = save is not None or by is By.TOPIC
     with open_cluster(settings, context) as cluster:
         for state in _states(cluster, settings, context, sample_s=sample_s, watch_s=watch_s, detailed=detailed):
@@ -191,11 +193,22 @@ def _show(
         by,
         shown_rows=top,
         cluster_flags=cluster_flags(settings, context),
-        now_s=context.wall_clock(),
+        read_at_s=_seconds(inspection.cluster.taken_at),
     )
     if redraw and context.out.animated and output.output is Format.TABLE:
         context.clear()
     show(report, output, context)
+
+
+def _seconds(taken_at: str) -> float:
+    """Since the epoch; 0 where a snapshot says something else than a time."""
+    from datetime import UTC, datetime
+
+    try:
+        time = datetime.fromisoformat(taken_at)
+    except ValueError:
+        return 0.0
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _save(state: "ClusterState", path: Path, context: CommandContext) -> None:

@@ -109,6 +109,53 @@ def test_nagios_is_one_line_and_four_codes(
     assert ("'disk skew'=" in outcome.out) is (code != 3)
 
 
+def snapshot_with(folder: Path, **partition: Any) -> str:
+    """The even cluster with something changed in all its partitions."""
+    header, *lines = [json.loads(line) for line in (SNAPSHOTS / "even.jsonl").read_text().splitlines()]
+    for line in lines:
+        for row in line.get("partitions", ()):
+            row.update({key: value(row) for key, value in partition.items()})
+    path = folder / "changed.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in (header, *lines)))
+    return str(path)
+
+
+def test_replicas_out_of_sync_are_a_finding(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """A cluster whose bytes lie evenly is not well while followers lag, but those that are just being added may."""
+    lagging = snapshot_with(tmp_path, isr=lambda row: row["replicas"][:1])
+    assert run_cli("inspect", "--snapshot", lagging, "--check").code == 3
+    outcome = run_cli("inspect", "--snapshot", lagging, "--nagios")
+    assert (outcome.code, "partitions with live replicas out of sync" in outcome.out) == (2, True)
+
+    moving = snapshot_with(
+        tmp_path, isr=lambda row: row["replicas"][:1], adding=lambda row: row["replicas"][1:], removing=lambda _: []
+    )
+    assert run_cli("inspect", "--snapshot", moving, "--check").code == 0
+
+
+def test_sizes_that_nobody_tells_are_no_evenness(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """The sentence itself says that bytes are not known, on a table and to a monitor."""
+    unknown = snapshot_with(tmp_path, sizes=lambda row: [None] * len(row["replicas"]))
+    for words in ([], ["--nagios"]):
+        text = " ".join(run_cli("inspect", "--snapshot", unknown, *words).out.split())
+        assert "the bytes of all replicas are not known" in text
+
+
+def test_nothing_is_to_be_run_next_where_all_is_even(run_cli: Callable[..., Any]) -> None:
+    """No half of a command is shown."""
+    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-o", "json")
+    assert json.loads(outcome.out)["next_command"] is None
+    assert "next:" not in run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl")).out
+
+
+@pytest.mark.parametrize("words", [["-o", "json"], ["--output-file", "x"]])
+def test_a_monitor_is_given_its_line_alone(run_cli: Callable[..., Any], words: list[str]) -> None:
+    """--nagios does not pass over a form or a file that was asked for: it refuses them, as an unknown state."""
+    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "--nagios", *words)
+    assert outcome.code == 3
+    assert "--nagios prints one line of its own" in outcome.out
+
+
 def test_thresholds_without_nagios_are_refused(run_cli: Callable[..., Any]) -> None:
     """-w alone would do nothing, so it is an error that names what to use."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-w", "10%")

@@ -45,6 +45,7 @@ class _Version(msgspec.Struct):
 class _Kind(msgspec.Struct):
     topic: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     broker: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    kafkabal_snapshot: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class _SnapshotFile:
@@ -99,9 +100,16 @@ class _SnapshotFile:
             elif not text.isspace() and self._decode(kind, text).broker is not msgspec.UNSET:
                 self.broker_lines.append(self.line)
                 self.brokers.append(self._decode(broker, text))
+        if not self.brokers:
+            raise InputFileError(self.path, "holds no brokers")
 
     def _is_topic(self, kind: msgspec.json.Decoder[_Kind], text: bytes) -> bool:
-        return self._decode(kind, text).topic is not msgspec.UNSET
+        found = self._decode(kind, text)
+        if found.kafkabal_snapshot is not msgspec.UNSET:
+            raise InputFileError(self.path, "a second snapshot begins here", line=self.line)
+        if msgspec.UNSET not in (found.topic, found.broker):
+            raise InputFileError(self.path, "is a topic and a broker at once", line=self.line)
+        return found.topic is not msgspec.UNSET
 
     def _decode(self, decoder: msgspec.json.Decoder[_T], text: bytes) -> _T:
         try:

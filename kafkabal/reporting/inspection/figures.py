@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.model.sizes import is_estimated, replica_bytes
+from kafkabal.model.sizes import is_estimated, move_bytes, replica_bytes
 from kafkabal.model.state import LogDirState
 from kafkabal.model.volumes import log_bytes
 
@@ -100,6 +100,18 @@ def offline_replicas(cluster: ClusterState) -> Bools:
     in_offline_dir = np.zeros(len(r), np.bool_)
     in_offline_dir[placed] = dirs.state[r.log_dir[placed]] == LogDirState.OFFLINE
     return np.asarray(dead[r.broker] | in_offline_dir | (~placed & has_offline_dir[r.broker]))
+
+
+def unknown_sizes(cluster: ClusterState) -> Bools:
+    """bool, shape (n_replicas,): no copy of its partition tells how many bytes it has."""
+    return np.asarray(is_estimated(cluster) & (move_bytes(cluster) < 0)[cluster.replicas.partition])
+
+
+def lagging_partitions(cluster: ClusterState) -> Bools:
+    """bool, shape (n_partitions,): some replica is out of sync though where it lies works, and it is not new there."""
+    r = cluster.replicas
+    lags = ~r.in_sync & ~r.adding & ~offline_replicas(cluster)
+    return np.asarray(np.bincount(r.partition[lags], minlength=len(cluster.partitions)) > 0)
 
 
 def foreign_bytes(cluster: ClusterState) -> F64:

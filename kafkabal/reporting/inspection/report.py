@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkabal.model.sizes import is_estimated, move_bytes
+from kafkabal.model.sizes import is_estimated
 from kafkabal.reporting.inspection.by import By
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
 from kafkabal.reporting.inspection.by_rack import rack_table
 from kafkabal.reporting.inspection.by_topic import is_tiered, topic_table
-from kafkabal.reporting.inspection.figures import partition_figures
+from kafkabal.reporting.inspection.figures import partition_figures, unknown_sizes
 from kafkabal.reporting.inspection.verdict import counted_noun, judge
 from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table
 
@@ -40,7 +40,7 @@ def inspection_report(
     *,
     shown_rows: int | None = None,
     cluster_flags: str = "",
-    now_s: float = 0.0,
+    read_at_s: float = 0.0,
 ) -> Report:
     """Everything ``inspect`` has to say.
 
@@ -50,19 +50,19 @@ def inspection_report(
         How many rows people see; 0 for all, None for what suits the view.
     cluster_flags
         The flags that named the cluster, for the command to run next.
-    now_s
-        Seconds since the epoch, as Prometheus is told.
+    read_at_s
+        When the cluster was as it is shown, in seconds since the epoch; 0 where nobody knows.
     """
     verdict = judge(inspection)
     table = _TABLES[by](inspection)
     if shown_rows is not None:
         table = replace(table, shown_rows=shown_rows or None)
-    command = " ".join(part for part in (verdict.next_command, cluster_flags) if part)
+    command = f"{verdict.next_command} {cluster_flags}".strip() if verdict.next_command else ""
     return Report(
         command="inspect",
         headline=verdict.sentence,
         tone=verdict.tone,
-        facts=tuple(_facts(inspection, command, now_s)),
+        facts=tuple(_facts(inspection, command, read_at_s)),
         tables=(table, score_table(inspection)),
         notes=tuple(_notes(inspection, command)),
     )
@@ -96,7 +96,7 @@ def score_table(inspection: Inspection) -> Table:
     )
 
 
-def _facts(inspection: Inspection, command: str, now_s: float) -> Iterator[Fact]:
+def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[Fact]:
     cluster, figures = inspection.cluster, partition_figures(inspection.cluster)
     yield Fact(key="cluster_id", value=cluster.cluster_id)
     yield Fact(key="taken_at", value=cluster.taken_at)
@@ -116,7 +116,7 @@ def _facts(inspection: Inspection, command: str, now_s: float) -> Iterator[Fact]
         yield Fact(key=f"n_{key}", value=value, metric=Metric(f"kafkabal_{key}", help_text))
     yield Fact(
         key="read_at_s",
-        value=now_s or None,
+        value=read_at_s or None,
         metric=Metric("kafkabal_last_success_timestamp_seconds", "When the cluster was last read."),
     )
 
@@ -128,9 +128,11 @@ def _moving(inspection: Inspection) -> int:
 
 def _on_sizes(cluster: ClusterState) -> Iterator[str]:
     """How many sizes are not known, and what stands for them."""
-    estimated = is_estimated(cluster)
-    lost = int((estimated & (move_bytes(cluster) < 0)[cluster.replicas.partition]).sum())
-    told_by_others, of_all = int(estimated.sum()) - lost, f"of {len(cluster.replicas):,} replicas"
+    lost = int(np.count_nonzero(unknown_sizes(cluster)))
+    told_by_others, of_all = (
+        int(np.count_nonzero(is_estimated(cluster))) - lost,
+        f"of {len(cluster.replicas):,} replicas",
+    )
     if told_by_others:
         yield f"~ {told_by_others:,} {of_all} did not tell their size: taken from other copies"
     if lost:

@@ -10,7 +10,7 @@ import numpy as np
 from kafkabal.model.capacity import broker_capacity_bytes, is_silent
 from kafkabal.model.state import LogDirState
 from kafkabal.reporting.inspection.condition import dirs_in
-from kafkabal.reporting.inspection.figures import offline_replicas
+from kafkabal.reporting.inspection.figures import lagging_partitions, offline_replicas, unknown_sizes
 from kafkabal.reporting.report import Tone
 from kafkabal.scoring.protocol import Grain, Need
 from kafkabal.units import format_share
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kafkabal.reporting.inspection.inspection import Inspection, Scored
 
 _MOST_IDS = 5
+# part of all replicas whose sizes may be missing before the sentence itself says so
+_FEW = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,9 @@ def faults(cluster: ClusterState) -> Iterator[str]:
     offline = dirs_in(cluster, LogDirState.OFFLINE)
     if offline.any():
         yield f"{counted_noun(int(offline.sum()), 'log dir')} offline on {brokers_named(cluster, offline > 0)}"
+    lagging = int(np.count_nonzero(lagging_partitions(cluster)))
+    if lagging:
+        yield f"{counted_noun(lagging, 'partition')} with live replicas out of sync"
 
 
 def brokers_named(cluster: ClusterState, rows: Bools) -> str:
@@ -111,12 +116,17 @@ def _even(inspection: Inspection) -> str:
 
 
 def _assumption(inspection: Inspection) -> str:
-    """What is said where a score wants capacities and no broker tells any."""
-    wanted = any(Need.CAPACITY in scored.score.needs for scored in inspection.scored)
-    live = inspection.cluster.brokers.is_live
-    if not wanted or not np.isnan(broker_capacity_bytes(inspection.cluster)[live]).all():
-        return ""
-    return " (disk sizes are not known and taken as equal)"
+    """What is said where a score wants capacities or sizes that nobody tells."""
+    cluster = inspection.cluster
+    needs = {need for scored in inspection.scored for need in scored.score.needs}
+    assumed = []
+    if Need.CAPACITY in needs and np.isnan(broker_capacity_bytes(cluster)[cluster.brokers.is_live]).all():
+        assumed.append("disk sizes are not known and taken as equal")
+    unknown = int(np.count_nonzero(unknown_sizes(cluster)))
+    if Need.LOG_DIRS in needs and unknown > _FEW * len(cluster.replicas):
+        part = "all" if unknown == len(cluster.replicas) else f"{unknown:,}"
+        assumed.append(f"the bytes of {part} replicas are not known and count as nothing")
+    return f" ({'; '.join(assumed)})" if assumed else ""
 
 
 def _listed(names: Sequence[str]) -> str:
