@@ -75,7 +75,7 @@ _kafkabal() {
         "kafkabal create --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
         "kafkabal create --tolerance") return ;;
         "kafkabal create --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
-        "kafkabal create -o" | "kafkabal create --output") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
+        "kafkabal create -o" | "kafkabal create --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
         "kafkabal create --output-file") return ;;
         "kafkabal create -p" | "kafkabal create --partitions") return ;;
         "kafkabal create -r" | "kafkabal create --replication-factor") return ;;
@@ -133,7 +133,7 @@ _kafkabal() {
         "kafkabal rebalance -o" | "kafkabal rebalance --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance --textfile") return ;;
         "kafkabal rebalance plan -o" | "kafkabal rebalance plan --plan-file") return ;;
-        "kafkabal rebalance plan --format") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
+        "kafkabal rebalance plan --format") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
         "kafkabal rebalance plan --what-if") return ;;
         "kafkabal rebalance plan -b" | "kafkabal rebalance plan --bootstrap-server") return ;;
         "kafkabal rebalance plan --command-config") return ;;
@@ -284,7 +284,7 @@ _kafkabal() {
         "kafkabal route-simulate --storage") return ;;
         "kafkabal route-simulate --training") return ;;
         "kafkabal route-simulate --rack") return ;;
-        "kafkabal policies -o" | "kafkabal policies --output") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
+        "kafkabal policies -o" | "kafkabal policies --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
         "kafkabal policies --output-file") return ;;
         "kafkabal scores -b" | "kafkabal scores --bootstrap-server") return ;;
         "kafkabal scores --command-config") return ;;
@@ -292,7 +292,7 @@ _kafkabal() {
         "kafkabal scores --snapshot") return ;;
         "kafkabal scores --zookeeper") return ;;
         "kafkabal scores --broker-timeout") return ;;
-        "kafkabal scores -o" | "kafkabal scores --output") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
+        "kafkabal scores -o" | "kafkabal scores --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
         "kafkabal scores --output-file") return ;;
         "kafkabal telemetry subscribe --name") return ;;
         "kafkabal telemetry subscribe --metric") return ;;

@@ -14,6 +14,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+def check_replaceable(path: Path | str) -> Path:
+    """See that a file can be written there, before there is anything to write; writes nothing.
+
+    Raises
+    ------
+    OutputError
+        If it is a folder, its folder is missing, or nothing may be written there.
+    """
+    target = Path(path)
+    try:
+        if target.is_dir():
+            reason = "is a folder"
+        elif target.exists() and not target.is_file():
+            reason = "" if os.access(target, os.W_OK) else "permission denied"
+        else:
+            reason = _fault_of_folder(target.resolve().parent)
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
+        raise OutputError(f"{path}: cannot be written: {reason}")
+    return target
+
+
+def _fault_of_folder(folder: Path) -> str:
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    return "" if os.access(folder, os.W_OK | os.X_OK) else "permission denied"
+
+
 @contextmanager
 def replacing(path: Path | str) -> Iterator[IO[bytes]]:
     """Open a file to be written in place of ``path``: flushed to disk and renamed on success, removed on any error.

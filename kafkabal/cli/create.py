@@ -9,7 +9,7 @@ import typer
 from kafkabal.cli.chosen import chosen_scores
 from kafkabal.cli.cluster import open_cluster, read_cluster
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import CLUSTER, OutputOptions, Uses
+from kafkabal.cli.options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.output import show
 from kafkabal.config.settings import Settings
 from kafkabal.errors import UsageError
@@ -125,7 +125,7 @@ class TopicOptions:
 def create(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance", "exclude_brokers")],
-    output: OutputOptions,
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
     topics: TopicOptions,
     placement: Annotated[
         str,

@@ -17,6 +17,8 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from kafkabal.files import check_replaceable
+
 CLUSTER_SECTION = "Cluster"
 OUTPUT_SECTION = "Output"
 SCOPE_SECTION = "Scope"
@@ -92,7 +94,10 @@ class Format(StrEnum):
 
 
 class Forms:
-    """The forms of output of a command that has not all: ``Annotated[OutputOptions, Forms("table", "json")]``."""
+    """The forms of output of a command that has not all: ``Annotated[OutputOptions, Forms("table", "json")]``.
+
+    It offers only forms that its report can always be written in: others would be refused when all is done.
+    """
 
     def __init__(self, *names: str) -> None:
         self.names = tuple(Format(name).value for name in names)
@@ -110,6 +115,7 @@ class OutputOptions:
         typer.Option(
             "--output-file",
             metavar="FILE",
+            parser=check_replaceable,
             help="Write the result there, whole or not at all.",
             rich_help_panel=OUTPUT_SECTION,
         ),

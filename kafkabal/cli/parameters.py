@@ -167,15 +167,21 @@ def _group_leaves(group: type[Any], extras: tuple[Any, ...]) -> Iterator[Leaf]:
     forms = next((extra for extra in extras if isinstance(extra, Forms)), None)
     for item in fields(group):
         leaf = _leaf(item.name, hints[item.name], _NO_DEFAULT if item.default is MISSING else item.default)
-        if forms and leaf.annotation is Format:
-            first = forms.names[0]
-            choice = Literal[forms.names]  # type: ignore[name-defined] # made at run time
-            leaf = replace(leaf, annotation=choice, default=Format(first), parse=Format, text_default=first)
-        yield leaf
+        yield _offering(forms, leaf) if forms and leaf.annotation is Format else leaf
+
+
+def _offering(forms: Forms, leaf: Leaf) -> Leaf:
+    """An option for the form of output that offers only some of all."""
+    first = forms.names[0]
+    choice = Literal[forms.names]  # type: ignore[name-defined] # made at run time
+    return replace(leaf, annotation=choice, default=Format(first), parse=Format, text_default=first)
 
 
 def _leaf(name: str, hint: Any, default: Any) -> Leaf:
     annotation, extras = _unwrap(hint)
+    forms = next((extra for extra in extras if isinstance(extra, Forms)), None)
+    if forms:
+        return _offering(forms, _leaf(name, Annotated[annotation, *(e for e in extras if e is not forms)], default))
     info = next((extra for extra in extras if isinstance(extra, ParameterInfo)), None) or typer.Option()
     if info.parser is None:
         return Leaf(name, annotation, info, default)

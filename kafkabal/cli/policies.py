@@ -5,13 +5,13 @@ from typing import Annotated
 import typer
 
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import OutputOptions
+from kafkabal.cli.options import Forms, OutputOptions
 from kafkabal.cli.output import show
 
 
 def policies(
     context: CommandContext,
-    output: OutputOptions,
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these; package.module:object works too.")
     ] = None,

@@ -6,7 +6,7 @@ import typer
 
 from kafkabal.cli.cluster import open_cluster, read_cluster
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import CLUSTER, OutputOptions, Uses
+from kafkabal.cli.options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.output import show
 from kafkabal.cli.settle import names_cluster
 from kafkabal.config.settings import Settings
@@ -15,7 +15,7 @@ from kafkabal.config.settings import Settings
 def scores(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER)],
-    output: OutputOptions,
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these; package.module:object works too.")
     ] = None,

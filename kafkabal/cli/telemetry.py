@@ -11,6 +11,7 @@ from kafkabal.cli.options import Forms, OutputOptions, Uses
 from kafkabal.cli.output import show
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError, MissingCapabilityError, RefusedByClusterError, UsageError
+from kafkabal.files import check_replaceable
 from kafkabal.telemetry.client_latency import LATENCY_METRICS
 from kafkabal.telemetry.subscriptions import (
     DEFAULT_INTERVAL_S,
@@ -144,7 +145,10 @@ def remove(
 def plugin(
     context: CommandContext,
     libs: Annotated[list[Path], typer.Option("--libs", metavar="PATH", help="Kafka's libs folder, or jars of it.")],
-    jar: Annotated[Path, typer.Option("-o", "--output-file", metavar="FILE.jar", help="Where the jar goes.")],
+    jar: Annotated[
+        Path,
+        typer.Option("-o", "--output-file", metavar="FILE.jar", parser=check_replaceable, help="Where the jar goes."),
+    ],
 ) -> None:
     """Build the broker plug-in that forwards what clients push.
 

@@ -95,8 +95,12 @@ def _begin(
             return None
         record = _record(workplace, plan, options, partitions)
         path = workplace.journal_path(record.cluster_id, record.run_id)
+        if rollback_file is not None:
+            # before the journal: what cannot be undone as was asked never began
+            write_plan(_way_back(record), rollback_file)
         journal = undo.enter_context(closing(Journal.create(path, record)))
-        write_plan(_way_back(record), rollback_file or path.with_suffix(".rollback.json"))
+        if rollback_file is None:
+            write_plan(_way_back(record), path.with_suffix(".rollback.json"))
         at = record.started_at
         begun = RunState(at=at, phase=Phase.RECORDED)
         remembered = _remember(workplace, options, lock, lambda r: r.begin(record, begun))

@@ -31,15 +31,17 @@ def production_report(outcome: Outcome, view: RoutingView) -> Report:
             Fact(key="failed", value=[name for name, _ in outcome.failures]),
             Fact(key="changed", value=outcome.changed),
         ),
-        tables=(_broker_table(outcome, view),) if outcome.sent else (),
+        tables=(_broker_table(outcome, view),),
     )
 
 
 def _broker_table(outcome: Outcome, view: RoutingView) -> Table:
-    """Brokers that lead partitions of the topic, with the values that they took and what they hold in all."""
+    """Brokers that lead partitions of the topic, with what they took and hold in all; none where nothing was sent."""
     sent = _sent_bytes(outcome, view)
     leads = np.flatnonzero(np.bincount(view.leader[view.leader >= 0], minlength=view.n_brokers))
-    share = sent / sent.sum() * len(leads)
+    if not outcome.sent:
+        leads = leads[:0]
+    share = sent / (sent.sum() or 1.0) * len(leads)
     return Table(
         key="brokers",
         columns=(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.errors import OutputError, UsageError
-from kafkabal.files import replacing
+from kafkabal.errors import UsageError
+from kafkabal.files import check_replaceable, replacing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,13 +36,7 @@ def check_plot(path: Path) -> None:
         raise UsageError(f"cannot draw {path.name}: the name ends in {', '.join(_FORMS)}")
     if find_spec("matplotlib") is None:
         raise UsageError("plots need matplotlib", hint="pip install 'kafkabal[plots]'")
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise OutputError(f"{path}: cannot be written: there is no folder {folder}")
-    if path.is_dir():
-        raise OutputError(f"{path}: cannot be written: is a folder")
-    if not os.access(folder, os.W_OK):
-        raise OutputError(f"{path}: cannot be written: permission denied")
+    check_replaceable(path)
 
 
 def plot_simulation(simulated: Simulated, path: Path) -> None:

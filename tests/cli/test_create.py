@@ -147,6 +147,8 @@ def test_brokers_plus_2_gives_every_broker_a_leader_and_two_of_them_more(
         ([], 2, "no topic is named"),
         (["t", "-f", "topics.yaml"], 2, "--file describes the topics"),
         (["-f", "no/such.yaml"], 2, "no/such.yaml: cannot be read"),
+        (["t", "-p", "1", "-r", "1", "-o", "prometheus"], 2, "'prometheus' is not one of"),
+        (["t", "-p", "1", "-r", "1", "--output-file", "/no/such/f"], 1, "/no/such/f: cannot be written"),
     ],
 )
 def test_what_is_impossible_is_said_before_anything_is_created(

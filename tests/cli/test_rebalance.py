@@ -10,6 +10,7 @@ import pytest
 
 from kafkabal.clusters.snapshot.reader import read_snapshot
 from kafkabal.clusters.snapshot.writer import write_snapshot
+from kafkabal.errors import OutputError
 from kafkabal.plan.file import read_plan, write_plan
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.testing.builders import brokers, cluster, topic
@@ -289,3 +290,34 @@ def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, 
     assert samples["kafkabal_rebalance_running"] == "0"
     assert samples["kafkabal_rebalance_success"] == "1"
     assert samples["kafkabal_rebalance_done_partitions"] == "2"
+
+
+@pytest.mark.parametrize("option", ["--textfile", "--rollback-file"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_run_is_recorded(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, option: str
+) -> None:
+    """Nothing is left behind for the next run to resume."""
+    world = ("--snapshot", str(snapshot))
+    outcome = run_cli("rebalance", "apply", str(plan_file), *world, "--yes", option, "/no/such/f")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "/no/such/f: cannot be written" in outcome.err
+    assert "no run is known" in run_cli("rebalance", "status", *world).out
+
+
+def test_a_textfile_that_can_no_longer_be_written_is_no_end_of_the_run(
+    run_cli: Callable[..., Any],
+    snapshot: Path,
+    plan_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is warned of once, and all is done."""
+
+    def refuse(path: Path) -> None:
+        raise OutputError(f"{path}: cannot be written: disk full")
+
+    monkeypatch.setattr("kafkabal.reporting.runs.textfile.replacing", refuse)
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    outcome = run_cli(*words, "--textfile", str(tmp_path / "run.prom"))
+    assert outcome.code == 0, outcome.err
+    assert outcome.err.count("disk full") == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.errors import ExitCode, OutputError
-from kafkabal.files import replacing
+from kafkabal.files import check_replaceable, replacing
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
@@ -114,3 +114,24 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
     reader.join(10)
     assert read == [b"new"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("no/f", "there is no folder"), (".", "is a folder"), ("f/g", "no folder")]
+)
+def test_what_cannot_be_written_is_known_before(tmp_path: Path, name: str, message: str) -> None:
+    """The same paths are refused that writing would refuse, and nothing is written to find out."""
+    (tmp_path / "f").write_text("old")
+    with pytest.raises(OutputError, match=message):
+        check_replaceable(tmp_path / name)
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_what_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
+    """A new file, an old one, a link to nothing and a device pass the check."""
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    for path in (tmp_path / "old", tmp_path / "new", tmp_path / "link", Path(os.devnull)):
+        assert check_replaceable(path) == path
+    assert (tmp_path / "old").read_text() == "old"
+    assert not (tmp_path / "new").exists()

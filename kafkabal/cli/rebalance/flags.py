@@ -9,6 +9,7 @@ import typer
 
 from kafkabal.cli.options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION
 from kafkabal.executor.options import OnInterrupt
+from kafkabal.files import check_replaceable
 from kafkabal.units import parse_duration
 
 RUN_CLUSTER: Final = (*CLUSTER, "bootstrap_controllers")
@@ -40,6 +41,7 @@ class RunOutput:
         typer.Option(
             "--textfile",
             metavar="FILE",
+            parser=check_replaceable,
             help="Keep a Prometheus textfile current meanwhile.",
             rich_help_panel=OUTPUT_SECTION,
         ),
@@ -120,7 +122,12 @@ class BeginFlags:
     ] = OnUnfinished.RESUME
     rollback_file: Annotated[
         Path | None,
-        typer.Option("--rollback-file", metavar="FILE", help="Write the way back there as well as to the journal."),
+        typer.Option(
+            "--rollback-file",
+            metavar="FILE",
+            parser=check_replaceable,
+            help="Write the way back there as well as to the journal.",
+        ),
     ] = None
 
 

@@ -7,12 +7,13 @@ import typer
 
 from kafkabal.cli.cluster import open_cluster, read_cluster
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import CLUSTER, OUTPUT_SECTION, Format, OutputOptions, Uses
+from kafkabal.cli.options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.output import show
 from kafkabal.cli.rebalance.planning import PLAN_SETTINGS, PlanFlags, plan_options
 from kafkabal.config.settings import Settings
 from kafkabal.cycles import cycle_collection_paused
 from kafkabal.errors import ExitCode, UsageError
+from kafkabal.files import check_replaceable
 
 if TYPE_CHECKING:
     from kafkabal.model.state import ClusterState
@@ -25,10 +26,19 @@ def plan(
     flags: PlanFlags,
     plan_file: Annotated[
         Path | None,
-        typer.Option("-o", "--plan-file", metavar="FILE", help="Write the plan there.", rich_help_panel=OUTPUT_SECTION),
+        typer.Option(
+            "-o",
+            "--plan-file",
+            metavar="FILE",
+            parser=check_replaceable,
+            help="Write the plan there.",
+            rich_help_panel=OUTPUT_SECTION,
+        ),
     ] = None,
     form: Annotated[
-        Format, typer.Option("--format", help="Form of what is shown.", rich_help_panel=OUTPUT_SECTION)
+        Format,
+        typer.Option("--format", help="Form of what is shown.", rich_help_panel=OUTPUT_SECTION),
+        Forms("table", "json", "yaml", "csv"),
     ] = Format.TABLE,
     frontier: Annotated[
         bool, typer.Option("--frontier", help="Show bytes against tolerance; no plan is kept.")

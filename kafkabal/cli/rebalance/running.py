@@ -197,5 +197,5 @@ def _listener(output: RunOutput, context: CommandContext, command: str) -> RunLi
     if output.output is RunFormat.JSONL:
         listeners.append(EventLines(context.stdout, command, context.wall_clock))
     if output.textfile is not None:
-        listeners.append(TextfileRun(output.textfile, context.wall_clock))
+        listeners.append(TextfileRun(output.textfile, context.wall_clock, context.warn))
     return Listeners(listeners)

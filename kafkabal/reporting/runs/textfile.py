@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkabal.errors import OutputError
 from kafkabal.executor.events import Finished, Progress, Started
 from kafkabal.executor.states import Outcome
 from kafkabal.files import replacing
@@ -24,11 +25,17 @@ class TextfileRun:
     ----------
     wall_clock
         Seconds since the epoch.
+    warn
+        Told once in a row of failures that the file cannot be written; the run goes on.
     """
 
-    def __init__(self, path: Path, wall_clock: Callable[[], float], *, every_s: float = 5.0) -> None:
+    def __init__(
+        self, path: Path, wall_clock: Callable[[], float], warn: Callable[[str], None], *, every_s: float = 5.0
+    ) -> None:
         self._path = path
         self._wall_clock = wall_clock
+        self._warn = warn
+        self._is_warned = False
         self._every_s = every_s
         self._written_s = 0.0
         self._values: dict[str, tuple[str, float]] = {}
@@ -46,7 +53,7 @@ class TextfileRun:
             case _:
                 return
         if isinstance(event, Finished) or self._wall_clock() - self._written_s >= self._every_s:
-            self._write()
+            self._try_to_write()
 
     def _progress(self, event: Progress) -> None:
         self._set("done_bytes", "Bytes that have been copied.", event.done_bytes)
@@ -68,6 +75,17 @@ class TextfileRun:
     def _set(self, name: str, meaning: str, value: float) -> None:
         self._values[f"{_PREFIX}_{name}"] = (meaning, float(value))
 
+    def _try_to_write(self) -> None:
+        self._written_s = self._wall_clock()
+        try:
+            self._write()
+        except OutputError as error:
+            if not self._is_warned:
+                self._warn(error.message)
+            self._is_warned = True
+        else:
+            self._is_warned = False
+
     def _write(self) -> None:
         lines = [
             f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value:.17g}\n"
@@ -75,4 +93,3 @@ class TextfileRun:
         ]
         with replacing(self._path) as file:
             file.write("".join(lines).encode())
-        self._written_s = self._wall_clock()

@@ -7,7 +7,9 @@ from collections import Counter
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.reporting.production import production_report
+from kafkabal.reporting.surface import PLAIN
 from kafkabal.reporting.telemetry import latency_report, subscriptions_report
+from kafkabal.reporting.views import render
 from kafkabal.routing.producer.run import Outcome
 from kafkabal.routing.view import RoutingView, view_of
 from kafkabal.telemetry.subscriptions import Subscription
@@ -46,10 +48,10 @@ def test_bytes_are_summed_by_the_brokers_that_lead() -> None:
 
 
 def test_nothing_to_send() -> None:
-    """A repeated run says so and shows no table of nothing."""
+    """A repeated run says so, shows no table of nothing, and is no error where CSV was asked for."""
     report = production_report(Outcome(already_there=9), three_brokers())
-    assert report.headline == "nothing to send to topic t, 9 were there before"
-    assert report.tables == ()
+    assert render(report, "table", PLAIN) == "nothing to send to topic t, 9 were there before\n"
+    assert render(report, "csv", PLAIN) == "broker,sent_bytes,sent_share,used_bytes\n"
 
 
 def test_partitions_that_have_no_row_any_more_are_no_fault() -> None:
