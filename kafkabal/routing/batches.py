@@ -41,12 +41,13 @@ def cuts_by_bytes(size_bytes: I64, room_bytes: int, batch_bytes: int) -> tuple[I
     before = np.zeros(n + 1, np.int64)
     np.cumsum(size_bytes, out=before[1:])
     total_bytes = int(before[n])
-    at_least = total_bytes // batch_bytes
-    if _are_long(n, at_least):
+    # a record may be as long as many batches
+    about = min(total_bytes // batch_bytes, n)
+    if _are_long(n, about):
         return _full_in_turn(before, room_bytes, batch_bytes)
     first_byte = before[:n]
     following = _following(first_byte, first_byte + batch_bytes, "left")
-    cuts = _chain(following, int(np.searchsorted(first_byte, room_bytes)), at_least)
+    cuts = _chain(following, int(np.searchsorted(first_byte, room_bytes)), about)
     full_bytes = int(first_byte[cuts[-1]]) + batch_bytes if len(cuts) else room_bytes
     return cuts, full_bytes - total_bytes
 
@@ -66,12 +67,12 @@ def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, floa
     """
     n = len(at_s)
     lingers = float(at_s[-1] - at_s[0]) / linger_s if n else 0.0
-    # a gap of many linger times is cut once
-    at_least = int(min(lingers, n))
-    if _are_long(n, at_least):
+    # and as far from the next as many linger times
+    about = int(min(lingers, n))
+    if _are_long(n, about):
         return _waited_in_turn(at_s, opened_s, linger_s)
     following = _following(at_s, at_s + linger_s, "right")
-    cuts = _chain(following, int(np.searchsorted(at_s, opened_s + linger_s, "right")), at_least)
+    cuts = _chain(following, int(np.searchsorted(at_s, opened_s + linger_s, "right")), about)
     return cuts, float(at_s[cuts[-1]]) if len(cuts) else opened_s
 
 
@@ -160,7 +161,7 @@ def _chain(following: I64, first: int, about: int) -> I64:
     Parameters
     ----------
     about
-        How many there are, roughly.
+        How many there are, roughly, and not more than there are records.
     """
     n = len(following) - 1
     steps = [following]

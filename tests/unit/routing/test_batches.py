@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -43,6 +45,18 @@ def test_many_records_are_cut_as_the_definition_says(mean_bytes: int, sigma: flo
     cuts, left = cuts_by_bytes(sizes, room_bytes, 16384)
 
     assert (cuts.tolist(), left) == told_one_by_one(sizes.tolist(), room_bytes, 16384)
+
+
+def test_records_as_long_as_many_batches_are_cut_in_little_memory() -> None:
+    """Records of a tebibyte in batches of a byte are a batch each, and no more than that."""
+    sizes = np.full(5000, 2**40)
+    tracemalloc.start()
+    cuts, left = cuts_by_bytes(sizes, 0, 1)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert (cuts.tolist(), left) == (list(range(5000)), 1 - 2**40)
+    assert most_bytes < 10 * 2**20
 
 
 def told_by_the_clock(times: list[float], opened_s: float, linger_s: float) -> tuple[list[int], float]:
