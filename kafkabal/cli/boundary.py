@@ -88,8 +88,16 @@ def _report(error: BaseException, words: Sequence[str], context: CommandContext)
         context.complain("terminated" if terminated else "interrupted")
         return ExitCode.TERMINATED if terminated else ExitCode.INTERRUPTED
     if isinstance(error, SystemExit):
-        return int(error.code or 0)
+        return _code_of_exit(error, context)
     report_bug(error, context)
+    return ExitCode.FAILED
+
+
+def _code_of_exit(error: SystemExit, context: CommandContext) -> int:
+    """The code that the interpreter would end with; a text is a failure, and shown."""
+    if error.code is None or isinstance(error.code, int):
+        return error.code or ExitCode.DONE
+    context.complain(f"error: {error.code}")
     return ExitCode.FAILED
 
 

@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kafkabal.errors import UsageError
+from kafkabal.scoring.faults import described
+from kafkabal.scoring.guarded import guarded
 from kafkabal.scoring.options import Configurable, ScoreOptions
 from kafkabal.scoring.protocol import Grain, Score
 
@@ -59,7 +61,8 @@ def load_score(name: str) -> Score:
         near = get_close_matches(name, score_names(), n=3, cutoff=0.5)
         known = ", ".join(near or score_names())
         raise UsageError(f"there is no score {name!r}", hint=f"{'did you mean' if near else 'there are'}: {known}")
-    return _import_score(location)
+    score = _import_score(location)
+    return score if location in BUILT_IN.values() else guarded(score)
 
 
 def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tuple[WeightedScore, ...]:
@@ -113,13 +116,18 @@ def _import_score(location: str) -> Score:
     try:
         found = getattr(import_module(module_name), attribute)
         score = found() if isinstance(found, type) else found
-    except Exception as error:  # a plug-in may fail in any way, and that is the user's to mend
+        is_score = isinstance(score, Score)
+        name, grain = (score.name, score.grain) if is_score else (None, None)
+    except ImportError as error:
         raise UsageError(f"score {location!r} cannot be loaded: {error}") from error
-    if not isinstance(score, Score):
+    except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
+        raise UsageError(f"score {location!r} cannot be loaded: {described(error)}") from error
+    if not is_score:
         raise UsageError(f"{location!r} is no score: it lacks parts of the protocol", hint="see docs/own-score.md")
-    if not _NAME.fullmatch(str(score.name)) or not isinstance(score.grain, Grain):
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(grain, Grain):
         raise UsageError(
-            f"{location!r} is no score: its name {score.name!r} or its grain {score.grain!r} is none",
+            f"{location!r} is no score: its name {name!r} or its grain {grain!r} is none",
             hint="a name has lower-case letters, digits and dashes; see docs/own-score.md",
         )
-    return score
+    loaded: Score = score
+    return loaded

@@ -1,6 +1,7 @@
 """The frame around every command: lookup, options, errors, exit codes and streams; no command of our own is needed."""
 
 import errno
+import io
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 import pytest
 import typer
 
+from kafkabal.cli.boundary import exit_code_of
 from kafkabal.cli.context import CommandContext
 from kafkabal.cli.options import CLUSTER, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.output import show
@@ -405,3 +407,15 @@ def test_sigterm_ends_a_command_with_143() -> None:
 
     assert (done.returncode, done.stderr) == (143, "kafkabal: terminated\n")
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(("code", "expected", "says"), [(None, 0, ""), (3, 3, ""), ("no way", 1, "error: no way\n")])
+def test_a_library_that_ends_the_process_gives_its_code(code: Any, expected: int, says: str) -> None:
+    """A text in place of a code is a failure, and shown."""
+    err = io.StringIO()
+
+    def run() -> int:
+        raise SystemExit(code)
+
+    found = exit_code_of(run, [], CommandContext(stdout=io.StringIO(), stderr=err))
+    assert (found, err.getvalue().removeprefix("kafkabal: ")) == (expected, says)

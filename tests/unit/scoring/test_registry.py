@@ -2,6 +2,7 @@
 
 import math
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from kafkabal.errors import UsageError
 from kafkabal.scoring.evaluation import evaluate
+from kafkabal.scoring.guarded import guarded
 from kafkabal.scoring.parts import parts_of
 from kafkabal.scoring.protocol import Grain, ScoreBase
 from kafkabal.scoring.registry import BUILT_IN, default_scores, load_score, load_scores, score_names
@@ -128,6 +130,13 @@ def test_the_default_scores_compare_log_dirs_only_where_there_are_several(severa
         ("group", np.array([0, -1]), "group is not whole numbers from 0 on"),
         ("group", np.array([0.5, 1.0]), "group is not whole numbers from 0 on"),
         ("holder_group", np.zeros(1, np.int32), r"holder_group is not of shape \(2,\)"),
+        ("replica_load", np.array(["a", "b"]), "replica_load is not a column of numbers"),
+        ("replica_load", np.array([1j, 1j]), "replica_load is not a column of numbers"),
+        ("replica_load", np.array([1.0, -1.0]), "replica_load is not 0 or more"),
+        ("replica_load", np.full(2, 1e308), "replica_load is not small enough"),
+        ("base_load", np.array([1.0, -1.0]), "base_load is not 0 or more"),
+        ("leader_load", np.array([-1.0]), "leader_load is not 0 or more together with the replica_load"),
+        ("capacity", np.array([1.0, 1e-310]), "capacity is not within 1e-150"),
     ],
 )
 def test_a_part_that_is_wrong_is_named(part: str, value: Any, message: str) -> None:
@@ -137,6 +146,62 @@ def test_a_part_that_is_wrong_is_named(part: str, value: Any, message: str) -> N
     with pytest.raises(UsageError, match=message) as error:
         evaluate(score, cluster, tolerance=0.1)
     assert "own-score.md" in (error.value.hint or "")
+
+
+@pytest.mark.parametrize("part", ["base_load", "replica_load", "leader_load", "capacity", "group", "holder_group"])
+@pytest.mark.parametrize("error", [RuntimeError("boom\nbang"), SystemExit(0)])
+def test_a_part_that_raises_is_named_in_one_line(part: str, error: BaseException) -> None:
+    """What a plug-in raises is its own fault, and cannot end the command as if all were well."""
+
+    def fail(self: Any, cluster: Any) -> None:
+        raise error
+
+    cluster = builders.cluster(builders.brokers(2), [builders.topic("t", [1, 2])])
+    score = type("Failing", (Heat,), {part: fail})()
+    for asked in (parts_of, lambda score, cluster: getattr(guarded(score), part)(cluster)):
+        with pytest.raises(UsageError) as told:
+            asked(score, cluster)
+        said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        assert told.value.message == f"score 'heat': its {part} raised {said}"
+
+
+def test_signals_reach_through_a_score() -> None:
+    """Ctrl-C within the code of a plug-in is Ctrl-C."""
+
+    def interrupted(self: Any, cluster: Any) -> None:
+        raise KeyboardInterrupt
+
+    cluster = builders.cluster(builders.brokers(2), [builders.topic("t", [1, 2])])
+    with pytest.raises(KeyboardInterrupt):
+        parts_of(type("Slow", (Heat,), {"capacity": interrupted})(), cluster)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "message"),
+    [("band", 3, "its band 3 is no band"), ("needs", {"moon"}, "its needs 'moon' is none of"), ("unit", None, "unit")],
+)
+def test_an_attribute_that_is_wrong_is_named(attribute: str, value: Any, message: str) -> None:
+    """It is found when the score is loaded, not where it is used."""
+    with pytest.raises(UsageError, match=f"score 'heat': .*{message}"):
+        guarded(type("Broken", (Heat,), {attribute: value})())
+
+
+def test_a_module_that_ends_the_process_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plug-in that exits on import is an error, not a success."""
+    (tmp_path / "exits_at_once.py").write_text("raise SystemExit(0)")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match="cannot be loaded: SystemExit: 0"):
+        load_scores(["exits_at_once:Score"])
+
+
+def test_numbers_of_groups_may_be_any() -> None:
+    """Memory is taken for as many groups as there are, not up to the highest number."""
+    groups = np.array([2**40, 7, 2**40], np.int64)
+    score = type("Grouped", (Heat,), {"group": lambda self, cluster: groups})()
+    cluster = builders.cluster(builders.brokers(3), [builders.topic("t", [1, 2, 3])])
+    found = parts_of(score, cluster).group
+    assert found is not None
+    assert found.tolist() == [1, 0, 1]
 
 
 def test_a_score_without_parts_finds_everything_even() -> None:

@@ -1,0 +1,89 @@
+"""A score of a plug-in, whoever asks it: its faults are named, and its parts are what they must be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import UsageError
+from kafkabal.scoring import parts
+from kafkabal.scoring.faults import naming_faults
+from kafkabal.scoring.options import Configurable
+from kafkabal.scoring.protocol import Grain, Need
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import F64, I32, ClusterState
+    from kafkabal.scoring.bands import Band
+    from kafkabal.scoring.options import ScoreOptions
+    from kafkabal.scoring.protocol import Score
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedScore:
+    """Stands before a :class:`~kafkabal.scoring.protocol.Score`; its attributes are read once."""
+
+    name: str
+    unit: str
+    meaning: str
+    grain: Grain
+    needs: frozenset[Need]
+    band: Band | None
+    _score: Score
+
+    def configured(self, options: ScoreOptions) -> Score:
+        """See :class:`~kafkabal.scoring.options.Configurable`."""
+        if not isinstance(self._score, Configurable):
+            return self
+        with naming_faults(self.name, "configured"):
+            return guarded(self._score.configured(options))
+
+    def base_load(self, cluster: ClusterState) -> F64:
+        """See :class:`~kafkabal.scoring.protocol.Score`, here and below."""
+        return parts.base_load_of(self._score, cluster)
+
+    def replica_load(self, cluster: ClusterState) -> F64:
+        """Of a replica."""
+        return parts.replica_load_of(self._score, cluster)
+
+    def leader_load(self, cluster: ClusterState) -> F64:
+        """Of a leader, on top."""
+        return parts.leader_load_of(self._score, cluster)
+
+    def capacity(self, cluster: ClusterState) -> F64:
+        """Of a holder."""
+        return parts.capacity_of(self._score, cluster)
+
+    def group(self, cluster: ClusterState) -> I32 | None:
+        """Of a replica."""
+        return parts.group_of(self._score, cluster)
+
+    def holder_group(self, cluster: ClusterState) -> I32 | None:
+        """Of a holder."""
+        return parts.holder_group_of(self._score, cluster)
+
+
+def guarded(score: Score) -> GuardedScore:
+    """Guard a score whose name and grain make sense.
+
+    Raises
+    ------
+    UsageError
+        If another attribute is not what it must be; score and attribute are named.
+    """
+    with naming_faults(score.name, "attributes"):
+        unit, meaning, band = score.unit, score.meaning, score.band
+        needs = frozenset(score.needs)
+    lines: dict[str, object] = {"unit": unit, "meaning": meaning}
+    for attribute, text in lines.items():
+        if not isinstance(text, str) or not text.isprintable():
+            raise _wrong(score, attribute, f"{text!r} is no line of text")
+    if band is not None and not callable(getattr(band, "edges", None)):
+        raise _wrong(score, "band", f"{band!r} is no band")
+    for need in needs:
+        if need not in {*Need}:
+            raise _wrong(score, "needs", f"{need!r} is none of {', '.join(Need)}")
+    return GuardedScore(score.name, unit, meaning, score.grain, frozenset(Need(need) for need in needs), band, score)
+
+
+def _wrong(score: Score, attribute: str, reason: str) -> UsageError:
+    return UsageError(f"score {score.name!r}: its {attribute} {reason}", hint="see docs/own-score.md")
