@@ -9,7 +9,7 @@ import typer
 from kafkabal.cli.chosen import chosen_scores
 from kafkabal.cli.cluster import open_cluster, read_cluster
 from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.options import CLUSTER, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.output import show
 from kafkabal.config.settings import Settings
 from kafkabal.errors import UsageError
@@ -38,6 +38,14 @@ def parse_config(text: str) -> tuple[str, str]:
     if not given or not key.strip():
         raise UsageError(f"{text!r} is no config", hint="write it like retention.ms=604800000")
     return key.strip(), value.strip()
+
+
+def _each_once(configs: "Sequence[tuple[str, str]]") -> dict[str, str]:
+    named = dict(configs)
+    if len(named) < len(configs):
+        keys = [key for key, _ in configs]
+        raise UsageError(f"--config {next(key for key in keys if keys.count(key) > 1)} is given twice")
+    return named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +124,7 @@ class TopicOptions:
             preset=self.preset,
             partitions=self.partitions,
             replication_factor=self.replication_factor,
-            configs=dict(self.config or ()),
+            configs=_each_once(self.config or ()),
             partition_bytes=self.partition_bytes,
         )
         return (spec,)
@@ -171,6 +179,10 @@ def create(
         if wanted and not dry_run:
             create_all(cluster, wanted)
     show(creation_report(creation), output, context)
+    if output.output is not Format.TABLE or output.output_file is not None:
+        # the table tells them itself
+        for warning in creation.warnings():
+            context.warn(warning)
 
 
 def _place(

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from kafkabal.model.state import ClusterState
 
 T = TypeVar("T")
+
+MOST_PARTITIONS: Final = 100_000
+"""Of one topic; a whole cluster bears some millions of replicas, and all that are asked for are placed in memory."""
 
 _LONGEST_NAME = 249
 _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{_LONGEST_NAME}}}")
@@ -93,7 +96,7 @@ def topic_spec(
     Raises
     ------
     UsageError
-        If Kafka would not take the name, the preset is unknown, or a number is not above 0.
+        If Kafka would not take the name, the preset is unknown, or a number is not above 0 or too large.
     """
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise UsageError(
@@ -104,6 +107,8 @@ def topic_spec(
     for what, number in (("partitions", partitions), ("replication factor", replication_factor)):
         if number is not None and number < 1:
             raise UsageError(f"topic {name}: {what} {number} is not above 0")
+    if partitions is not None and partitions > MOST_PARTITIONS:
+        raise UsageError(f"topic {name}: {partitions:,} partitions are more than a topic bears, {MOST_PARTITIONS:,}")
     return TopicSpec(
         name=name,
         partitions=partitions or (base.partitions if base else None),
@@ -119,12 +124,14 @@ def read_topics(path: Path) -> tuple[TopicSpec, ...]:
     Raises
     ------
     InputFileError
-        If it cannot be read, is malformed, holds an unknown key or a topic twice; the line is named.
+        If it cannot be read, is malformed, holds no topic, an unknown key or a topic twice; the line is named.
     """
     root = read_yaml(path)
     listed = values.check_keys(root, ("topics",), "a file of topics").get("topics", root)
     if not isinstance(listed.content, tuple):
         raise listed.error("a list of topics is meant here, as in  topics: [{name: a, partitions: 3}]")
+    if not listed.content:
+        raise listed.error("no topic stands there")
     specs: dict[str, TopicSpec] = {}
     for entry in listed.content:
         spec = _read_entry(entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kafkabal.scoring.evaluation import Evaluation
     from kafkabal.scoring.registry import WeightedScore
 
+_MIN_IN_SYNC: Final = "min.insync.replicas"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Creation:
@@ -37,6 +39,16 @@ class Creation:
     tolerance: float
     dry_run: bool
 
+    def warnings(self) -> tuple[str, ...]:
+        """What of the new topics can never work as it is wanted."""
+        return tuple(
+            f"topic {topic.name}: {_MIN_IN_SYNC} {wanted} is above the {len(topic.assignment[0])} replicas of a "
+            "partition, so producers with acks=all will always be refused"
+            for topic in self.placed.topics
+            if (wanted := topic.configs.get(_MIN_IN_SYNC, "").strip()).isdecimal()
+            and int(wanted) > len(topic.assignment[0])
+        )
+
 
 def creation_report(creation: Creation) -> Report:
     """Everything ``create`` has to say."""
@@ -50,7 +62,10 @@ def creation_report(creation: Creation) -> Report:
             *((_broker_table(creation), _score_table(creation)) if topics else ()),
             _assignment_table(topics, shown=creation.dry_run),
         ),
-        notes=tuple(f"exists and is left as it is: {difference}" for difference in creation.differences),
+        notes=(
+            *(f"exists and is left as it is: {difference}" for difference in creation.differences),
+            *creation.warnings(),
+        ),
     )
 
 

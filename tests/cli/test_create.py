@@ -145,6 +145,8 @@ def test_brokers_plus_2_gives_every_broker_a_leader_and_two_of_them_more(
         (["t", "-p", "1", "-r", "1", "--placement", "odd"], 2, "there is no placement 'odd'"),
         (["t", "-p", "1", "-r", "1", "--partition-bytes", "9PiB"], 4, "room"),
         ([], 2, "no topic is named"),
+        (["t", "-p", "1", "-r", "1", "--config", "a=1", "--config", "a=2"], 2, "--config a is given twice"),
+        (["t", "-p", "1000000000", "-r", "1"], 2, "1,000,000,000 partitions are more than a topic bears"),
         (["t", "-f", "topics.yaml"], 2, "--file describes the topics"),
         (["-f", "no/such.yaml"], 2, "no/such.yaml: cannot be read"),
         (["t", "-p", "1", "-r", "1", "-o", "prometheus"], 2, "'prometheus' is not one of"),
@@ -171,3 +173,14 @@ def test_a_malformed_file_names_the_line(create: Callable[..., Any], tmp_path: P
 
     assert outcome.code == 2
     assert "line 3" in outcome.err
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"], ["-o", "json"]])
+def test_a_topic_that_takes_no_acks_of_all_is_warned_of(create: Callable[..., Any], more: list[str]) -> None:
+    """More replicas in sync than there are is created as wanted, but not without a word."""
+    words = ("t", "-p", "1", "-r", "2", "--config")
+    warning = "topic t: min.insync.replicas 3 is above the 2 replicas of a partition"
+    outcome = create(*words, "min.insync.replicas=3", *more)
+    assert outcome.code == 0
+    assert warning in (outcome.err if more == ["-o", "json"] else outcome.out)
+    assert "min.insync.replicas 2" not in create("u", *words[1:], "min.insync.replicas=2", *more).out

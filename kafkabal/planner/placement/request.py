@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import UsageError
 from kafkabal.model.sizes import move_bytes
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from kafkabal.model.state import ClusterState
     from kafkabal.planner.placement.policy import PlacementPolicy
     from kafkabal.planner.placement.sites import Sites
+
+MOST_REPLICAS: Final = 2_000_000
+"""Of one call: about what a cluster bears in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +38,8 @@ def settle(specs: Sequence[TopicSpec], sites: Sites, policy: PlacementPolicy) ->
     Raises
     ------
     UsageError
-        If a name is taken or given twice, a number is missing or does not fit the layout, or there are too few
-        brokers for the replication factor.
+        If a name is taken or given twice, a number is missing or does not fit the layout, there are too few
+        brokers for the replication factor, or too many replicas in all.
     """
     names = {*sites.cluster.topics.name}
     for spec in specs:
@@ -44,7 +47,14 @@ def settle(specs: Sequence[TopicSpec], sites: Sites, policy: PlacementPolicy) ->
         names.add(spec.name)
     takers = int(sites.takes.sum())
     mean = mean_partition_bytes(sites.cluster)
-    return tuple(_request(spec, takers, policy, mean) for spec in specs)
+    requests = tuple(_request(spec, takers, policy, mean) for spec in specs)
+    replicas = sum(request.partitions * request.replication_factor for request in requests)
+    if replicas > MOST_REPLICAS:
+        raise UsageError(
+            f"{replicas:,} replicas are more than are placed at once, {MOST_REPLICAS:,}",
+            hint="create the topics in several steps",
+        )
+    return requests
 
 
 def mean_partition_bytes(cluster: ClusterState) -> int:

@@ -46,6 +46,7 @@ def test_names_that_kafka_refuses(name: str) -> None:
     [
         ({"preset": "trainig"}, "there is no preset 'trainig'"),
         ({"partitions": 0}, "partitions 0 is not above 0"),
+        ({"partitions": 100_001}, "topic t: 100,001 partitions are more than a topic bears, 100,000"),
         ({"replication_factor": -1}, "replication factor -1 is not above 0"),
     ],
 )
@@ -88,6 +89,8 @@ def test_a_file_of_topics_is_read_in_its_order(tmp_path: Path) -> None:
         ("topics: {a: 1}", 1, "a list of topics is meant here"),
         ("- name: a", 1, "a mapping is meant here"),
         ("topic: []", 1, "a file of topics has no key 'topic'"),
+        ("topics: []", 1, "no topic stands there"),
+        ("topics:\n- name: a\n  partitions: 1000000000", 2, "1,000,000,000 partitions are more than a topic bears"),
         ("topics:\n- partitions: 1", 2, "a topic needs a name"),
         ("topics:\n- name: a\n  partition: 1", 3, "a topic has no key 'partition'"),
         ("topics:\n- name: a\n  partitions: x", 3, "'x' is no whole number"),

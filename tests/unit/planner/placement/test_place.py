@@ -177,6 +177,7 @@ def test_a_binomial_layout_draws_leaders_around_its_mean(probability: float, mea
         ([spec(partitions=None)], "score", "topic t: the number of partitions is not given"),
         ([spec(partitions=None)], "even", "topic t: the number of partitions is not given"),
         ([spec(partitions=9)], "brokers+2", r"placement brokers\+2 makes 8 partitions here, not 9"),
+        ([spec(f"t{i}", partitions=100_000, factor=6) for i in range(4)], "score", "2,400,000 replicas are more than"),
         ([spec("old")], "score", "topic old exists already"),
         ([spec("a"), spec("a")], "score", "topic a exists already"),
         ([spec("old.x")], "score", "topic old.x collides with old_x"),
