@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kafkabal.errors import UsageError
 from kafkabal.scoring import parts
 from kafkabal.scoring.faults import naming_faults
@@ -16,6 +18,20 @@ if TYPE_CHECKING:
     from kafkabal.scoring.bands import Band
     from kafkabal.scoring.options import ScoreOptions
     from kafkabal.scoring.protocol import Score
+
+
+@dataclass(frozen=True, slots=True)
+class _GuardedBand:
+    """Stands before the band of a score, which may be a plug-in's own too."""
+
+    score_name: str
+    _band: Band
+
+    def edges(self, fair_load: F64, tolerance: float) -> tuple[F64, F64]:
+        """See :meth:`~kafkabal.scoring.bands.Band.edges`."""
+        with naming_faults(self.score_name, "band"):
+            low, high = self._band.edges(fair_load, tolerance)
+            return np.broadcast_to(low, fair_load.shape), np.broadcast_to(high, fair_load.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +93,20 @@ def guarded(score: Score) -> GuardedScore:
     for attribute, text in lines.items():
         if not isinstance(text, str) or not text.isprintable():
             raise _wrong(score, attribute, f"{text!r} is no line of text")
-    if band is not None and not callable(getattr(band, "edges", None)):
+    if band is not None and (isinstance(band, type) or not callable(getattr(band, "edges", None))):
         raise _wrong(score, "band", f"{band!r} is no band")
     for need in needs:
         if need not in {*Need}:
             raise _wrong(score, "needs", f"{need!r} is none of {', '.join(Need)}")
-    return GuardedScore(score.name, unit, meaning, score.grain, frozenset(Need(need) for need in needs), band, score)
+    return GuardedScore(
+        name=score.name,
+        unit=unit,
+        meaning=meaning,
+        grain=score.grain,
+        needs=frozenset(Need(need) for need in needs),
+        band=_GuardedBand(score.name, band) if band is not None else None,
+        _score=score,
+    )
 
 
 def _wrong(score: Score, attribute: str, reason: str) -> UsageError:

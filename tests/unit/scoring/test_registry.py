@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import UsageError
+from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.guarded import guarded
 from kafkabal.scoring.parts import parts_of
@@ -178,12 +179,30 @@ def test_signals_reach_through_a_score() -> None:
 
 @pytest.mark.parametrize(
     ("attribute", "value", "message"),
-    [("band", 3, "its band 3 is no band"), ("needs", {"moon"}, "its needs 'moon' is none of"), ("unit", None, "unit")],
+    [
+        ("band", 3, "its band 3 is no band"),
+        ("band", RelativeBand, "is no band"),
+        ("needs", {"moon"}, "its needs 'moon' is none of"),
+        ("unit", None, "unit"),
+    ],
 )
 def test_an_attribute_that_is_wrong_is_named(attribute: str, value: Any, message: str) -> None:
     """It is found when the score is loaded, not where it is used."""
     with pytest.raises(UsageError, match=f"score 'heat': .*{message}"):
         guarded(type("Broken", (Heat,), {attribute: value})())
+
+
+def test_a_band_that_raises_is_named() -> None:
+    """A band of one's own is guarded as the parts are."""
+
+    class NoBand:
+        def edges(self, fair_load: Any, tolerance: float) -> Any:
+            raise RuntimeError("boom")
+
+    cluster = builders.cluster(builders.brokers(2), [builders.topic("t", [1, 2])])
+    score = guarded(type("Broken", (Heat,), {"band": NoBand()})())
+    with pytest.raises(UsageError, match="score 'heat': its band raised RuntimeError: boom"):
+        evaluate(score, cluster, tolerance=0.1)
 
 
 def test_a_module_that_ends_the_process_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
