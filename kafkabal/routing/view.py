@@ -52,7 +52,7 @@ class RoutingView:
     """The scores to route by, seen as what a routed byte does to them."""
     settled_bytes: F64 | None = None
     """float64, shape (n_partitions,): of the records that the asking policy picked, those that were acknowledged or
-    given up on when it was measured; None for all of them."""
+    given up on before it was measured; None where it shows all of them."""
     waiting_records: int = 0
     """Records of the asking producer that are not acknowledged, at the time of asking."""
 

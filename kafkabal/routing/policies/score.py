@@ -100,6 +100,7 @@ class ScoreWeighted(PolicyBase):
         self._in_lingers_bytes = batch_size
         self._sent_then: I64 = np.empty(0, np.int64)
         self._seen: F64 = np.empty(0)
+        self._of_others_bytes: F64 = np.empty(0)
         self._weigh_at_bytes = 0.0
         self._horizon_bytes = 0.0
 
@@ -150,12 +151,18 @@ class ScoreWeighted(PolicyBase):
         return int(min(part * view.waiting_records * self._ring.mean_record_bytes, longest))
 
     def _seen_by(self, view: RoutingView, sent: I64) -> F64:
-        """What of this producer's own bytes the view shows: those that wait in its queue are on no broker yet."""
+        """What of this producer's own bytes the view shows: no less than was settled before, no more than was sent.
+
+        Brokers tell their log dirs one after the other while records arrive. Within those bounds it is what leaves the
+        bytes of others as they were: taken for theirs, own bytes would be made up for elsewhere.
+        """
         n = view.n_partitions
-        if view.settled_bytes is None:
-            return _of_length(sent, n)
+        own = _of_length(sent, n)
         # a view may have been asked for by the policy before this one
-        return np.minimum(view.settled_bytes, _of_length(sent, n))
+        settled = own if view.settled_bytes is None else np.minimum(view.settled_bytes, own)
+        seen: F64 = np.clip(view.partition_bytes - _of_length(self._of_others_bytes, n), settled, own)
+        self._of_others_bytes = view.partition_bytes - seen
+        return seen
 
     def _weigh_again(self) -> None:
         """Weigh anew as soon as own records make the view too old, before another comes."""

@@ -326,11 +326,10 @@ class RoutingProducer:
             return
         before = settled.copy()
         view = self._next_view()
-        settled += [0] * (view.n_partitions - len(settled))
-        before += [0] * (len(settled) - len(before))
-        # each log dir was read at some moment in between
-        seen = (np.array(before) + np.array(settled)) / 2
-        self._show(replace(view, settled_bytes=seen[: view.n_partitions]))
+        new = [0] * (view.n_partitions - len(settled))
+        settled += new
+        # what was settled before log dirs were read is in them; of what came meanwhile nobody knows
+        self._show(replace(view, settled_bytes=np.array([*before, *new][: view.n_partitions], np.float64)))
 
     def _next_view(self) -> RoutingView:
         view = self._views.next_view(self._scores)

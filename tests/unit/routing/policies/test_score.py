@@ -154,6 +154,33 @@ def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]
     assert share_of_first(policy) > 0.3, "as if the records had vanished"
 
 
+def test_log_dirs_that_are_read_one_after_the_other_are_no_imbalance(view_over: Callable[..., RoutingView]) -> None:
+    """Broker 1 told its bytes early, the others late: all may be own records, so nobody gets more for it."""
+    view = view_over(brokers=4, existing_bytes=10**7)
+    policy = ScoreWeighted(Context())
+    policy.refresh(view)
+    out = np.empty(2000, np.int32)
+    policy.pick_batch(RecordBatch(size_bytes=np.full(len(out), 20_000)), out)
+    sent = np.bincount(out, minlength=4) * 20_000
+    told = sent * np.array([0.3, 0.8, 0.9, 0.9])
+
+    def later(told: F64, *, at_s: float) -> RoutingView:
+        return replace(
+            view,
+            at_s=at_s,
+            partition_bytes=view.partition_bytes + told,
+            used_bytes=view.used_bytes + told,
+            pressures=tuple(p.after(told, view.replica_partition) for p in view.pressures),
+            settled_bytes=sent * 0.25,
+        )
+
+    policy.refresh(later(told, at_s=1.0))
+    assert share_of_first(policy) == pytest.approx(0.25, rel=0.01)
+
+    policy.refresh(later(told + np.array([0, 4e7, 4e7, 4e7]), at_s=2.0))
+    assert share_of_first(policy) > 0.3, "what nobody of us has sent was sent by others"
+
+
 def test_slots_are_as_long_as_what_waits(view_over: Callable[..., RoutingView]) -> None:
     """Where brokers hold the producer up, a partition gets in one go what its next request can carry."""
     cluster = build_synthetic(SyntheticCluster(brokers=4))
