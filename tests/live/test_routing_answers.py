@@ -112,7 +112,7 @@ def empty(n: int, batch_bytes: int) -> State:
     """The state of the policy before the first record."""
     return State(
         available=list(range(n)),
-        debts=Debts(list(range(n)), [0] * n, [0] * n),
+        debts=Debts(list(range(n)), [0] * n, [0] * n, list(range(n))),
         pending_bytes=[0] * n,
         moved_s=[NOW_S] * n,
         current=[0, 0],

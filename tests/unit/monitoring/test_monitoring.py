@@ -30,7 +30,7 @@ def metrics() -> set[str]:
         [BrokerRow(broker=1, log_dirs=dirs)],
         [TopicRow(topic="t", partitions=[PartitionRow(partition=0, leader=1, replicas=[1], sizes=[1], log_dirs=[0])])],
     )
-    text = render(inspection_report(inspect_cluster(cluster, ()), now_s=1.0), "prometheus", PLAIN)
+    text = render(inspection_report(inspect_cluster(cluster, ()), read_at_s=1.0), "prometheus", PLAIN)
     return set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
 
 
