@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -88,9 +89,11 @@ def test_planned_applied_and_inside_the_band(kafkabal: Callable[..., tuple[int, 
     assert kafkabal("inspect", "--check")[0] == 3
     assert kafkabal("rebalance", "plan", "-o", plan)[0] == 0
     assert kafkabal("rebalance", "apply", plan, "--yes", "--throttle", "20MB/s")[0] == 0
-    code, told = kafkabal("inspect", "--check")
-    assert code == 0, told
     assert outside() == dict.fromkeys(before, 0)
+    end_s = monotonic() + 30
+    while (found := kafkabal("inspect", "--check"))[0] and monotonic() < end_s:
+        sleep(1)  # on a busy machine a replica may be out of sync for a moment
+    assert found[0] == 0, found[1]
     assert "log-dir" in before
     # the records of the run itself were written since, and a broker may stand at the very edge of its band
     again = json.loads(kafkabal("rebalance", "plan", "--format", "json")[1])
