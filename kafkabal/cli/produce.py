@@ -441,7 +441,6 @@ class _Screen(DeliveryListener):
         self._total_bytes = 0
         self._profile_time_ns = self._profile_time()
         self._warned: set[str] = set()
-        self._is_topic_unseen = False
 
     def __enter__(self) -> "_Screen":
         return self
@@ -477,15 +476,12 @@ class _Screen(DeliveryListener):
     def refresh_failed(self, error: Exception) -> None:
         """Warn, but not of the same every few seconds."""
         text = f"the cluster cannot be read, records go by the last view of it: {error}"
-        if text not in self._warned:
-            self._warned.add(text)
-            self._context.warn(text)
+        self._warn_once(text, text)
 
     def topic_unseen(self, error: "KafkabalError") -> None:
         """Warn once: records go on, and end the run if they are not taken."""
-        if not self._is_topic_unseen:
-            self._is_topic_unseen = True
-            self._context.warn(f"nobody says whether the topic is still the same, records go on: {error.message}")
+        doubt = "nobody says whether the topic is still the same, records go on"
+        self._warn_once(doubt, f"{doubt}: {error.message}")
 
     def new_scores(self) -> "tuple[WeightedScore, ...] | None":
         """The scores of the profile, if its file changed and still makes sense."""
@@ -500,6 +496,11 @@ class _Screen(DeliveryListener):
             return None
         self._context.say(f"scores from the changed profile: {', '.join(s.score.name for s in scores)}")
         return scores
+
+    def _warn_once(self, what: str, text: str) -> None:
+        if what not in self._warned:
+            self._warned.add(what)
+            self._context.warn(text)
 
     def _settings_now(self) -> Settings:
         profile = self._settings.profile

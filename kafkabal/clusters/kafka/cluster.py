@@ -183,17 +183,7 @@ class KafkaCluster:
         return alter_configs(self._client, changes)
 
     def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
-        """What some broker, whichever answers, says of a topic; None if there is none.
-
-        Not of the protocol, since only live topics have ids.
-
-        Raises
-        ------
-        UnreachableError
-            If no broker answers in time.
-        NotAuthorizedError
-            If the principal may not describe it.
-        """
+        """See :func:`.metadata.describe_topic`; not of the protocol, since only live topics have ids."""
         return describe_topic(self._client, topic, self._client.deadline(deadline_s))
 
     def client_metrics_names(self) -> tuple[str, ...]:

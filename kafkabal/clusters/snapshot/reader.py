@@ -48,6 +48,9 @@ class _Kind(msgspec.Struct):
     kafkabal_snapshot: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
+_A_TOPIC = _Kind(topic=msgspec.Raw())
+
+
 class _SnapshotFile:
     """One pass over the lines; remembers on which line each broker and each topic stood, to name it in an error."""
 
@@ -94,22 +97,25 @@ class _SnapshotFile:
         broker = msgspec.json.Decoder(BrokerRow)
         topic = msgspec.json.Decoder(TopicRow)
         for self.line, text in enumerate(file, 2):
-            if text.startswith(_TOPIC_START) or (not text.isspace() and self._is_topic(kind, text)):
+            if text.isspace():
+                continue
+            found = _A_TOPIC if text.startswith(_TOPIC_START) else self._kind_of(kind, text)
+            if found.topic is not msgspec.UNSET:
                 self.topic_lines.append(self.line)
                 yield self._decode(topic, text)
-            elif not text.isspace() and self._decode(kind, text).broker is not msgspec.UNSET:
+            elif found.broker is not msgspec.UNSET:
                 self.broker_lines.append(self.line)
                 self.brokers.append(self._decode(broker, text))
         if not self.brokers:
             raise InputFileError(self.path, "holds no brokers")
 
-    def _is_topic(self, kind: msgspec.json.Decoder[_Kind], text: bytes) -> bool:
+    def _kind_of(self, kind: msgspec.json.Decoder[_Kind], text: bytes) -> _Kind:
         found = self._decode(kind, text)
         if found.kafkabal_snapshot is not msgspec.UNSET:
             raise InputFileError(self.path, "a second snapshot begins here", line=self.line)
         if msgspec.UNSET not in (found.topic, found.broker):
             raise InputFileError(self.path, "is a topic and a broker at once", line=self.line)
-        return found.topic is not msgspec.UNSET
+        return found
 
     def _decode(self, decoder: msgspec.json.Decoder[_T], text: bytes) -> _T:
         try:

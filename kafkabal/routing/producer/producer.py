@@ -18,6 +18,7 @@ import numpy as np
 from confluent_kafka import KafkaException, Producer
 
 from kafkabal.errors import OperationError, PartialFailureError
+from kafkabal.routing.broker_first import of_length
 from kafkabal.routing.policy import Feedback
 from kafkabal.routing.producer.faults import config_error_of, error_of
 from kafkabal.routing.producer.interrupts import signals_held_back
@@ -326,10 +327,10 @@ class RoutingProducer:
             return
         before = settled.copy()
         view = self._next_view()
-        new = [0] * (view.n_partitions - len(settled))
-        settled += new
+        n = view.n_partitions
+        settled += [0] * (n - len(settled))
         # what was settled before log dirs were read is in them; of what came meanwhile nobody knows
-        self._show(replace(view, settled_bytes=np.array([*before, *new][: view.n_partitions], np.float64)))
+        self._show(replace(view, settled_bytes=np.array(of_length(before, n, 0), np.float64)))
 
     def _next_view(self) -> RoutingView:
         view = self._views.next_view(self._scores)

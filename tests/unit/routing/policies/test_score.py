@@ -133,19 +133,9 @@ def test_a_calm_topic_is_weighed_once_a_horizon(
 def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]) -> None:
     """The log dirs of one broker lag behind by what is queued for it: it gets no more for that, nor any less."""
     view = view_over(brokers=4, existing_bytes=10**7)
-    policy = ScoreWeighted(Context())
-    policy.refresh(view)
-    out = np.empty(2000, np.int32)
-    policy.pick_batch(RecordBatch(size_bytes=np.full(len(out), 20_000)), out)
-    arrived: F64 = np.asarray(np.bincount(out, minlength=4) * 20_000, np.float64)
+    policy, arrived = after_sending(view)
     arrived[0] = 0
-    later = replace(
-        view,
-        at_s=1.0,
-        partition_bytes=view.partition_bytes + arrived,
-        used_bytes=view.used_bytes + arrived,
-        pressures=tuple(p.after(arrived, view.replica_partition) for p in view.pressures),
-    )
+    later = grown(view, arrived, at_s=1.0)
 
     policy.refresh(replace(later, settled_bytes=arrived))
     assert share_of_first(policy) == pytest.approx(0.25, rel=0.01)
@@ -157,28 +147,36 @@ def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]
 def test_log_dirs_that_are_read_one_after_the_other_are_no_imbalance(view_over: Callable[..., RoutingView]) -> None:
     """Broker 1 told its bytes early, the others late: all may be own records, so nobody gets more for it."""
     view = view_over(brokers=4, existing_bytes=10**7)
+    policy, sent = after_sending(view)
+    told = sent * np.array([0.3, 0.8, 0.9, 0.9])
+    settled = sent * 0.25
+
+    policy.refresh(replace(grown(view, told, at_s=1.0), settled_bytes=settled))
+    assert share_of_first(policy) == pytest.approx(0.25, rel=0.01)
+
+    more = told + np.array([0, 4e7, 4e7, 4e7])
+    policy.refresh(replace(grown(view, more, at_s=2.0), settled_bytes=settled))
+    assert share_of_first(policy) > 0.3, "what nobody of us has sent was sent by others"
+
+
+def after_sending(view: RoutingView) -> tuple[ScoreWeighted, F64]:
+    """A policy that has given out 2000 records of 20 kB, and the bytes that each partition got."""
     policy = ScoreWeighted(Context())
     policy.refresh(view)
     out = np.empty(2000, np.int32)
     policy.pick_batch(RecordBatch(size_bytes=np.full(len(out), 20_000)), out)
-    sent = np.bincount(out, minlength=4) * 20_000
-    told = sent * np.array([0.3, 0.8, 0.9, 0.9])
+    return policy, np.asarray(np.bincount(out, minlength=4) * 20_000, np.float64)
 
-    def later(told: F64, *, at_s: float) -> RoutingView:
-        return replace(
-            view,
-            at_s=at_s,
-            partition_bytes=view.partition_bytes + told,
-            used_bytes=view.used_bytes + told,
-            pressures=tuple(p.after(told, view.replica_partition) for p in view.pressures),
-            settled_bytes=sent * 0.25,
-        )
 
-    policy.refresh(later(told, at_s=1.0))
-    assert share_of_first(policy) == pytest.approx(0.25, rel=0.01)
-
-    policy.refresh(later(told + np.array([0, 4e7, 4e7, 4e7]), at_s=2.0))
-    assert share_of_first(policy) > 0.3, "what nobody of us has sent was sent by others"
+def grown(view: RoutingView, told: F64, *, at_s: float) -> RoutingView:
+    """A later view, in which the log dirs tell so many bytes more."""
+    return replace(
+        view,
+        at_s=at_s,
+        partition_bytes=view.partition_bytes + told,
+        used_bytes=view.used_bytes + told,
+        pressures=tuple(p.after(told, view.replica_partition) for p in view.pressures),
+    )
 
 
 def test_slots_are_as_long_as_what_waits(view_over: Callable[..., RoutingView]) -> None:
