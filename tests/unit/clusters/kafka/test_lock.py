@@ -17,7 +17,7 @@ from kafkabal.errors import BusyError, NotAuthorizedError, UnreachableError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SESSION_S = 1.5
+_SESSION_S = 3.0
 
 
 class Coordinator:

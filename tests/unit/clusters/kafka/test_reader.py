@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _TOPIC = MetadataResponse.MetadataResponseTopic
 _DIR = DescribeLogDirsResponse.DescribeLogDirsResult
-_QUICK = ReadRequest(deadline_s=0.5)
+_QUICK = ReadRequest(deadline_s=2.0)
 
 
 def _topic(name: str, *replicas: list[int], error_code: int = 0, **fields: Any) -> Any:
@@ -218,9 +218,7 @@ def test_configs_come_when_asked_for(cluster: Any, kafka: KafkaCluster) -> None:
             ]
         ),
     )
-    assert kafka.read(ReadRequest(configs=True, deadline_s=0.5)).state.topics.configs == (
-        {"remote.storage.enable": "true"},
-    )
+    assert kafka.read(ReadRequest(configs=True)).state.topics.configs == ({"remote.storage.enable": "true"},)
 
 
 def test_offsets_come_from_the_leaders(cluster: Any, kafka: KafkaCluster) -> None:
@@ -244,7 +242,7 @@ def test_offsets_come_from_the_leaders(cluster: Any, kafka: KafkaCluster) -> Non
         )
 
     cluster.answer("ListOffsets", answer)
-    partitions = kafka.read(ReadRequest(offsets=True, deadline_s=0.5)).state.partitions
+    partitions = kafka.read(ReadRequest(offsets=True)).state.partitions
     assert partitions.start_offset.tolist() == [5, 5]
     assert partitions.end_offset.tolist() == [50, 50]
     asked = [p.partition_index for r in cluster.brokers[2].asked("ListOffsets") for t in r.topics for p in t.partitions]
@@ -262,7 +260,7 @@ def test_committed_offsets_come_from_the_coordinators(cluster: Any, kafka: Kafka
         error_code=0, groups=[group(group_id=name, protocol_type="consumer") for name in ("b", "a")]
     )
     cluster.answer("OffsetFetch", _offset_fetch)
-    committed = kafka.read(ReadRequest(group_offsets=True, deadline_s=0.5)).state.committed
+    committed = kafka.read(ReadRequest(group_offsets=True)).state.committed
     assert committed.groups == ("a", "b")
     assert np.stack((committed.group, committed.partition, committed.offset)).T.tolist() == [[0, 1, 7], [1, 1, 7]]
     assert len(cluster.asked("OffsetFetch")) == (1 if batched else 2)
@@ -293,4 +291,4 @@ def test_groups_that_are_hidden_are_an_error(cluster: Any, kafka: KafkaCluster) 
     group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", topics=[], error_code=30)
     cluster.answer("OffsetFetch", lambda request: OffsetFetchResponse(groups=[group]))
     with pytest.raises(NotAuthorizedError, match="what group g has committed"):
-        kafka.read(ReadRequest(group_offsets=True, deadline_s=0.5))
+        kafka.read(ReadRequest(group_offsets=True))
