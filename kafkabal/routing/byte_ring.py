@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # slots a ring has for each partition at least, and all together, unless that is less
 _LEAST_SLOTS = 16
+# and so many once two rings in a row left hardly anything owing
+_EVEN_SLOTS = 64
 _MOST_SLOTS = 8192
 # of a partition's part of the span: rings become shorter if more is owed at the end of one, longer if far less
 _OWED, _HARDLY_OWED = 0.02, 0.005
@@ -79,6 +81,11 @@ class ByteRing:
         """Of all records so far, 0 before the first."""
         records = self._records + self._records_in_ring
         return int(self.sent_bytes.sum()) // records if records else 0
+
+    @property
+    def is_even(self) -> bool:
+        """Whether rings have left hardly anything owing for a while, as they do if records are of like sizes."""
+        return self._slots_a_partition >= _EVEN_SLOTS
 
     def set_weights(self, weights: F64, span_bytes: float) -> None:
         """Follow new weights from the next record on; called by another thread amid a pick, from the next slot on.

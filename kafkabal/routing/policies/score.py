@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from kafkabal.routing.policy import Pick, RecordBatch
     from kafkabal.routing.view import RoutingView
 
-# batches that a slot takes at most: longer ones would make the bytes of brokers uneven
-_LONGEST_SLOT = 2
+# batches that a slot takes at most, by the time that they take and where records come so fast that time is no matter
+_LONGEST_SLOT, _LONGEST_AT_SPEED = 2, 4
 # librdkafka's batch.size; a partition's requests are not longer
 _LONGEST_BATCH_BYTES = 1_000_000
 # a slot over what waits for the partition that gets least
 _MOST_AT_ONCE = 4
-# slots of each partition within a horizon, if what waits decides how long they are
+# slots of each partition within a horizon, where they are longer than a batch
 _LEAST_ROOM = 64
 # part of a horizon that is written before weights are looked at again, and where they have nothing to make up for
 _PART_AT_ONCE, _PART_IN_CALM = 1 / 4, 1.0
@@ -32,6 +32,8 @@ _PART_AT_ONCE, _PART_IN_CALM = 1 / 4, 1.0
 _FAR = 1e4
 # weights are left when they would change by less than this part of an even share: between two views, and by a view
 _CALM, _CLOSE_ENOUGH = 1e-2, 1e-4
+# so near to what an even cluster gets, weights are left as they are until a view shows another imbalance
+_AT_EASE = 2e-3
 
 
 class ScoreWeighted(PolicyBase):
@@ -49,7 +51,8 @@ class ScoreWeighted(PolicyBase):
         Part of the bytes now on the brokers that may be written until all have their fair share, above 0 and
         at most 1000. The shorter, the fewer brokers take most of the writes meanwhile.
     batch_size
-        Bytes, 1 to 2^31 - 1, that go to one partition before the next is considered.
+        Bytes, 1 to 2^31 - 1, that go to one partition before the next is considered; up to four times as many where
+        they are little beside what a partition gets within the horizon, and what waits for it where that is more.
     linger_ms
         For how long the client keeps a batch open, 0 to 900,000. Where records come so slowly that time closes batches
         and not their size, a partition is kept for whole such times: a batch that was opened just before the change
@@ -97,7 +100,8 @@ class ScoreWeighted(PolicyBase):
         self._held_bytes = 0.0
         self._refreshed_s = 0.0
         self._grown_bytes = 0.0
-        self._in_lingers_bytes = batch_size
+        self._in_lingers_bytes = 0
+        self._in_requests_bytes = 0
         self._sent_then: I64 = np.empty(0, np.int64)
         self._seen: F64 = np.empty(0)
         self._of_others_bytes: F64 = np.empty(0)
@@ -117,7 +121,8 @@ class ScoreWeighted(PolicyBase):
             self._refreshed_s, self._sent_then = now_s, sent
         self._fair, self._held_bytes = fair, _held_bytes(view)
         self._weigh(fair, sent, _CLOSE_ENOUGH)
-        self._ring.set_slot_bytes(max(self._in_lingers_bytes, self._in_requests(view)))
+        self._in_requests_bytes = self._in_requests(view)
+        self._ring.set_slot_bytes(self._slot_bytes(view.n_partitions))
         nothing = np.zeros(view.n_partitions)
         self._calm = fair.weights(nothing, _FAR * self._horizon_bytes, *self._widest(fair), _CLOSE_ENOUGH)
 
@@ -130,12 +135,29 @@ class ScoreWeighted(PolicyBase):
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
         self._ring.fill(records.size_bytes, out)
 
+    def _slot_bytes(self, n_partitions: int) -> int:
+        """By the rate of late, by what waits, or else a few batches if bytes stay as even with so long slots."""
+        if self._in_lingers_bytes:
+            return max(self._in_lingers_bytes, self._in_requests_bytes)
+        batches = _LONGEST_AT_SPEED if self._ring.is_even else 1
+        longest = min(self._room_bytes(n_partitions), batches * self._batch_bytes)
+        return max(self._batch_bytes, int(longest), self._in_requests_bytes)
+
+    def _room_bytes(self, n_partitions: int) -> float:
+        """The longest slot of which a ring still has some for every partition."""
+        return self._horizon_bytes / (_LEAST_ROOM * n_partitions)
+
     def _in_lingers(self, own_bytes: float, elapsed_s: float) -> int:
-        """The number of linger times that comes closest to a batch at the rate of late, in bytes."""
+        """The number of linger times that comes closest to a batch at the rate of late, in bytes; 0 at a high rate.
+
+        And a record more: time is counted from the first one, and the one that comes just after a batch was closed
+        would open another for itself.
+        """
         in_linger = own_bytes / elapsed_s * self._linger_s if elapsed_s > 0 else 0.0
         if 0 < in_linger <= _LONGEST_SLOT * self._batch_bytes:
-            return ceil(max(1, round(self._batch_bytes / in_linger)) * in_linger)
-        return self._batch_bytes
+            lingers = max(1, round(self._batch_bytes / in_linger))
+            return ceil(lingers * in_linger) + self._ring.mean_record_bytes
+        return 0
 
     def _in_requests(self, view: RoutingView) -> int:
         """What waits for a partition: its requests are as long as that, unless slots are shorter.
@@ -147,7 +169,7 @@ class ScoreWeighted(PolicyBase):
         part = min(1 / len(used), _MOST_AT_ONCE * float(used.min()))
         longest = float(_LONGEST_BATCH_BYTES)
         if any(pressure.per_byte.any() for pressure in view.pressures):
-            longest = min(longest, self._horizon_bytes / (_LEAST_ROOM * view.n_partitions))
+            longest = min(longest, self._room_bytes(view.n_partitions))
         return int(min(part * view.waiting_records * self._ring.mean_record_bytes, longest))
 
     def _seen_by(self, view: RoutingView, sent: I64) -> F64:
@@ -167,22 +189,33 @@ class ScoreWeighted(PolicyBase):
     def _weigh_again(self) -> None:
         """Weigh anew as soon as own records make the view too old, before another comes."""
         sent = self._ring.sent_bytes
-        if self._fair is not None and sent.sum() >= self._weigh_at_bytes:
+        if self._fair is None or sent.sum() < self._weigh_at_bytes:
+            return
+        if self._ring.is_even and _is_near(self._weights, self._calm, _AT_EASE):
+            self._horizon_bytes = self._bytes_ahead(sent)
+            self._ring.set_span(self._span_bytes(sent, self._weights))
+        else:
             self._weigh(self._fair, sent, _CALM)
+        self._ring.set_slot_bytes(self._slot_bytes(self._fair.view.n_partitions))
 
     def _weigh(self, fair: FairWeights, sent: I64, close_enough: float) -> None:
         n = fair.view.n_partitions
+        self._horizon_bytes = self._bytes_ahead(sent)
         own = _of_length(sent, n) - _of_length(self._seen, n)
-        self._horizon_bytes = self._bytes_ahead(float(own.sum()))
         weights = fair.weights(own, self._horizon_bytes, *self._bounds(fair), close_enough)
-        span_bytes = self._horizon_bytes * (_PART_IN_CALM if _is_near(weights, self._calm, _CALM) else _PART_AT_ONCE)
-        self._weigh_at_bytes = float(sent.sum()) + span_bytes
+        span_bytes = self._span_bytes(sent, weights)
         if _is_near(weights, self._weights, close_enough):
             # the ring that goes on pays what it owes; a new one would begin without
             self._ring.set_span(span_bytes)
         else:
             self._weights = weights
             self._ring.set_weights(weights, span_bytes)
+
+    def _span_bytes(self, sent: I64, weights: F64) -> float:
+        """What is to be written by these weights before they are looked at again."""
+        span_bytes = self._horizon_bytes * (_PART_IN_CALM if _is_near(weights, self._calm, _CALM) else _PART_AT_ONCE)
+        self._weigh_at_bytes = float(sent.sum()) + span_bytes
+        return span_bytes
 
     def _bounds(self, fair: FairWeights) -> tuple[F64, F64, F64]:
         """Weights to start from, and the least and the most that each may become.
@@ -203,8 +236,9 @@ class ScoreWeighted(PolicyBase):
         """Even weights, and the bounds of a policy that comes to a topic afresh."""
         return fair.even, self._floor * fair.even, fair.available
 
-    def _bytes_ahead(self, own_bytes: float) -> float:
+    def _bytes_ahead(self, sent: I64) -> float:
         """Horizon in bytes of one copy; at least twice what comes between two views, so that nothing overshoots."""
+        own_bytes = float(sent.sum() - self._seen.sum())
         return max(self._horizon * (self._held_bytes + own_bytes), 2 * self._grown_bytes, 1.0)
 
 

@@ -47,7 +47,7 @@ DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 DEFAULT_REFRESH_S = 5.0
 # the clock is looked at after so many records, and what waits is called back if so long has passed
 _RECORDS_A_LOOK = 16
-_POLL_EVERY_S = 0.002
+_POLL_EVERY_S = 0.005
 _FULL_QUEUE_POLL_S = 0.05
 # for so long a signal may wait
 _FLUSH_SLICE_S = 0.1
