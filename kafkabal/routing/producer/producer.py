@@ -19,7 +19,7 @@ from confluent_kafka import KafkaException, Producer
 
 from kafkabal.errors import OperationError, PartialFailureError
 from kafkabal.routing.broker_first import of_length
-from kafkabal.routing.policy import Feedback
+from kafkabal.routing.policy import Feedback, Input
 from kafkabal.routing.producer.faults import config_error_of, error_of
 from kafkabal.routing.producer.interrupts import signals_held_back
 from kafkabal.routing.producer.refresher import Refresher
@@ -54,7 +54,7 @@ _FLUSH_SLICE_S = 0.1
 _METADATA_S = 5.0
 _NO_NAME = "expected header key to be unicode string"
 _REFRESHES_TO_FORGET = 6
-# a statistics text has about a kilobyte for each partition
+# a statistics text has about a kilobyte for each partition, and librdkafka works on it for milliseconds at full speed
 _STATISTICS_S = 0.05
 _STATISTICS_S_A_PARTITION = 0.001
 
@@ -157,8 +157,8 @@ class RoutingProducer:
         self._failed: Counter[str] = Counter()
         self._install(policy)
         read = StatisticsReader(own, memory_s=refresh_s, backlogged=self._backlogged)
-        interval_s = min(refresh_s, max(_STATISTICS_S, _STATISTICS_S_A_PARTITION * self._view.n_partitions))
-        self._client = _client({**_DEFAULTS, **client}, read, interval_s)
+        by_latency = Input.LATENCY in policy.about.inputs or self._scores_latency
+        self._client = _client({**_DEFAULTS, **client}, read, self._often_s(refresh_s) if by_latency else refresh_s)
         self._send: Callable[..., object] = self._client.produce
         self._accepted = 0
         self._next_poll_s = -inf
@@ -255,6 +255,7 @@ class RoutingProducer:
         """Route by another policy or other scores from the next record on; what is queued goes where it was to go.
 
         The new policy starts from the last view; new scores count from the next view, which is asked for at once.
+        A producer that was made without need of latencies measures them once a refresh only.
         """
         if scores is not None:
             self._scores = tuple(scores)
@@ -371,8 +372,16 @@ class RoutingProducer:
             self._unseen_view = view
 
     def _backlogged(self) -> None:
-        if any(Need.TELEMETRY in weighted.score.needs for weighted in self._scores):
+        if self._scores_latency:
             self._refresher.revise()
+
+    @property
+    def _scores_latency(self) -> bool:
+        return any(Need.TELEMETRY in weighted.score.needs for weighted in self._scores)
+
+    def _often_s(self, refresh_s: float) -> float:
+        """Seconds between two statistics texts where records are routed by latencies."""
+        return min(refresh_s, max(_STATISTICS_S, _STATISTICS_S_A_PARTITION * self._view.n_partitions))
 
     def _revise(self) -> None:
         """Route by the latencies of now: a broker that falls behind fills the buffer long before the next view."""

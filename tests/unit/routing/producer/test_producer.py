@@ -6,6 +6,7 @@ import math
 import signal
 from collections import Counter
 from threading import Event, Timer, current_thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -271,6 +272,19 @@ def test_reloaded_scores_are_in_the_next_view(mock_cluster: MockCluster) -> None
         producer.reload(scores=load_scores(["disk=2"]))
         assert policy.refreshed.wait(10), "no new view"
         assert [(p.name, p.weight) for p in policy.views[-1].pressures] == [("disk", 2.0)]
+
+
+@pytest.mark.parametrize(("score", "often"), [("latency", True), ("disk", False)])
+def test_statistics_come_often_where_latencies_count(mock_cluster: MockCluster, score: str, often: bool) -> None:
+    """They cost librdkafka milliseconds of its time each, so nobody else gets them more often than views."""
+    texts: list[str] = []
+    settings = {**mock_cluster.client, "stats_cb": texts.append}
+    scores = load_scores([score])
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), settings, scores=scores, refresh_s=600) as producer:
+        end_s = monotonic() + (10.0 if often else 0.3)
+        while len(texts) < 2 and monotonic() < end_s:
+            producer.poll(0.1)
+    assert (len(texts) >= 2) == often
 
 
 def test_a_cluster_that_cannot_be_read_stops_no_record(mock_cluster: MockCluster) -> None:
