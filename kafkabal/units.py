@@ -80,6 +80,20 @@ def parse_duration(text: str) -> float:
     return sum(float(part["number"]) * _SECONDS[part["unit"]] for part in parts)
 
 
+def parse_some_time(text: str) -> float:
+    """Read a duration as :func:`parse_duration` does, for what cannot be done in no time.
+
+    Raises
+    ------
+    UsageError
+        If the text is no such duration, or one of 0.
+    """
+    duration_s = parse_duration(text)
+    if not duration_s:
+        raise UsageError(f"{text!r} is no time at all", hint="write it like 10s, 5m or 1h30m")
+    return duration_s
+
+
 def parse_share(text: str) -> float:
     """Read a share such as ``10%`` or ``0.10``; a bare ``10`` or ``1`` is refused, since it could mean either.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from kafkabal.cli.group import environment_name
+from kafkabal.cli.nagios import is_wanted, report_failure
 from kafkabal.cli.signals import Terminated
 from kafkabal.errors import (
     ExitCode,
@@ -37,7 +38,8 @@ def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandC
     Parameters
     ----------
     words
-        The command line; with ``--nagios`` in it, errors take the form and the codes of a monitoring plugin.
+        The command line; where it or the environment asks for ``--nagios``, errors take the form and the codes of a
+        monitoring plugin.
     """
     try:
         code = run()
@@ -77,9 +79,7 @@ def _usage_error(error: typer.TyperException) -> UsageError:
 
 
 def _report(error: BaseException, words: Sequence[str], context: CommandContext) -> int:
-    if "--nagios" in words and not isinstance(error, KeyboardInterrupt):
-        from kafkabal.cli.nagios import report_failure
-
+    if is_wanted(words, context.environ) and not isinstance(error, KeyboardInterrupt):
         return report_failure(error, context)
     if isinstance(error, KafkabalError):
         return _report_ours(error, context)

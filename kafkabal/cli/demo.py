@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kafkabal.cli.context import CommandContext
-from kafkabal.errors import ExitCode, KafkabalError, OperationError
+from kafkabal.errors import BusyError, ExitCode, KafkabalError, OperationError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 _SANDBOX: Final = "demo"
 _TOPIC: Final = "images"
@@ -41,6 +44,7 @@ def demo(
     """
     started_s = context.monotonic()
     with ExitStack() as cleaning:
+        cleaning.enter_context(_only_one(context))
         story = _Story(context)
         if not keep:
             cleaning.callback(story.run, "sandbox", "down", "--name", _SANDBOX)
@@ -56,6 +60,18 @@ def demo(
         f"all of it took {context.monotonic() - started_s:.0f} s."
     )
     return ExitCode.DONE
+
+
+def _only_one(context: CommandContext) -> "AbstractContextManager[None]":
+    """Keep out other demos: all of them have one sandbox, and the first to end would take it from the others."""
+    from kafkabal.sandbox.home import HOME_VARIABLE, claimed, home_of
+
+    home = home_of(context.environ, context.state_dir)
+    busy = BusyError(
+        f"another kafkabal demo is running on the sandbox {_SANDBOX} in {home}",
+        hint=f"wait for it to end, or give this one a folder of its own: {HOME_VARIABLE}=DIR kafkabal demo",
+    )
+    return claimed(home / f".{_SANDBOX}.story", busy)
 
 
 class _Story:

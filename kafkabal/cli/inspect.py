@@ -15,7 +15,7 @@ from kafkabal.cli.settle import cluster_flags
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.reporting.inspection.by import By
-from kafkabal.units import parse_duration, parse_share
+from kafkabal.units import parse_share, parse_some_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,11 +91,11 @@ def inspect(
     ] = None,
     sample_s: Annotated[
         float | None,
-        typer.Option("--sample", metavar="TIME", parser=parse_duration, help="Read twice, so far apart, for rates."),
+        typer.Option("--sample", metavar="TIME", parser=parse_some_time, help="Read twice, so far apart, for rates."),
     ] = None,
     watch_s: Annotated[
         float | None,
-        typer.Option("--watch", metavar="TIME", parser=parse_duration, help="Show it anew so often, until Ctrl-C."),
+        typer.Option("--watch", metavar="TIME", parser=parse_some_time, help="Show it anew so often, until Ctrl-C."),
     ] = None,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FILE", help="Write a snapshot; a small one to FILE.gz.")

@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING
 from kafkabal.errors import KafkabalError, UnreachableError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from kafkabal.cli.context import CommandContext
 
 _SERVICE = "KAFKABAL"
+_COMMAND = "inspect"
+_FLAG = "--nagios"
+_VARIABLE = "KAFKABAL_NAGIOS"
+_NO = frozenset({"", "0", "f", "false", "n", "no", "off"})
 
 
 class Status(IntEnum):
@@ -24,6 +30,15 @@ class Status(IntEnum):
     WARNING = 1
     CRITICAL = 2
     UNKNOWN = 3
+
+
+def is_wanted(words: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Whether a command line asks for this form, or the environment of the command that has it does.
+
+    It is asked of commands that failed, perhaps because their options could not be read. So a value that is neither a
+    yes nor a no counts as a yes: whoever set it waits for the codes of a plugin.
+    """
+    return _FLAG in words or (words[:1] == [_COMMAND] and environ.get(_VARIABLE, "").strip().lower() not in _NO)
 
 
 def status_line(status: Status, text: str, figures: str = "") -> str:

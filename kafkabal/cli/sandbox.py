@@ -10,7 +10,7 @@ from kafkabal.cli.context import CommandContext
 from kafkabal.cli.options import Forms, OutputOptions
 from kafkabal.cli.output import show
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_bytes, parse_duration
+from kafkabal.units import parse_bytes, parse_some_time
 
 if TYPE_CHECKING:
     from kafkabal.sandbox import Listener, Sandbox, SandboxSpec
@@ -215,7 +215,8 @@ def up(
     output: ReportOptions,
     name: Name = _DEFAULT_NAME,
     timeout_s: Annotated[
-        float, typer.Option("--timeout", metavar="TIME", parser=parse_duration, help="How long to wait. [default: 90s]")
+        float,
+        typer.Option("--timeout", metavar="TIME", parser=parse_some_time, help="How long to wait. [default: 90s]"),
     ] = 90.0,
 ) -> None:
     """Start a cluster, or what is missing of one.

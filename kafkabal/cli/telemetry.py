@@ -21,7 +21,7 @@ from kafkabal.telemetry.subscriptions import (
     checked,
     parse_matches,
 )
-from kafkabal.units import parse_duration
+from kafkabal.units import parse_duration, parse_some_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ def subscribe(
     ] = None,
     interval_s: Annotated[
         float | None,
-        typer.Option("--interval", metavar="TIME", parser=parse_duration, help="Push so often. [default: 10s]"),
+        typer.Option("--interval", metavar="TIME", parser=parse_some_time, help="Push so often. [default: 10s]"),
     ] = None,
     match: Annotated[
         list[str] | None,
@@ -181,7 +181,7 @@ def latency(
     ] = None,
     for_s: Annotated[
         float | None,
-        typer.Option("--for", metavar="TIME", parser=parse_duration, help="How long to collect. [default: 15s]"),
+        typer.Option("--for", metavar="TIME", parser=parse_some_time, help="How long to collect. [default: 15s]"),
     ] = None,
     last_s: Annotated[
         float | None,

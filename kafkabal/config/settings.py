@@ -62,7 +62,7 @@ class Settings:
     zookeeper: str | None = field(default=None, metadata=_key("zookeeper", values.text))
     snapshot: Path | None = field(default=None, metadata=_key("snapshot", values.path))
     """A snapshot file that stands for the cluster."""
-    broker_timeout_s: float | None = field(default=None, metadata=_key("broker_timeout", values.duration))
+    broker_timeout_s: float | None = field(default=None, metadata=_key("broker_timeout", values.some_time))
     """How long each broker may take to answer."""
 
     scores: tuple[str, ...] = field(default=(), metadata=_key("scores", values.scores, "--score"))
@@ -87,7 +87,7 @@ class Settings:
     throttle: int | Literal["auto", "none"] | None = field(default=None, metadata=_key("throttle", values.rate_or_word))
     """Bytes a second, or derived from what the brokers carry, or none of ours."""
     log_dir_throttle_bytes_per_s: int | None = field(default=None, metadata=_key("log_dir_throttle", values.rate))
-    window: str | None = field(default=None, metadata=_key("window", values.text))
+    window: str | None = field(default=None, metadata=_key("window", values.time_window))
     """Time of day in which data may move, such as ``01:00-05:00``."""
     max_bytes: int | None = field(default=None, metadata=_key("max_bytes", values.size))
     max_moves: int | None = field(default=None, metadata=_key("max_moves", values.whole_number))

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+from kafkabal.config.window import TimeWindow
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_bytes, parse_duration, parse_rate, parse_share
+from kafkabal.units import parse_bytes, parse_duration, parse_rate, parse_share, parse_some_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -111,6 +112,16 @@ def share(node: Node) -> float:
 def duration(node: Node) -> float:
     """Seconds, such as ``10s`` or ``1h30m``."""
     return _parsed(parse_duration, node)
+
+
+def some_time(node: Node) -> float:
+    """Seconds above 0, for what cannot be done in no time."""
+    return _parsed(parse_some_time, node)
+
+
+def time_window(node: Node) -> str:
+    """Hours of the day, such as ``01:00-05:00``."""
+    return str(_parsed(TimeWindow.parse, node))
 
 
 def scores(node: Node) -> tuple[str, ...]:

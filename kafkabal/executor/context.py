@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafkabal.config.window import TimeWindow
 from kafkabal.errors import OperationError
 from kafkabal.executor.events import PhaseEntered, Warned
 from kafkabal.executor.journal import Closed, Entered
 from kafkabal.executor.states import Phase
 from kafkabal.executor.stop import StopReason
-from kafkabal.executor.window import TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

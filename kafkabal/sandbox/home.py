@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import platformdirs
 
-from kafkabal.errors import OutputError
+from kafkabal.errors import BusyError, OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,22 +58,70 @@ def make_folder(folder: Path) -> Path:
 def exclusive(lock_path: Path) -> Iterator[None]:
     """Hold the lock file ``lock_path``, waiting for it as long as it takes; the file is gone afterwards.
 
-    The lock is the kernel's: it ends with the process that holds it. Since the holder removes the file, a waiter may
-    wake up with a lock on a file that is no longer there, and then tries again.
+    The lock is the kernel's: it ends with the process that holds it.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be made.
+    """
+    descriptor = _acquire(lock_path, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        _release(lock_path, descriptor)
+
+
+@contextmanager
+def claimed(lock_path: Path, busy: BusyError) -> Iterator[None]:
+    """Hold the lock file ``lock_path`` like :func:`exclusive`, but wait for nobody.
+
+    Raises
+    ------
+    BusyError
+        The one given, if another holds it.
+    OutputError
+        If the file cannot be made.
+    """
+    try:
+        descriptor = _acquire(lock_path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise busy from None
+    try:
+        yield
+    finally:
+        _release(lock_path, descriptor)
+
+
+def _acquire(lock_path: Path, operation: int) -> int:
+    """Lock the file and return its descriptor.
+
+    Since the holder removes the file, a waiter may wake up with a lock on a file that is no longer there, and then
+    tries again.
     """
     make_folder(lock_path.parent)
     while True:
-        descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = _open(lock_path)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, operation)
             if _is_still(lock_path, descriptor):
-                try:
-                    yield
-                finally:
-                    lock_path.unlink(missing_ok=True)
-                return
-        finally:
+                return descriptor
+        except BaseException:
             os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _release(lock_path: Path, descriptor: int) -> None:
+    lock_path.unlink(missing_ok=True)
+    os.close(descriptor)
+
+
+def _open(lock_path: Path) -> int:
+    try:
+        return os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise OutputError(f"{lock_path}: the lock file cannot be written: {error.strerror}") from error
 
 
 def _is_still(path: Path, descriptor: int) -> bool:

@@ -109,6 +109,30 @@ def test_nagios_is_one_line_and_four_codes(
     assert ("'disk skew'=" in outcome.out) is (code != 3)
 
 
+@pytest.mark.parametrize("words", [[], ["--no-such-option"], ["-o", "json"]])
+def test_nagios_from_the_environment_is_the_same(run_cli: Callable[..., Any], words: list[str]) -> None:
+    """Also where it fails: the line of a plugin and its codes, not those of other commands."""
+    words = ["inspect", "--snapshot", str(SNAPSHOTS / "missing.jsonl"), *words]
+    by_flag, by_variable = run_cli(*words, "--nagios"), run_cli(*words, environ={"KAFKABAL_NAGIOS": "1"})
+    assert (by_variable.code, by_variable.out) == (by_flag.code, by_flag.out)
+    assert by_variable.code == 3
+
+
+@pytest.mark.parametrize(("command", "value"), [("inspect", "0"), ("inspect", "no"), ("create", "1")])
+def test_nagios_in_the_environment_is_not_for_others(run_cli: Callable[..., Any], command: str, value: str) -> None:
+    """A no is a no, and other commands have no such form."""
+    outcome = run_cli(command, "--snapshot", "no/such/file", environ={"KAFKABAL_NAGIOS": value})
+    assert (outcome.code, outcome.out) == (2, "")
+
+
+@pytest.mark.parametrize("option", ["--watch", "--sample", "--broker-timeout"])
+def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], option: str) -> None:
+    """Zero would read without a pause, or wait for nobody."""
+    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), option, "0s")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.splitlines()[0] == f"kafkabal: error: {option}: '0s' is no time at all"
+
+
 def snapshot_with(folder: Path, **partition: Any) -> str:
     """The even cluster with something changed in all its partitions."""
     header, *lines = [json.loads(line) for line in (SNAPSHOTS / "even.jsonl").read_text().splitlines()]

@@ -10,7 +10,7 @@ import pytest
 
 from kafkabal.clusters.snapshot.reader import read_snapshot
 from kafkabal.clusters.snapshot.writer import write_snapshot
-from kafkabal.errors import OutputError
+from kafkabal.errors import OperationError, OutputError
 from kafkabal.plan.file import read_plan, write_plan
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.testing.builders import brokers, cluster, topic
@@ -120,7 +120,7 @@ def test_max_runtime_holds_for_a_run_that_is_resumed_first(
     words = ("--snapshot", str(snapshot), "--yes")
     run_cli("rebalance", "apply", str(plan_file), *words)
     journal = _crash(tmp_path)
-    done = run_cli("rebalance", *words, "--max-runtime", "0s")
+    done = run_cli("rebalance", *words, "--max-runtime", "0.001ms")
     assert (done.code, "its time is over" in done.err) == (3, True)
     assert max(tmp_path.rglob("*.jsonl")) == journal
 
@@ -156,16 +156,22 @@ def test_the_throttle_shapes_no_plan(run_cli: Callable[..., Any], snapshot: Path
 
 
 def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
-    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
+    run_cli: Callable[..., Any], snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A profile says how new runs go; one that is resumed keeps its own options unless --throttle says otherwise."""
-    run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
-    _crash(tmp_path)
+    windows = []
+
+    def resume(_workplace: Any, *, options: Any, **_: Any) -> None:
+        windows.append(options and options.window)
+        raise OperationError("far enough")
+
+    monkeypatch.setattr("kafkabal.executor.runs.resume", resume)
     profile = tmp_path / "p.yaml"
-    profile.write_text("window: nonsense\nthrottle: 7MB\n")
+    profile.write_text("window: 01:00-05:00\nthrottle: 7MB\n")
     words = ("rebalance", "resume", "--snapshot", str(snapshot), "--profile", str(profile))
-    assert run_cli(*words, "--throttle", "8MB").code == 2
-    assert run_cli(*words).code == 0
+    run_cli(*words, "--throttle", "8MB")
+    run_cli(*words)
+    assert windows == ["01:00-05:00", None]
 
 
 @pytest.mark.parametrize(
@@ -273,12 +279,22 @@ def test_status_of_no_run(run_cli: Callable[..., Any], snapshot: Path) -> None:
     assert "no run is known" in status.out
 
 
-def test_bad_window(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
-    """A window that is none is refused before anything is done."""
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "--window", "5-6")
-    refused = run_cli(*words)
-    assert refused.code == 2
+@pytest.mark.parametrize("window", ["5-6", "25:00-26:00", "01:00-01:00"])
+def test_bad_window(run_cli: Callable[..., Any], window: str) -> None:
+    """A window that is none is refused before even the snapshot is read."""
+    refused = run_cli("rebalance", "--snapshot", "no/such/file", "--yes", "--window", window)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith("kafkabal: error: --window: ")
     assert "time window" in refused.err
+
+
+def test_no_runtime_at_all(run_cli: Callable[..., Any]) -> None:
+    """A run that is to stop as it begins is a slip of the pen."""
+    refused = run_cli("rebalance", "--snapshot", "no/such/file", "--max-runtime", "0s")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        2,
+        "kafkabal: error: --max-runtime: '0s' is no time at all",
+    )
 
 
 def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def home(tmp_path: Path) -> Path:
         (["up", "--broker-property", "x=y"], "--broker-property: 'x=y' is no setting of a broker"),
         (["up", "--listener", "TLS=TSL"], "--listener: 'TSL' is no security protocol"),
         (["up", "--capacity", "much"], "--capacity: 'much' is not a size"),
+        (["up", "--timeout", "0s"], "--timeout: '0s' is no time at all"),
         (["kill", "one"], "NODE...: 'one' is no node"),
         (["kill"], "missing argument"),
         (["kill", "1"], "there is no sandbox default"),

@@ -178,3 +178,12 @@ def test_shares_are_shown_as_percentages(share: float, text: str) -> None:
     """One decimal unless asked otherwise."""
     assert units.format_share(share) == text
     assert units.format_share(0.125, digits=0) == "12%"
+
+
+def test_no_time_at_all_is_refused_where_some_is_needed() -> None:
+    """Zero in any unit is refused with a hint; the least bit of time is not."""
+    for text in ("0s", "0ms", "0h0m", "0.0d"):
+        with pytest.raises(UsageError, match="no time at all") as error:
+            units.parse_some_time(text)
+        assert error.value.hint
+    assert units.parse_some_time("1ms") == 0.001

@@ -10,7 +10,7 @@ import typer
 from kafkabal.cli.options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION
 from kafkabal.executor.options import OnInterrupt
 from kafkabal.files import check_replaceable
-from kafkabal.units import parse_duration
+from kafkabal.units import parse_some_time
 
 RUN_CLUSTER: Final = (*CLUSTER, "bootstrap_controllers")
 """Settings of the cluster, for commands that change its configs."""
@@ -69,7 +69,7 @@ class RunFlags:
         typer.Option(
             "--max-runtime",
             metavar="TIME",
-            parser=parse_duration,
+            parser=parse_some_time,
             help="Stop in good order after so long.",
             rich_help_panel=SAFETY_SECTION,
         ),

@@ -65,10 +65,7 @@ def run_options(
         Brokers to which each partition comes.
     """
     from kafkabal.executor.options import Limits, Patience, RunOptions
-    from kafkabal.executor.window import TimeWindow
 
-    if settings.window is not None:
-        TimeWindow.parse(settings.window)
     return RunOptions(
         throttle=_throttle(settings, flags, cluster, load, moves or {}),
         limits=Limits(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkabal.reporting.inspection.verdict import faults
+from kafkabal.scoring.bands import RelativeBand
 
 if TYPE_CHECKING:
-    from kafkabal.reporting.inspection.inspection import Inspection
+    from kafkabal.reporting.inspection.inspection import Inspection, Scored
 
 
 def has_findings(inspection: Inspection, tolerance: float) -> bool:
@@ -21,8 +22,16 @@ def is_broken(inspection: Inspection) -> bool:
 
 
 def performance_data(inspection: Inspection, warning: float, critical: float) -> str:
-    """Skew of every score as a monitoring plugin prints it: ``'disk skew'=0.41;0.10;0.25;0``."""
+    """Skew of every score as a monitoring plugin prints it: ``'disk skew'=0.41;0.10;0.25;0``.
+
+    Thresholds stand only where they are what a score is judged by. Counts are judged in whole replicas, so that
+    their skew may be large and yet the least that can be had: ``'leaders skew'=0.5;;;0``.
+    """
     return " ".join(
-        f"'{scored.score.name} skew'={scored.evaluation.skew:.4g};{warning:g};{critical:g};0"
+        f"'{scored.score.name} skew'={scored.evaluation.skew:.4g};{_thresholds(scored, warning, critical)};0"
         for scored in inspection.scored
     )
+
+
+def _thresholds(scored: Scored, warning: float, critical: float) -> str:
+    return f"{warning:g};{critical:g}" if isinstance(scored.score.band, RelativeBand) else ";"

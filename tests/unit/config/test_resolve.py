@@ -139,6 +139,8 @@ def test_one_source_cannot_name_two_clusters(profiles: Path) -> None:
         ({"exclude_brokers": ["a"]}, {}, "--exclude-brokers: 'a' is no broker id"),
         ({"count_capacity": "disks"}, {}, "--count-capacity: 'disks' is none of equal, disk"),
         ({"throttle": "fast"}, {}, "--throttle: 'fast' is not a rate"),
+        ({"window": "25:00-26:00"}, {}, "--window: '25:00-26:00' is not a time window"),
+        ({}, {"KAFKABAL_BROKER_TIMEOUT": "0s"}, "KAFKABAL_BROKER_TIMEOUT: '0s' is no time at all"),
         ({"max_duration": "5"}, {}, "--max-duration: '5' is not a duration"),
         ({}, {"KAFKABAL_INCLUDE_INTERNAL": "maybe"}, "'maybe' is neither true nor false"),
         ({"capacity": "0"}, {}, "--capacity: a capacity is above 0 bytes"),

@@ -1,15 +1,12 @@
-"""Decisions without a cluster: steps, stages, slots, disks, windows, estimates, rates."""
+"""Decisions without a cluster: steps, stages, slots, disks, estimates, rates."""
 
 from __future__ import annotations
-
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn, TopicPartition
-from kafkabal.errors import UsageError
 from kafkabal.executor.batches import Slots, choose
 from kafkabal.executor.disks import Disks
 from kafkabal.executor.estimate import predicted_s
@@ -18,7 +15,6 @@ from kafkabal.executor.options import Limits, Throttle
 from kafkabal.executor.record import PlannedPartition
 from kafkabal.executor.task import Task
 from kafkabal.executor.wanted import next_step, wanted_at_start, wanted_by_plan
-from kafkabal.executor.window import TimeWindow
 from kafkabal.plan.plan import Placement
 from kafkabal.testing.builders import GB, brokers, cluster, topic
 
@@ -173,32 +169,6 @@ def test_disks_are_never_promised_twice(copies: list[tuple[int, int]]) -> None:
             disks.reserve(broker, "/d0", size)
             promised[broker] += size
     assert all(total <= 85 for total in promised.values())
-
-
-@pytest.mark.parametrize(
-    ("text", "now", "opens_s", "left_s"),
-    [
-        ("01:00-05:00", "00:30", 1800, 0),
-        ("01:00-05:00", "04:00", 0, 3600),
-        ("01:00-05:00", "05:00", 72000, 0),
-        ("22:00-02:00", "23:00", 0, 10800),
-        ("22:00-02:00", "01:00", 0, 3600),
-        ("22:00-02:00", "12:00", 36000, 0),
-    ],
-)
-def test_window(text: str, now: str, opens_s: int, left_s: int) -> None:
-    """A window opens and closes at its times, over midnight as well."""
-    moment = datetime.strptime(f"2026-01-01 {now}", "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
-    window = TimeWindow.parse(text)
-    assert (window.seconds_until_open(moment), window.seconds_left(moment)) == (opens_s, left_s)
-
-
-@pytest.mark.parametrize("text", ["", "1-5", "25:00-26:00", "01:00-01:00", "01:00", "a:b-c:d"])
-def test_window_refused(text: str) -> None:
-    """What is no window is refused with an example."""
-    with pytest.raises(UsageError) as refused:
-        TimeWindow.parse(text)
-    assert refused.value.hint
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from kafkabal.errors import ConfigError, UsageError
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.reporting.inspection.by import By
 from kafkabal.reporting.inspection.by_topic import uneven_bytes
-from kafkabal.reporting.inspection.check import has_findings, is_broken
+from kafkabal.reporting.inspection.check import has_findings, is_broken, performance_data
 from kafkabal.reporting.inspection.figures import broker_figures, offline_replicas, partition_figures
 from kafkabal.reporting.inspection.inspection import inspect_cluster, worst_first
 from kafkabal.reporting.inspection.report import inspection_report
@@ -210,6 +210,32 @@ def test_named_scores_are_those_shown_in_their_order() -> None:
 def test_a_check_asks_of_the_band_of_its_tolerance(tolerance: float, found: bool) -> None:
     """The same cluster passes or fails by the tolerance alone."""
     assert has_findings(inspect_cluster(lopsided(), choose_scores(lopsided(), ["disk"])), tolerance) is found
+
+
+def test_performance_data_have_thresholds_of_shares_only() -> None:
+    """Two replicas on one broker and one on each other are as even as can be, so no threshold lies below that skew."""
+    state = cluster(brokers(3), [topic("t", [1], [2], [3], [1])])
+    inspection = inspect_cluster(state, choose_scores(state, ["disk", "replicas", "topic-spread"]))
+
+    assert performance_data(inspection, 0.1, 0.25) == (
+        "'disk skew'=0.5;0.1;0.25;0 'replicas skew'=0.5;;;0 'topic-spread skew'=0.5;;;0"
+    )
+
+
+@given(clusters(), st.sampled_from([0.0, 0.05, 0.1, 0.25, 1.0]))
+def test_a_threshold_in_performance_data_is_the_one_that_is_judged_by(state: ClusterState, tolerance: float) -> None:
+    """Where a skew has a threshold, it is above it exactly where the score is outside its band."""
+    try:
+        inspection = inspect_cluster(state)
+    except ConfigError:
+        return
+    outside = {scored.score.name for scored, _ in inspection.outside(tolerance)}
+    figures = performance_data(inspection, 7, 8)
+
+    for scored in inspection.scored:
+        name, skew = scored.score.name, scored.evaluation.skew
+        if f"'{name} skew'={skew:.4g};7;8;0" in figures and abs(skew - tolerance) > 1e-6:
+            assert (skew > tolerance) is (name in outside)
 
 
 def test_rows_are_sorted_by_severity_then_distance_from_the_fair_share() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.errors import OutputError
-from kafkabal.sandbox.home import default_home, exclusive, make_folder
+from kafkabal.errors import BusyError, OutputError
+from kafkabal.sandbox.home import claimed, default_home, exclusive, make_folder
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
@@ -29,6 +29,26 @@ def test_one_at_a_time(tmp_path: Path) -> None:
         thread.join()
     assert together == [1] * 80
     assert not lock.exists()
+
+
+def test_a_claim_waits_for_nobody(tmp_path: Path) -> None:
+    """While one holds it others are refused in the words given; then it is free, and no file is left."""
+    lock, busy = tmp_path / "below" / "lock", BusyError("somebody is at it")
+    with claimed(lock, busy), pytest.raises(BusyError, match="somebody is at it"), claimed(lock, busy):
+        pass
+    with claimed(lock, busy):
+        assert lock.exists()
+    assert not lock.exists()
+
+
+def test_a_lock_file_that_cannot_be_made(tmp_path: Path) -> None:
+    """The file and the reason are named."""
+    (tmp_path / "lock").mkdir()
+    with (
+        pytest.raises(OutputError, match=r"lock: the lock file cannot be written: Is a directory"),
+        exclusive(tmp_path / "lock"),
+    ):
+        pass
 
 
 def test_home_can_be_moved(monkeypatch: pytest.MonkeyPatch) -> None:

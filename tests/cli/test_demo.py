@@ -1,0 +1,37 @@
+"""``kafkabal demo``: what it does before there is any cluster."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.errors import ExitCode, OperationError
+
+
+def test_a_second_demo_is_refused_while_one_runs(
+    run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both would have the same sandbox; the second runs no command, and another home is another sandbox."""
+    ran: list[str] = []
+    outcomes: list[Any] = []
+
+    def run(_story: Any, *words: str) -> None:
+        ran.append(" ".join(words[:2]))
+        if len(ran) == 1:
+            outcomes.append(run_cli("demo"))
+            outcomes.append(run_cli("demo", environ={"KAFKABAL_SANDBOX_HOME": str(tmp_path / "elsewhere")}))
+        if words[1] == "up":
+            raise OperationError("no cluster in this test")
+
+    monkeypatch.setattr("kafkabal.cli.demo._Story.run", run)
+    first = run_cli("demo")
+    second, elsewhere = outcomes
+
+    assert ran == ["sandbox up", "sandbox up", "sandbox down", "sandbox down"]
+    assert first.code == elsewhere.code == ExitCode.FAILED
+    assert second.code == ExitCode.BUSY
+    refusal, hint = second.err.splitlines()
+    assert "error: another kafkabal demo is running" in refusal
+    assert "KAFKABAL_SANDBOX_HOME" in hint
+    assert run_cli("demo").code == ExitCode.FAILED, "it is free again"

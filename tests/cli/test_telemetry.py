@@ -1,0 +1,16 @@
+"""``kafkabal telemetry``: times that are none are refused before any broker is asked."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkabal.errors import ExitCode
+
+
+@pytest.mark.parametrize("words", [["latency", "--for", "0s"], ["subscribe", "--interval", "0s"]])
+def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], words: list[str]) -> None:
+    """Nothing is collected in no time, and nobody pushes without a pause."""
+    refused = run_cli("telemetry", *words, "-b", "127.0.0.1:1")
+    assert (refused.code, refused.out) == (ExitCode.USAGE, "")
+    assert refused.err.splitlines()[0] == f"kafkabal: error: {words[1]}: '0s' is no time at all"
