@@ -11,7 +11,7 @@ from kafkabal.cli.context import PROGRAM
 from kafkabal.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kafkabal.cli.table import Row
 
@@ -19,8 +19,13 @@ _OWN_SECTION = "Options"
 
 
 def environment_name(option: TyperOption) -> str:
-    """The environment variable of an option: its longest flag in capitals, after ``KAFKABAL_``."""
-    flag = max(option.opts, key=len)
+    """The environment variable of an option, see :func:`variable_of`."""
+    return variable_of(option.opts)
+
+
+def variable_of(flags: Sequence[str]) -> str:
+    """The environment variable of an option of these flags: the longest in capitals, after ``KAFKABAL_``."""
+    flag = max(flags, key=len)
     return f"{PROGRAM}_{flag.lstrip('-')}".replace("-", "_").upper()
 
 

@@ -14,6 +14,7 @@ from kafkabal.cli.context import PROGRAM, CommandContext
 from kafkabal.cli.group import Group
 from kafkabal.cli.signals import raising_on_termination
 from kafkabal.cli.table import COMMANDS
+from kafkabal.cli.variables import warn_of_misspelt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +57,7 @@ def root_command() -> Group:
 
 
 def _invoke(words: list[str], context: CommandContext) -> int:
+    warn_of_misspelt(context)
     command = root_command()
     # typer writes help and the version to the stdout of the process
     with redirect_stdout(context.stdout), command.make_context(PROGRAM, words, obj=context) as ctx:

@@ -149,6 +149,21 @@ def test_the_environment_counts_where_no_flag_is_given(run_cli: Callable[..., An
     assert SEEN["settings"].tolerance == pytest.approx(0.06)
 
 
+def test_a_misspelt_variable_is_told(run_cli: Callable[..., Any]) -> None:
+    """One line on stderr with the nearest name; what is known, empty, or like nothing of ours is passed over."""
+    environ = {"KAFKABAL_TOLERENCE": "5%", "KAFKABAL_BOOTSTRAP_SERVERS": "b:1"}
+    passed_over = {"KAFKABAL_TOLERANCE": "5%", "KAFKABAL_WATC": "", "KAFKABAL_SERVICE_HOST": "h", "TOLERENCE": "5%"}
+    outcome = run_cli("probe", "-q", environ={**passed_over, **environ})
+
+    assert outcome.code == 0
+    assert outcome.err.splitlines() == [
+        f"kafkabal: warning: the environment variable KAFKABAL_{name} means nothing to kafkabal; "
+        f"did you mean KAFKABAL_{near}?"
+        for name, near in (("BOOTSTRAP_SERVERS", "BOOTSTRAP_SERVER"), ("TOLERENCE", "TOLERANCE"))
+    ]
+    assert run_cli("probe", environ=passed_over).err == ""
+
+
 def test_a_profile_counts_where_neither_flag_nor_environment_does(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """The user's profiles are found in the config folder."""
     (tmp_path / "config").mkdir()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.reference import bash, fish, man, markdown, zsh
+from kafkabal.cli.reference import bash, fish, man, markdown, variables, zsh
 from kafkabal.cli.reference.tree import pages
 from kafkabal.files import replacing
 
@@ -26,6 +26,7 @@ def generated_files() -> Mapping[str, str]:
         "docs/exit-codes.md": markdown.exit_codes(),
         "docs/policies.md": markdown.policies(),
         "docs/scores.md": markdown.scores(),
+        "kafkabal/cli/variables.txt": variables.listed(found),
         **{f"man/{man.file_name(page)}": man.man_page(page, found) for page in found},
     }
 
