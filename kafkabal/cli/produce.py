@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from kafkabal.config.librdkafka import ClientSetting
     from kafkabal.errors import KafkabalError
     from kafkabal.reporting.progress import Progress as Bar
-    from kafkabal.routing.producer.session import Order
+    from kafkabal.routing.producer.session import Delivery, Order
     from kafkabal.routing.producer.sources.source import Source
     from kafkabal.routing.producer.topic import TopicFacts
+    from kafkabal.routing.registry import PolicyChoice
     from kafkabal.scoring.registry import WeightedScore
     from kafkabal.telemetry.latency import LatencySource
 
@@ -42,12 +43,15 @@ _TOPIC = "topic"
 _TELEMETRY_AGE_S = 60.0
 _ID_BITS = 64
 _LEAST_REFRESH_S = 0.1
+_MOST_REFRESH_S = 86_400.0
 
 
 def _parse_refresh(text: str) -> float:
     refresh_s = parse_duration(text)
     if refresh_s < _LEAST_REFRESH_S:
         raise UsageError(f"{text!r} would keep the brokers busy with being read", hint="the least is 100ms")
+    if refresh_s > _MOST_REFRESH_S:
+        raise UsageError(f"{text!r} would never show what became of the brokers", hint="the most is 1d")
     return refresh_s
 
 
@@ -179,7 +183,7 @@ class MeasurementOptions:
     def latencies(
         self, cluster: "Cluster", connection: "ConnectionSettings", refresh_s: float, context: CommandContext
     ) -> "Iterator[LatencySource | None]":
-        """Collect latencies as long as the block lasts; None leaves it to the producer.
+        """Wait for a broker, and collect latencies as long as the block lasts; None leaves it to the producer.
 
         Raises
         ------
@@ -189,16 +193,19 @@ class MeasurementOptions:
             If no broker answers.
         """
         if self.telemetry is None:
+            await_broker(cluster, context)
             yield None
             return
         from kafkabal.telemetry.latency import LatencyTable
 
         table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, 6 * refresh_s), clock=context.monotonic)
         if self.telemetry == _TOPIC:
+            # which waits for a broker itself
             with open_topic_intake(cluster, connection, None, table, context, before_s=_TELEMETRY_AGE_S):
                 yield table
         else:
             with open_http_intake(self.telemetry, table):
+                await_broker(cluster, context)
                 yield table
 
 
@@ -226,29 +233,10 @@ def produce(
 
       zcat clicks.gz | kafkabal produce clicks - --policy power-of-d:d=2
     """
-    from kafkabal.routing.producer.session import deliver
-
     order = _order(topic, _source(source, source_options, context), settings, sending, context)
-    prometheus = measurements.query()
-    with (
-        _cluster(settings, context) as cluster,
-        _brokers(settings) as brokers,
-        measurements.latencies(cluster, _connection(settings), order.refresh_s, context) as latency,
-        _Screen(context, settings) as screen,
-    ):
+    with _Screen(context, settings) as screen:
         try:
-            await_broker(cluster, context)
-            delivery = deliver(
-                order,
-                _Completed(cluster, settings),
-                brokers,
-                latency=latency,
-                prometheus=prometheus,
-                listener=screen,
-                clock=context.monotonic,
-                sleep=context.sleep,
-                new_id=lambda: f"{random.getrandbits(_ID_BITS):016x}",
-            )
+            delivery = _deliver(order, settings, measurements, screen, context)
         except KeyboardInterrupt as signal:
             raise _interrupted(screen, order, signal) from signal
     from kafkabal.reporting.production import production_report
@@ -263,6 +251,30 @@ def produce(
             hint="run the same command again for those",
         )
     return ExitCode.DONE
+
+
+def _deliver(
+    order: "Order", settings: Settings, measurements: MeasurementOptions, screen: "_Screen", context: CommandContext
+) -> "Delivery":
+    from kafkabal.routing.producer.session import deliver
+
+    prometheus = measurements.query()
+    with (
+        _cluster(settings, context) as cluster,
+        _brokers(settings) as brokers,
+        measurements.latencies(cluster, _connection(settings), order.refresh_s, context) as latency,
+    ):
+        return deliver(
+            order,
+            _Completed(cluster, settings),
+            brokers,
+            latency=latency,
+            prometheus=prometheus,
+            listener=screen,
+            clock=context.monotonic,
+            sleep=context.sleep,
+            new_id=lambda: f"{random.getrandbits(_ID_BITS):016x}",
+        )
 
 
 def _source(name: str, options: SourceOptions, context: CommandContext) -> "Source":
@@ -300,14 +312,13 @@ def _order(
     from kafkabal.config.librdkafka import librdkafka_settings
     from kafkabal.routing.producer.producer import DEFAULT_REFRESH_S
     from kafkabal.routing.producer.session import Order
-    from kafkabal.routing.registry import load_policy
 
     if sending.manifest is not None and sending.no_manifest:
         raise UsageError("--manifest and --no-manifest contradict each other")
     return Order(
         topic=topic,
         source=source,
-        policy=load_policy(sending.policy),
+        policy=_policy(sending.policy),
         client={
             **librdkafka_settings(_connection(settings)),
             "log_level": 2,
@@ -319,6 +330,16 @@ def _order(
         may_break_key_order=sending.any_key_order,
         seed=random.getrandbits(32),
     )
+
+
+def _policy(text: str) -> "PolicyChoice":
+    """The policy, once one was made: its options are right."""
+    from kafkabal.routing.policy import Context
+    from kafkabal.routing.registry import load_policy
+
+    choice = load_policy(text)
+    choice.create(Context())
+    return choice
 
 
 def _manifest_path(source: "Source", sending: SendingOptions, context: CommandContext) -> Any:
@@ -475,7 +496,7 @@ class _Screen(DeliveryListener):
 
     def refresh_failed(self, error: Exception) -> None:
         """Warn, but not of the same every few seconds."""
-        text = f"the cluster cannot be read, records go by the last view of it: {error}"
+        text = f"there is no new view of the cluster, records go by the last one: {error}"
         self._warn_once(text, text)
 
     def topic_unseen(self, error: "KafkabalError") -> None:

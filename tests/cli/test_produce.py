@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from contextlib import nullcontext
 from hashlib import sha256
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,9 @@ def data(tmp_path: Path) -> Path:
         ("folder", ["--refresh", "5"], "--refresh: '5' is not a duration"),
         ("folder", ["--refresh", "0s"], "--refresh: '0s' would keep the brokers busy"),
         ("folder", ["--refresh", "99ms"], "--refresh: '99ms' would keep the brokers busy"),
+        ("folder", ["--refresh", "-5s"], "--refresh: '-5s' is not a duration"),
+        ("folder", ["--refresh", "25h"], "--refresh: '25h' would never show what became of the brokers"),
+        ("folder", ["--policy", "power-of-d:d=0"], "power-of-d: d is 1 to 100, not 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -117,6 +121,38 @@ def test_a_port_where_nobody_listens_is_told_within_seconds(
     assert error.endswith("cannot reach 127.0.0.1:1: connection refused (the same with 127.0.0.1:2)")
     assert "is this the port of its listener?" in hint
     assert 2 < seconds[0] < 5
+
+
+@pytest.mark.parametrize("telemetry", [[], ["--telemetry", "topic"], ["--telemetry", "0"]])
+def test_whether_a_broker_answers_is_asked_once(
+    run_cli: Callable[..., Any], data: Path, monkeypatch: pytest.MonkeyPatch, telemetry: list[str]
+) -> None:
+    """Wherever latencies come from, the first answer is enough."""
+    asked: list[str] = []
+
+    def refused(*_: object, **__: object) -> None:
+        raise RefusedByClusterError("enough")
+
+    monkeypatch.setattr(KafkaCluster, "cluster_id", lambda _: asked.append("id") or "id")
+    monkeypatch.setattr("kafkabal.telemetry.topic_intake.TopicIntake", lambda *_, **__: nullcontext())
+    monkeypatch.setattr("kafkabal.routing.producer.session.deliver", refused)
+    outcome = run_cli("produce", "images", str(data / "folder"), *telemetry, *NOWHERE)
+    assert (outcome.code, outcome.err) == (1, "kafkabal: error: enough\n")
+    assert asked == ["id"]
+
+
+@pytest.mark.parametrize("telemetry", [[], ["--telemetry", "topic"]])
+def test_a_run_that_is_stopped_while_it_waits_for_a_broker_tells_so(
+    run_cli: Callable[..., Any], data: Path, telemetry: list[str]
+) -> None:
+    """Ctrl-C before anything was sent is told like any later one."""
+
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    outcome = run_cli("produce", "images", str(data / "folder"), *telemetry, *NOWHERE, sleep=interrupted)
+    assert outcome.code == 130
+    assert "interrupted: 0 records were sent to topic images by this run" in outcome.err
 
 
 def test_a_broker_that_is_just_starting_is_waited_for() -> None:
