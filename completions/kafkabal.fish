@@ -451,7 +451,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal demo' -s h -l help -d 'Show this
 
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l policy -r -f -a 'random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load' -d 'Simulate it; repeatable. [default: all]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l topic -r -f -a '(__kafkabal_names topics)' -d 'Its partitions and leaders are taken as they are.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l seeds -r -f -d 'Repeat with so many seeds. [default: 1; x>=1]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l seeds -r -f -d 'Repeat with so many seeds. [default: 1; 1<=x<=1000]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l latency -l no-latency -d 'Simulate batches, queues and acknowledgements too. [default: latency]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l plot -r -F -d 'Draw it: .svg, .png or .html (extra \'plots\').'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s b -l bootstrap-server -r -f -d 'Brokers to ask first.'

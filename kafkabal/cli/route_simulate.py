@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _WORKLOAD = "Workload"
 _TRAINING = "Training"
+# twice as narrow an interval takes four times as many: nobody waits for more
+_MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +140,9 @@ def route_simulate(
     topic: Annotated[
         str | None, typer.Option("--topic", metavar="TOPIC", help="Its partitions and leaders are taken as they are.")
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Repeat with so many seeds.")] = 1,
+    seeds: Annotated[
+        int, typer.Option("--seeds", metavar="N", min=1, max=_MOST_SEEDS, help="Repeat with so many seeds.")
+    ] = 1,
     latency: Annotated[
         bool, typer.Option("--latency/--no-latency", help="Simulate batches, queues and acknowledgements too.")
     ] = True,

@@ -98,6 +98,7 @@ def _policy_table(simulated: Simulated) -> Table:
                 dispensable=9,
                 values=[runs.figure(lambda run: run.max_over_mean).mean for runs in policies],
             ),
+            *_whole_figure(policies, "log_dir_bytes", "", Kind.BYTES, lambda run: float(run.added_bytes.sum())),
             *_figure(policies, "written_max_over_mean", "", Kind.FAIR, lambda run: run.written_max_over_mean),
             *_figure(policies, "variation", "CV", Kind.SHARE, lambda run: run.variation, dispensable=4),
             *_figure(policies, "jain", "", Kind.NUMBER, lambda run: run.jain),
@@ -107,7 +108,7 @@ def _policy_table(simulated: Simulated) -> Table:
                 policies, "batches_per_mb", "batches/MB", Kind.NUMBER, lambda run: run.batches_per_mb, dispensable=7
             ),
             _key_order(simulated),
-            *_refused(policies),
+            *_whole_figure(policies, "refused", "refused", Kind.NUMBER, lambda run: float(run.refused), quiet=True),
             *_figure(
                 policies, "full_after_s", "full after", Kind.DURATION, lambda run: run.full_after_s, dispensable=5
             ),
@@ -141,9 +142,17 @@ def _figure(
     )
 
 
-def _refused(policies: Sequence[PolicyRuns]) -> Iterator[Column]:
-    """Records are counted, so that their mean over the seeds is shown as a count too."""
-    mean, half = _figure(policies, "refused", "refused", Kind.NUMBER, lambda run: float(run.refused), quiet=True)
+def _whole_figure(
+    policies: Sequence[PolicyRuns],
+    key: str,
+    title: str,
+    kind: Kind,
+    of: Callable[[Outcome], float],
+    *,
+    quiet: bool = False,
+) -> Iterator[Column]:
+    """Records and bytes are counted, so that their mean over the seeds is shown as a count too."""
+    mean, half = _figure(policies, key, title, kind, of, quiet=quiet)
     yield replace(mean, values=[None if value is None else round(value) for value in mean.values])
     yield half
 

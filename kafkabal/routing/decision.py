@@ -92,6 +92,11 @@ class DecisionPolicy(PolicyBase):
 
 
 @kernel
+def learn_nothing(state: Any, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
+    """The acknowledgement of a policy that takes no feedback."""
+
+
+@kernel
 def choose_each(choose: Any, state: Any, size_bytes: Any, hashes: Any, uniforms: Any, now_s: Any, out: Any) -> None:
     """Decide for each record in turn."""
     for i in range(len(size_bytes)):

@@ -129,7 +129,9 @@ class Policy(Protocol):
     Apart from :meth:`refresh`, its methods are called by one thread at a time.
     """
 
-    about: ClassVar[About]
+    @property
+    def about(self) -> About:
+        """What is known of it; of a class, without making an instance."""
 
     def refresh(self, view: RoutingView) -> None:
         """Take a new view of the cluster; must be called once before the first record.

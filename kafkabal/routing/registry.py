@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkabal.errors import UsageError
+from kafkabal.routing.guarded import expect_about, guarded, naming_faults
+from kafkabal.scoring.faults import described
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from kafkabal.routing.policy import About, Context, Policy
 
@@ -51,6 +54,8 @@ class PolicyChoice:
     options: Mapping[str, OptionValue]
     label: str
     """As it was written, such as ``power-of-d:d=3``."""
+    plug_in: str | None = None
+    """Name of a policy that is not built in: its faults are told as its own."""
 
     @property
     def about(self) -> About:
@@ -64,10 +69,10 @@ class PolicyChoice:
         Raises
         ------
         UsageError
-            If an option is out of its range.
+            If an option is out of its range, or a plug-in cannot make it.
         """
-        policy: Policy = self.make(context, **self.options)
-        return policy
+        make: Callable[[], Policy] = partial(self.make, context, **self.options)
+        return make() if self.plug_in is None else guarded(make, self.plug_in, self.about)
 
 
 def policy_names() -> tuple[str, ...]:
@@ -88,11 +93,15 @@ def load_policy(text: str) -> PolicyChoice:
     name, _, settings = text.partition(":")
     location = BUILT_IN.get(name) or _locations().get(name)
     if location is None and settings and "=" not in settings:
-        return PolicyChoice(_import_policy(text), {}, text)
+        return PolicyChoice(_import_policy(text), {}, text, None if text in BUILT_IN.values() else text)
     if location is None:
         raise _unknown(f"there is no policy {name!r}", name, policy_names())
     make = _import_policy(location)
-    return PolicyChoice(make, _parse_options(name, settings, options_of(make)), text)
+    if location in BUILT_IN.values():
+        return PolicyChoice(make, _parse_options(name, settings, options_of(make)), text)
+    with naming_faults(name, "signature"):
+        options = _parse_options(name, settings, options_of(make))
+    return PolicyChoice(make, options, text, name)
 
 
 def options_of(make: Any) -> Mapping[str, OptionValue]:
@@ -142,9 +151,12 @@ def _import_policy(location: str) -> Any:
     module_name, _, attribute = location.partition(":")
     try:
         make = getattr(import_module(module_name), attribute)
-    except Exception as error:  # a plug-in may fail in any way, and that is the user's to mend
+    except ImportError as error:
         raise UsageError(f"policy {location!r} cannot be loaded: {error}") from error
+    except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
+        raise UsageError(f"policy {location!r} cannot be loaded: {described(error)}") from error
     missing = [part for part in ("about", "refresh", "pick", "pick_batch", "acked") if not hasattr(make, part)]
     if missing:
         raise UsageError(f"{location!r} is no policy: it has no {missing[0]!r}", hint="see docs/routing.md")
+    expect_about(make.about, location)
     return make

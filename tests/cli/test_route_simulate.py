@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,6 @@ from kafkabal.routing.simulation.synthetic import Leaders, SyntheticCluster, bui
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from typing import Any
 
 
@@ -41,7 +41,10 @@ def test_policies_are_compared_on_a_snapshot(run_cli: Callable[..., Any], snapsh
     assert document["policies"][0]["latency_p99_s"] > 0
     assert len(document["brokers"]) == 8
     assert document["written_bytes"] == 5_000_000
-    assert 5_035_000 < sum(row["written_bytes"] for row in document["brokers"][:4]) < 5_100_000
+    on_disk = sum(row["written_bytes"] for row in document["brokers"][:4])
+    assert 5_035_000 < on_disk < 5_100_000
+    assert isinstance(document["policies"][0]["log_dir_bytes"], int)
+    assert document["policies"][0]["log_dir_bytes"] == pytest.approx(on_disk, abs=4)
 
 
 def test_same_command_same_answer(run_cli: Callable[..., Any]) -> None:
@@ -129,6 +132,10 @@ def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> No
         (("--rack", "r9", "--policy", "rack-local"), "no broker is in rack 'r9'"),
         (("--rack", "r9", "--policy", "score"), "no broker is in rack 'r9'"),
         (("--score", "dis"), "there is no score 'dis'"),
+        (("--seeds", "0"), "'--seeds': Input should be greater than or equal to 1"),
+        (("--seeds", "1001"), "'--seeds': Input should be less than or equal to 1000"),
+        (("--broker-timeout", "0s"), "--broker-timeout: '0s' is no time"),
+        (("--policy", "nothing.here:Policy"), "policy 'nothing.here:Policy' cannot be loaded"),
     ],
 )
 def test_mistakes_end_with_one_line_and_exit_2(
@@ -140,6 +147,58 @@ def test_mistakes_end_with_one_line_and_exit_2(
     assert found.code == ExitCode.USAGE
     assert message in found.err
     assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("power-of-d:d=0", "power-of-d: d is 1 to 100, not 0"),
+        ("rack-local:rack=r9", "no broker is in rack 'r9'"),
+        ("broken_policies:Unmade", "policy 'broken_policies:Unmade': its class raised ValueError: not today"),
+        ("broken_policies:Blind", "policy 'broken_policies:Blind': its refresh raised SystemExit: 0"),
+        ("broken_policies:Deaf", "learns from acknowledgements and has no kernels to be simulated with"),
+    ],
+)
+def test_the_last_policy_is_looked_at_before_the_first_is_simulated(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, policy: str, message: str
+) -> None:
+    """Nobody waits for one policy only to learn that the next cannot be simulated."""
+
+    def simulated(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    monkeypatch.setattr("kafkabal.routing.simulation.comparison.simulate", simulated)
+    found = run_cli("route-simulate", "--workload", "uneven", "--policy", "random", "--policy", policy)
+
+    assert (found.code, found.out) == (ExitCode.USAGE, "")
+    assert message in found.err.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("Failing", "its pick_batch raised RuntimeError: out of luck"),
+        ("Leaving", "its pick_batch raised SystemExit"),
+        ("Idle", "its pick_batch gave -1 for a record, and the partitions are 0 to 7"),
+        ("Astray", "its pick_batch gave 8 for a record, and the partitions are 0 to 7"),
+        ("Halved", "its pick_batch raised TypeError: partitions are whole numbers, not float64"),
+    ],
+)
+def test_a_policy_of_ones_own_that_fails_is_named(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, policy: str, message: str
+) -> None:
+    """One line that says which policy did what, and exit 2: it is no bug of ours."""
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    found = run_cli(
+        "route-simulate", "--workload", "uneven", "--records", "50", "--policy", f"broken_policies:{policy}"
+    )
+
+    assert (found.code, found.out) == (ExitCode.USAGE, "")
+    assert found.err.splitlines() == [
+        f"kafkabal: error: policy 'broken_policies:{policy}': {message}",
+        "kafkabal: hint: see docs/routing.md",
+    ]
 
 
 @pytest.mark.parametrize(

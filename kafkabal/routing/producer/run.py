@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import InputFileError, KafkabalError, OperationError, RefusedByClusterError
+from kafkabal.routing.guarded import PolicyFaultError
 from kafkabal.routing.producer.faults import error_of
 from kafkabal.routing.producer.ledger import Ledger
 from kafkabal.routing.producer.listener import Progress
@@ -189,7 +190,7 @@ class Run:
             self._same_topic()
         except TopicGoneError as error:
             raise self._stopped(error) from error  # nothing will be acknowledged any more
-        except OperationError as error:
+        except (OperationError, PolicyFaultError) as error:
             self._wait_for_acknowledgements(_LEAVING_S)
             raise self._stopped(error) from error
         except KeyboardInterrupt:
@@ -337,7 +338,7 @@ class Run:
         if end is None:
             self._look()
 
-    def _stopped(self, cause: OperationError) -> OperationError:
+    def _stopped(self, cause: OperationError | PolicyFaultError) -> OperationError | PolicyFaultError:
         """The same error, with how far the run came and what to do then."""
         goes_on = self._manifest.is_kept and not isinstance(cause, TopicGoneError)
         hints = [cause.hint, _GO_ON if goes_on else None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.routing.simulation.run import SimulationOptions, simulate
+from kafkabal.routing.simulation.run import SimulationOptions, expect_simulable, simulate
 from kafkabal.routing.simulation.statistics import estimate
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def compare(
     Raises
     ------
     UsageError
-        See :func:`~kafkabal.routing.simulation.run.simulate`.
+        See :func:`~kafkabal.routing.simulation.run.simulate`; for options of any policy before the first is simulated.
     """
+    for choice in choices:
+        expect_simulable(view, choice, options)
     for choice in choices:
         yield PolicyRuns(tuple(simulate(view, choice, workload, replace(options, seed=seed)) for seed in seeds))

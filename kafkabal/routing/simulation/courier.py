@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kafkabal.routing.compiled import as_arrays, compiled, write_back
-from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.decision import learn_nothing
+from kafkabal.routing.guarded import blaming, decision_of, kernels_of
 from kafkabal.routing.policy import Feedback
 from kafkabal.routing.simulation.delivery import (
     FREE_RECORDS,
@@ -23,7 +24,6 @@ from kafkabal.routing.simulation.delivery import (
     advance,
     choose_never,
     deliver,
-    learn_nothing,
 )
 from kafkabal.routing.simulation.statistics import LatencyHistogram
 from kafkabal.routing.simulation.stream import of_producer
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafkabal.model.state import F64, I32, I64
+    from kafkabal.routing.decision import DecisionPolicy
     from kafkabal.routing.policy import Policy, RecordBatch
     from kafkabal.routing.simulation.workload import Transport
     from kafkabal.routing.simulation.world import World
@@ -48,7 +49,7 @@ class Courier:
         self._policies = policies
         self._world = world
         self._compile_it = compile_it
-        self._with_feedback = policies[0].about.feedback is Feedback.ACKS
+        self._deciding = _that_learn(policies)
         sim = empty_delivery(len(policies), view, transport)
         self._sim: Delivery = as_arrays(sim) if compile_it else sim
         self._measured_s = np.full(view.n_brokers, np.nan)
@@ -91,19 +92,18 @@ class Courier:
         """Take records on their way; those whose pick is -1 are decided now, and written to ``picks``."""
         hashes, uniforms = self._columns(records, turn)
         latency_s = np.empty(len(records) + self._under_way)
-        states = self._states()
+        kernels, states = self._kernels(), self._states()
         given = (picks.astype(np.int64), records.size_bytes, hashes, uniforms, records.at_s)
         if self._compile_it:
-            acked = compiled(deliver)(
-                self._sim, *self._kernels(), states, turn % len(self._policies), *given, latency_s
-            )
+            with blaming(self._policies[0], "kernels"):
+                acked = compiled(deliver)(self._sim, *kernels, states, turn % len(self._policies), *given, latency_s)
             self._keep(states)
             picks[:] = given[0]
         else:
             listed: list[Any] = [column.tolist() for column in given if column is not None]
             measured = [0.0] * len(latency_s)
             run: Any = deliver
-            acked = run(self._sim, *self._kernels(), states, turn % len(self._policies), *listed, measured)
+            acked = run(self._sim, *kernels, states, turn % len(self._policies), *listed, measured)
             latency_s[:acked] = measured[:acked]
             picks[:] = listed[0]
         self.latencies.add(latency_s[:acked])
@@ -146,40 +146,40 @@ class Courier:
         return len(self._sim.records.spare) - int(self._sim.counts[FREE_RECORDS])
 
     def _kernels(self) -> tuple[Any, Any]:
-        choose, learn = choose_never, learn_nothing
-        first = self._policies[0]
-        if self._with_feedback and isinstance(first, DecisionPolicy):
-            choose, learn = type(first).choose, type(first).learn
-        return (compiled(choose), compiled(learn)) if self._compile_it else (choose, learn)
+        if self._deciding:
+            return kernels_of(self._policies[0], compile_it=self._compile_it)
+        return (compiled(choose_never), compiled(learn_nothing)) if self._compile_it else (choose_never, learn_nothing)
 
     def _states(self) -> tuple[Any, ...]:
-        states = (
-            tuple(p.state for p in self._policies if isinstance(p, DecisionPolicy))
-            if self._with_feedback
-            else (([0],),) * len(self._policies)
-        )
-        return tuple(as_arrays(state) for state in states) if self._compile_it else states
+        with blaming(self._policies[0], "state"):
+            states = tuple(policy.state for policy in self._deciding) or (([0],),) * len(self._policies)
+            return tuple(as_arrays(state) for state in states) if self._compile_it else states
 
     def _keep(self, states: tuple[Any, ...]) -> None:
-        if self._with_feedback:
-            for arrays, policy in zip(states, self._policies, strict=True):
-                assert isinstance(policy, DecisionPolicy)
+        if self._deciding:
+            for arrays, policy in zip(states, self._deciding, strict=True):
                 write_back(arrays, policy.state)
 
     def _columns(self, records: RecordBatch, turn: int) -> tuple[Any, Any]:
         """Hashes and random numbers for the decisions, each from the producer that the record belongs to."""
         n, producers = len(records), len(self._policies)
-        first = self._policies[0]
-        if not (self._with_feedback and isinstance(first, DecisionPolicy)):
+        if not self._deciding:
             return np.zeros((n, 0), np.int64), np.zeros((n, 0))
-        hashes = np.empty((n, len(first.hash_seeds)), np.int64)
-        uniforms = np.empty((n, first.draws))
-        for i, policy in enumerate(self._policies):
-            assert isinstance(policy, DecisionPolicy)
-            start = (i - turn) % producers
-            own = of_producer(records, start, producers)
-            hashes[start::producers], uniforms[start::producers], _ = policy.columns(own)
+        with blaming(self._policies[0], "columns"):
+            hashes = np.empty((n, len(self._deciding[0].hash_seeds)), np.int64)
+            uniforms = np.empty((n, self._deciding[0].draws))
+            for i, policy in enumerate(self._deciding):
+                start = (i - turn) % producers
+                own = of_producer(records, start, producers)
+                hashes[start::producers], uniforms[start::producers], _ = policy.columns(own)
         return hashes, uniforms
+
+
+def _that_learn(policies: Sequence[Policy]) -> tuple[DecisionPolicy, ...]:
+    """All of them if their decisions depend on acknowledgements, so that they have to be taken under way; else none."""
+    if policies[0].about.feedback is not Feedback.ACKS:
+        return ()
+    return tuple(decision for policy in policies if (decision := decision_of(policy)) is not None)
 
 
 def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> Delivery:

@@ -401,11 +401,6 @@ def take_first(sim: Delivery) -> int:
 
 
 @kernel
-def learn_nothing(state: Any, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
-    """The acknowledgement of a policy that takes no feedback."""
-
-
-@kernel
 def choose_never(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:  # noqa: ARG001
     """The decision of a policy whose picks are known beforehand."""
     return NONE

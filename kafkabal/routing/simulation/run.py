@@ -10,7 +10,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.routing.compiled import is_available
-from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.guarded import decision_of
 from kafkabal.routing.policy import Context, Feedback, Input
 from kafkabal.routing.simulation.courier import Courier
 from kafkabal.routing.simulation.key_order import KeyOrder
@@ -66,6 +66,27 @@ def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, option
     """
     _expect_countable(workload)
     return _Simulation(view, choice, workload, options).run()
+
+
+def expect_simulable(view: RoutingView, choice: PolicyChoice, options: SimulationOptions) -> None:
+    """See that a policy can be made with its options, and takes the view at the start.
+
+    Raises
+    ------
+    UsageError, OperationError
+        As :func:`simulate`.
+    """
+    policy = choice.create(Context(rack=options.rack))
+    _expect_kernels(choice, policy)
+    policy.refresh(view)
+
+
+def _expect_kernels(choice: PolicyChoice, policy: Policy) -> None:
+    if choice.about.feedback is Feedback.ACKS and decision_of(policy) is None:
+        raise UsageError(
+            f"policy {choice.label!r} learns from acknowledgements and has no kernels to be simulated with",
+            hint="derive it from kafkabal.routing.decision.DecisionPolicy",
+        )
 
 
 class _Simulation:
@@ -216,11 +237,7 @@ class _Simulation:
             )
             for i in range(producers)
         ]
-        if choice.about.feedback is Feedback.ACKS and not isinstance(policies[0], DecisionPolicy):
-            raise UsageError(
-                f"policy {choice.label!r} learns from acknowledgements and has no kernels to be simulated with",
-                hint="derive it from kafkabal.routing.decision.DecisionPolicy",
-            )
+        _expect_kernels(choice, policies[0])
         return policies
 
     def _outcome(self) -> Outcome:

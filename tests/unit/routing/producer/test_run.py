@@ -20,6 +20,8 @@ from kafkabal.errors import (
     UnsafeError,
     UsageError,
 )
+from kafkabal.routing.guarded import PolicyFaultError
+from kafkabal.routing.policies.random import Random
 from kafkabal.routing.policy import Context
 from kafkabal.routing.producer.listener import Progress
 from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
@@ -34,7 +36,7 @@ from kafkabal.routing.producer.run import (
 from kafkabal.routing.producer.sources.folder import FolderSource
 from kafkabal.routing.producer.sources.rows import RowFormat, RowSource
 from kafkabal.routing.producer.topic import TopicReader
-from kafkabal.routing.registry import load_policy
+from kafkabal.routing.registry import PolicyChoice, load_policy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -347,6 +349,26 @@ def test_what_was_sent_before_an_oversize_row_is_counted(bench: Bench, kept: boo
             run.send(source.parts())
     assert ("run the same command again" in (caught.value.hint or "")) is kept
     assert sum(bench.topic().values()) == 300
+
+
+def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+    """It is named, with how much was sent and that a run with a better one goes on; nothing is there twice then."""
+    picked = iter([0, 1])
+    choice = PolicyChoice(type("Own", (Random,), {"pick": lambda *_: next(picked, 4)}), {}, "own", "own")
+    with bench.open_manifest(source := FolderSource(data)) as manifest:
+        settings = {**bench.cluster.client, **bench.producer_settings}
+        with RoutingProducer(bench.cluster, TOPIC, choice.create(Context()), settings) as producer:
+            run = Run(producer, source, manifest, clock=monotonic)
+            with pytest.raises(PolicyFaultError) as told:
+                run.send(source.parts())
+    assert told.value.exit_code == 2
+    assert told.value.message == (
+        "policy 'own': its pick gave 4 for a record, and the partitions are 0 to 3; "
+        "2 records were sent by this run, 0 were there before"
+    )
+    assert "the same command" in (told.value.hint or "")
+    bench.run(source)
+    assert set(bench.topic().values()) == {1}
 
 
 def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: Path) -> None:
