@@ -13,7 +13,7 @@ from kafkabal.routing.rings import replay
 
 if TYPE_CHECKING:
     from kafkabal.model.state import I32
-    from kafkabal.routing.policy import RecordBatch
+    from kafkabal.routing.policy import Pick, RecordBatch
     from kafkabal.routing.view import RoutingView
 
 
@@ -43,15 +43,26 @@ class RoundRobin(PolicyBase):
         """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
         self._ring = view.available
         self._led = led = LedPartitions.of(view)
-        by_broker = [led.partition[led.first[broker] : led.first[broker + 1]].tolist() for broker in led.broker]
-        self._turns: list[list[int]] = by_broker if self._over_brokers else [self._ring.tolist()]
+        self._turns: list[int] = self._ring.tolist()
+        self._by_broker: list[list[int]] = [
+            led.partition[led.first[broker] : led.first[broker + 1]].tolist() for broker in led.broker
+        ]
 
-    def pick(self, key: bytes | None, size_bytes: int) -> int:
+    @property
+    def pick(self) -> Pick:
         """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        return self._next_of_broker if self._over_brokers else self._next
+
+    def _next(self, key: bytes | None, size_bytes: int) -> int:
         turns, at = self._turns, self._count
         self._count = at + 1
-        own = turns[at % len(turns)]
-        return own[at // len(turns) % len(own)]
+        return turns[at % len(turns)]
+
+    def _next_of_broker(self, key: bytes | None, size_bytes: int) -> int:
+        brokers, at = self._by_broker, self._count
+        self._count = at + 1
+        own = brokers[at % len(brokers)]
+        return own[at // len(brokers) % len(own)]
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""

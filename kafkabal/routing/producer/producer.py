@@ -190,14 +190,14 @@ class RoutingProducer:
         OperationError
             If the topic has lost the partition, or the producer is closed.
         """
-        size = len(value)
+        size = value_size = len(value)
         if key is not None:
             size += len(key)
         if headers:
             size += sum(len(name) + len(data or b"") for name, data in headers)
         size = size or 1
         partition = self._pick(key, size)
-        if on_delivery is not None or self._learn is not None or size != len(value):
+        if on_delivery is not None or self._learn is not None or size != value_size:
             report = self._report_for(partition, size, on_delivery)
         else:
             report = self._plain_reports[partition]
