@@ -21,7 +21,10 @@ TOPIC = "foretold"
 
 
 def test_log_dirs_hold_what_was_predicted(three_brokers: Sandbox, tmp_path: Path) -> None:
-    """Small files, whose headers take as much as they do, make each broker's log dirs grow as predicted, within 4 %."""
+    """Small files, whose headers take as much as they do, make each broker's log dirs grow as predicted.
+
+    Within 4 %, or four batches where a broker gets hardly anything because it holds more than the others.
+    """
     randomness = random.Random(7)
     for number in range(6000):
         path = tmp_path / "data" / f"label{number % 10}" / f"{number}.bin"
@@ -49,4 +52,4 @@ def test_log_dirs_hold_what_was_predicted(three_brokers: Sandbox, tmp_path: Path
     foretold = {row["broker"]: row["written_bytes"] for row in run("route-simulate", *asked)["brokers"]}
     run("produce", TOPIC, str(tmp_path / "data"), "--policy", "score", "--producer-config", "linger.ms=5")
     grown = {broker: used - before[broker] for broker, used in held().items()}
-    assert grown == pytest.approx(foretold, rel=0.04)
+    assert grown == pytest.approx(foretold, rel=0.04, abs=4 * 16384)
