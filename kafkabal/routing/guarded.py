@@ -5,7 +5,7 @@ Policies that are built in are not guarded: nothing of this is done for their re
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import cache
 from operator import index
 from textwrap import shorten
@@ -18,10 +18,10 @@ from kafkabal.errors import KafkabalError, UsageError
 from kafkabal.routing.compiled import compiled, kernel
 from kafkabal.routing.decision import DecisionPolicy, learn_nothing
 from kafkabal.routing.policy import About, Feedback, Input
-from kafkabal.scoring.faults import described
+from kafkabal.scoring.faults import telling_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from kafkabal.model.state import I32
@@ -38,8 +38,7 @@ class PolicyFaultError(UsageError):
     """A policy of a plug-in raised something, or picked what is no partition."""
 
 
-@contextmanager
-def naming_faults(name: str, part: str) -> Iterator[None]:
+def naming_faults(name: str, part: str) -> AbstractContextManager[None]:
     """Run code of a policy; what it raises becomes one line that names policy and part.
 
     Raises
@@ -47,13 +46,7 @@ def naming_faults(name: str, part: str) -> Iterator[None]:
     PolicyFaultError
         If it raises anything but an error of ours or a signal, or ends the process.
     """
-    try:
-        yield
-    except KafkabalError:
-        raise
-    except (Exception, SystemExit) as error:
-        what = shorten(described(error), _LONGEST, placeholder=" ...")
-        raise PolicyFaultError(f"policy {name!r}: its {part} raised {what}", hint=_HINT) from error
+    return telling_faults(f"policy {name!r}: its {part}", hint=_HINT, kind=PolicyFaultError, longest=_LONGEST)
 
 
 class _Picks(np.ndarray[Any, np.dtype[np.int32]]):
