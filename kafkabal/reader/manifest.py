@@ -1,0 +1,192 @@
+"""What is read, pinned once: the topic's id, the offsets of every partition, and how they are cut into blocks.
+
+Every reader and every later run works from the same manifest, so that they agree on each sample. A block is a range of
+offsets of one partition that is fetched as a whole. In a *dense* partition every offset holds a record, and its blocks
+follow from three numbers; where offsets are missing (compaction, transactions) the records were counted, and
+every block is listed with the number of records in it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from kafkabal.errors import InputFileError, OutputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafkabal.model.state import I32, I64
+
+FORMAT: Final = 1
+LANES: Final = 24
+"""Fewest blocks that are open at any moment, over all readers together: 24 of 8 MiB fit into the default prefetch of
+256 MiB, and 24 is divided by 1, 2, 3, 4, 6, 8 and 12 readers."""
+BLOCK_BYTES: Final = 8 * 2**20
+"""Largest block. Brokers send whole batches, of up to 1 MB: half of one is wasted at either end of a block."""
+_IDENTITY_DIGITS: Final = 16
+
+
+class CountedBlock(msgspec.Struct, frozen=True, array_like=True):
+    """A block whose records were counted."""
+
+    end: int
+    """First offset after it; it begins where the one before ends."""
+    samples: int
+    size_bytes: int
+
+
+class PartitionRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is read of a partition: offsets ``begin`` to ``end - 1``, in ``blocks`` blocks of nearly equal counts."""
+
+    partition: int
+    begin: int
+    end: int
+    size_bytes: int
+    blocks: int
+    counted: tuple[CountedBlock, ...] | None = None
+    """The blocks themselves, where offsets are missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Blocks:
+    """Columns of all blocks, by partition and offset."""
+
+    partition: I32
+    begin: I64
+    end: I64
+    samples: I64
+    """Records in it."""
+    size_bytes: I64
+    """Estimated where the partition is dense."""
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A data set: a topic between two sets of offsets."""
+
+    kafkabal_manifest: int = FORMAT
+    cluster_id: str
+    topic: str
+    topic_id: str
+    lanes: int = LANES
+    partitions: tuple[PartitionRange, ...]
+
+    @cached_property
+    def identity(self) -> str:
+        """16 hex digits; two manifests with the same one give the same samples in the same order."""
+        return sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:_IDENTITY_DIGITS]
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """All blocks; those without any record are left out."""
+        columns = [_blocks_of(p) for p in self.partitions]
+        if not columns:
+            return _columns(np.empty((4, 0), np.int64), np.empty(0, np.int32))
+        table = np.concatenate(columns, axis=1)
+        number = np.repeat([p.partition for p in self.partitions], [c.shape[1] for c in columns])
+        used = table[2] > 0
+        return _columns(table[:, used], number[used].astype(np.int32))
+
+    @property
+    def samples(self) -> int:
+        """Records of all partitions."""
+        return int(self.blocks.samples.sum())
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all partitions in the log."""
+        return sum(p.size_bytes for p in self.partitions)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether every offset is taken to hold a record, which fetching then verifies."""
+        return all(p.counted is None for p in self.partitions)
+
+
+def block_counts(records: list[int], size_bytes: list[int], lanes: int) -> list[int]:
+    """In how many blocks to cut each partition, given its records and bytes.
+
+    Each partition is cut into a multiple of ``lanes``, so that every lane gets the same part of it; a small topic into
+    small blocks, so that there is one for every lane.
+    """
+    return [
+        min(n, lanes * max(1, -(-size // (BLOCK_BYTES * lanes)))) for n, size in zip(records, size_bytes, strict=True)
+    ]
+
+
+def lanes_for(readers: int) -> int:
+    """The fewest lanes that so many readers share without fetching any block twice."""
+    return readers * -(-LANES // readers)
+
+
+def load_manifest(path: Path) -> Manifest:
+    """Read a manifest.
+
+    Raises
+    ------
+    InputFileError
+        If the file cannot be read, or holds something else.
+    """
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except OSError as error:
+        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
+    except msgspec.MsgspecError as error:
+        raise InputFileError(path, f"not a manifest of a reader: {error}") from error
+    if manifest.kafkabal_manifest != FORMAT:
+        raise InputFileError(
+            path, f"unknown manifest format: {manifest.kafkabal_manifest} (this version reads {FORMAT})"
+        )
+    return manifest
+
+
+def publish_manifest(manifest: Manifest, path: Path) -> Manifest:
+    """Write a manifest unless there is one already, and return the one that is there: the first of many writers wins.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    InputFileError
+        If the one that is there cannot be read.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        try:
+            temporary.write_bytes(msgspec.json.encode(manifest) + b"\n")
+            os.link(temporary, path)  # fails where the file exists, unlike a rename
+        finally:
+            temporary.unlink(missing_ok=True)
+    except FileExistsError:
+        return load_manifest(path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return manifest
+
+
+def _blocks_of(p: PartitionRange) -> I64:
+    """int64, shape (4, n): begin, end, samples and bytes of each block."""
+    if p.counted is not None:
+        end = np.array([block.end for block in p.counted], np.int64)
+        begin = np.concatenate(([p.begin], end[:-1])) if len(end) else end
+        samples = np.array([block.samples for block in p.counted], np.int64)
+        size = np.array([block.size_bytes for block in p.counted], np.int64)
+        return np.stack((begin, end, samples, size))
+    count = p.end - p.begin
+    cuts = p.begin + np.arange(p.blocks + 1, dtype=np.int64) * count // max(p.blocks, 1)
+    samples = np.diff(cuts)
+    return np.stack((cuts[:-1], cuts[1:], samples, samples * p.size_bytes // max(count, 1)))
+
+
+def _columns(table: I64, partition: I32) -> Blocks:
+    return Blocks(partition=partition, begin=table[0], end=table[1], samples=table[2], size_bytes=table[3])

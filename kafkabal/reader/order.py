@@ -1,0 +1,120 @@
+"""The one order of all samples of an epoch, which no number of readers changes.
+
+::
+
+    deal(epoch):
+        sort the blocks by (partition, number of samples, random key)      # equal ones side by side
+        block i goes to lane i mod L                                       # every lane: the same of each partition
+        each lane reads its blocks in the order of another random key
+    position i:
+        lane  i mod L, its sample number i div L                           # as long as every lane has one
+    sample j of a block:
+        the j-th in a random order of the block's records
+
+So at any moment L blocks are open, one a lane, and neighbours in the order come from L different ones. Reader r of R
+takes the positions r, r + R, r + 2R, ...: where R divides L these are whole lanes, and every block is fetched by one
+reader only. A single integer says how far an epoch has got, whatever R is next.
+
+The lanes are the canonical nodes of MosaicML Streaming, except that any number of readers may follow any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkabal.reader.permutation import keys, permutation
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I64
+    from kafkabal.reader.manifest import Blocks
+
+# what keeps the random numbers of one seed and epoch apart
+_DEAL, _LANE, _BLOCK = 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EpochOrder:
+    """Which sample stands at each position of an epoch; made by :func:`epoch_order`."""
+
+    samples: int
+    """Positions are 0 to ``samples - 1``."""
+    lanes: int
+    even: int
+    """Samples that every lane has; what lanes have above that comes last, lane by lane."""
+    block: I64
+    """shape (n_blocks,): blocks in the order of the lanes, those of lane 0 first."""
+    first: I64
+    """shape (n_blocks + 1,): how many samples come before each of them."""
+    lane_first: I64
+    """shape (lanes + 1,): how many samples come before each lane."""
+    seed: int | None
+    epoch: int
+
+    def locate(self, positions: I64) -> tuple[I64, I64]:
+        """Where the samples at these positions are.
+
+        Parameters
+        ----------
+        positions
+            int64, shape (n,), each 0 to ``samples - 1``.
+
+        Returns
+        -------
+        int64, int64, shape (n,)
+            The block of each, and its number in the order of :meth:`within`.
+        """
+        position = np.asarray(positions, np.int64)
+        slot, lane = np.divmod(position, self.lanes)
+        at = self.lane_first[lane] + slot
+        late = position >= self.even * self.lanes
+        if late.any():
+            at[late] = self._late(position[late] - self.even * self.lanes)
+        row = np.searchsorted(self.first, at, side="right") - 1
+        return self.block[row], at - self.first[row]
+
+    def within(self, block: int, samples: int) -> I64:
+        """int64, shape (samples,): in which order the records of a block come."""
+        if self.seed is None:
+            return np.arange(samples, dtype=np.int64)
+        return permutation(samples, self.seed, self.epoch, _BLOCK, block)
+
+    def _late(self, number: I64) -> I64:
+        above = np.diff(self.lane_first) - self.even
+        before = np.concatenate(([0], np.cumsum(above)))
+        lane = np.searchsorted(before, number, side="right") - 1
+        return self.lane_first[lane] + self.even + number - before[lane]
+
+
+def epoch_order(blocks: Blocks, lanes: int, seed: int | None, epoch: int) -> EpochOrder:
+    """The order of an epoch.
+
+    Parameters
+    ----------
+    seed
+        None leaves the blocks, and the records in them, in the order of the topic.
+    epoch
+        From 0 on; every epoch has an order of its own.
+    """
+    count = len(blocks)
+    natural = np.arange(count, dtype=np.uint64)
+    dealt = natural if seed is None else keys(count, seed, epoch, _DEAL)
+    placed = natural if seed is None else keys(count, seed, epoch, _LANE)
+    sizes = blocks.samples if seed is not None else np.zeros(count, np.int64)
+    lane = np.empty(count, np.int64)
+    lane[np.lexsort((dealt, sizes, blocks.partition))] = np.arange(count) % lanes
+    block = np.lexsort((placed, lane))
+    first = np.concatenate(([0], np.cumsum(blocks.samples[block])))
+    lane_first = first[np.searchsorted(lane[block], np.arange(lanes + 1))]
+    return EpochOrder(
+        samples=int(first[-1]),
+        lanes=lanes,
+        even=int(np.diff(lane_first).min()),
+        block=block,
+        first=first,
+        lane_first=lane_first,
+        seed=seed,
+        epoch=epoch,
+    )

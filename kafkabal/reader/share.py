@@ -1,0 +1,63 @@
+"""What one of many readers takes of an epoch, and how all of them come to equally many samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.model.state import I64
+    from kafkabal.reader.progress import Progress
+
+_CHUNK = 4096
+
+
+class Tail(StrEnum):
+    """What becomes of the last few samples of an epoch, fewer than there are readers."""
+
+    DROP = "drop"
+    """Left out: every reader gets as many as the least."""
+    REPEAT = "repeat"
+    """Completed with the first samples of the epoch: every reader gets as many as the most."""
+    KEEP = "keep"
+    """Given out once each: some readers get one sample more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Reader ``reader`` of ``readers``."""
+
+    reader: int = 0
+    readers: int = 1
+    tail: Tail = Tail.DROP
+
+    def count(self, left: int) -> int:
+        """How many samples it gets of those that are left."""
+        whole, over = divmod(left, self.readers)
+        if self.tail is Tail.DROP or not over:
+            return whole
+        return whole + (self.tail is Tail.REPEAT or self.reader < over)
+
+    def positions(self, progress: Progress, samples: int, skip: int = 0) -> Iterator[I64]:
+        """Yield the positions of its samples in their order, in pieces.
+
+        Parameters
+        ----------
+        samples
+            Of the epoch.
+        skip
+            How many of its own samples to leave out at the beginning.
+        """
+        left = progress.left(samples)
+        count = self.count(left)
+        for start in range(skip, count, _CHUNK):
+            number = self.reader + self.readers * np.arange(start, min(start + _CHUNK, count), dtype=np.int64)
+            position = progress.positions(np.minimum(number, left - 1))
+            repeated = number >= left
+            position[repeated] = (number[repeated] - left) % samples
+            yield position

@@ -1,0 +1,72 @@
+"""The order of an epoch: how well it is shuffled, and that it stays what it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from kafkabal.reader.manifest import LANES, Manifest, PartitionRange, block_counts
+from kafkabal.reader.order import epoch_order
+from kafkabal.reader.permutation import keys, permutation
+
+if TYPE_CHECKING:
+    from kafkabal.model.state import I64
+
+
+def _manifest(records: list[int], record_bytes: int = 100_000) -> Manifest:
+    sizes = [n * record_bytes for n in records]
+    cuts = block_counts(records, sizes, LANES)
+    ranges = tuple(
+        PartitionRange(partition=i, begin=0, end=n, size_bytes=size, blocks=k)
+        for i, (n, size, k) in enumerate(zip(records, sizes, cuts, strict=True))
+    )
+    return Manifest(cluster_id="c", topic="t", topic_id="i", partitions=ranges)
+
+
+def _sequence(manifest: Manifest, seed: int | None, epoch: int) -> I64:
+    """Number of each sample in the topic, in the order of the epoch."""
+    blocks = manifest.blocks
+    order = epoch_order(blocks, manifest.lanes, seed, epoch)
+    block, number = order.locate(np.arange(order.samples))
+    before = np.concatenate(([0], np.cumsum(blocks.samples)))
+    within = {int(b): order.within(int(b), int(blocks.samples[b])) for b in np.unique(block)}
+    return np.array([before[b] + within[b][j] for b, j in zip(block.tolist(), number.tolist(), strict=True)])
+
+
+def test_orders_never_change() -> None:
+    """The first numbers of a seed are written down here: a state that was saved stays valid for ever."""
+    assert permutation(8, 1, 2).tolist() == [2, 7, 3, 1, 5, 6, 0, 4]
+    assert keys(1, 7).tolist() == [13309476754707697221]
+
+
+def test_epochs_and_seeds_have_orders_of_their_own() -> None:
+    """Another epoch, or another seed, gives another order; the same ones give the same."""
+    manifest = _manifest([4000, 400])
+    first = _sequence(manifest, 1, 0)
+    assert np.array_equal(first, _sequence(manifest, 1, 0))
+    for seed, epoch in ((1, 1), (2, 0)):
+        assert np.mean(first == _sequence(manifest, seed, epoch)) < 0.01
+
+
+def test_without_a_seed_records_come_as_they_lie() -> None:
+    """Every lane gives its blocks, and every block its records, in the order of the topic."""
+    manifest = _manifest([4800])
+    order = epoch_order(manifest.blocks, manifest.lanes, None, 0)
+    block, number = order.locate(np.arange(0, order.samples, manifest.lanes))
+    assert np.all(np.diff(block * 1000 + number) > 0)
+    assert order.within(3, 5).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("measure", ["place", "neighbour"])
+def test_the_shuffle_is_close_to_a_full_permutation(measure: str) -> None:
+    """How far samples move, and how far apart neighbours were: within 5 % of a full permutation, a third of all."""
+    manifest = _manifest([20_000, 2_000])
+    n = manifest.samples
+    distances = []
+    for epoch in range(8):
+        sequence = _sequence(manifest, 3, epoch)
+        moved = np.abs(sequence - np.arange(n)) if measure == "place" else np.abs(np.diff(sequence))
+        distances.append(moved.mean() / n)
+    assert np.mean(distances) == pytest.approx(1 / 3, rel=0.05)
