@@ -13,20 +13,17 @@ import resource
 import tempfile
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kafkabal.executor.events import Progress
-from kafkabal.executor.options import RunOptions, Throttle
-from kafkabal.executor.runs import apply
-from kafkabal.executor.workplace import Workplace
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fault_injection import FaultyCluster
+from kafkabal.executor.run_actions import apply
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_events import Event, Progress
+from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.model.rows import TopicRow
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-from kafkabal.testing.builders import brokers, cluster, partition
-from kafkabal.testing.faults import FaultyCluster
-from kafkabal.testing.memory import InMemoryCluster
-
-if TYPE_CHECKING:
-    from kafkabal.executor.events import Event
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
 BROKERS = 30
 PARTITIONS_A_TOPIC = 100

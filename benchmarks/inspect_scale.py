@@ -18,23 +18,20 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inspect_vs_logdirs import BROKERS, create_replicas
 from kafka.protocol.admin import DescribeLogDirsResponse
 from kafka.protocol.metadata import MetadataResponse
 
-from kafkabal.clusters.clock import SystemClock
-from kafkabal.clusters.connect import connect
-from kafkabal.clusters.kafka.address import Address
-from kafkabal.clusters.kafka.client import KafkaClient, Node, Nodes
-from kafkabal.clusters.kafka.reader import KafkaReader
+from kafkabal.clusters.clock import Deadline, SystemClock
+from kafkabal.clusters.kafka.broker_address import Address
+from kafkabal.clusters.kafka.broker_requests import KafkaClient, Node, Nodes
+from kafkabal.clusters.kafka.read_state import KafkaReader
+from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.protocol import ReadRequest
-from kafkabal.config.connection import ConnectionSettings
+from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.sandbox import SandboxSpec, up
-
-if TYPE_CHECKING:
-    from kafkabal.clusters.clock import Deadline
 
 REPLICATION_FACTOR = 3
 PARTITIONS_A_TOPIC = 10

@@ -19,9 +19,9 @@ from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
-from kafkabal.clusters.connect import connect
+from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.protocol import NewTopic, ReadRequest
-from kafkabal.config.connection import ConnectionSettings
+from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.sandbox import Patience, Sandbox, SandboxSpec, up
 
 BROKERS = 6

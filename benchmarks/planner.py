@@ -112,10 +112,10 @@ def generate(folder: Path, name: str, words: list[object]) -> Cluster:
 
 def grown(folder: Path) -> Cluster:
     """The 40 brokers after their own plan, and five empty ones."""
-    from kafkabal.clusters.snapshot.reader import read_snapshot
-    from kafkabal.clusters.snapshot.writer import write_snapshot
-    from kafkabal.plan.apply import apply_plan
-    from kafkabal.planner.plan import make_plan
+    from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+    from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+    from kafkabal.plan.planned_state import apply_plan
+    from kafkabal.planner.make_plan import make_plan
 
     state = read_snapshot(generate(folder, "before growing", ["random"]).path)
     write_snapshot(apply_plan(state, make_plan(state)), folder / "balanced.jsonl")
@@ -129,8 +129,8 @@ def grown(folder: Path) -> Cluster:
 
 def own_world(folder: Path) -> Cluster:
     """A cluster of our own generator."""
-    from kafkabal.clusters.snapshot.writer import write_snapshot
-    from kafkabal.testing.synthetic import World, make_world
+    from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+    from kafkabal.testing.synthetic_clusters import World, make_world
 
     path = folder / "own.jsonl"
     write_snapshot(make_world(World(brokers=40, racks=10, topics=2800, most_partitions=11)), path)

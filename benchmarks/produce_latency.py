@@ -22,21 +22,18 @@ import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from confluent_kafka import Producer
 
-from kafkabal.clusters.connect import connect
-from kafkabal.clusters.protocol import NewTopic, TopicPartition
-from kafkabal.config.connection import ConnectionSettings
-from kafkabal.plan.file import write_plan
+from kafkabal.clusters.open_cluster import connect
+from kafkabal.clusters.protocol import Cluster, NewTopic, TopicPartition
+from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
+from kafkabal.plan.plan_file import write_plan
 from kafkabal.sandbox import SandboxSpec, up
 from kafkabal.units import parse_rate
-
-if TYPE_CHECKING:
-    from kafkabal.clusters.protocol import Cluster
 
 TOPIC = "written-to"
 PARTITIONS = 24

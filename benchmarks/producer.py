@@ -13,25 +13,22 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter, process_time, thread_time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka import Producer
 
 from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.config.librdkafka_settings import ClientSetting
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.routing.policy import Context
-from kafkabal.routing.producer.producer import RoutingProducer
+from kafkabal.producer.live_views import StateReader
+from kafkabal.producer.routing_producer import RoutingProducer
+from kafkabal.routing.policy_protocol import Context
 from kafkabal.routing.registry import load_policy
 from kafkabal.scoring.registry import load_scores
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafkabal.config.librdkafka import ClientSetting
-    from kafkabal.routing.producer.views import StateReader
 
 SIZES = {10_000: 0.95, 1_000: 0.85, 100: 0.70}
 """Bytes of a record, and the share of the bare producer's throughput that is to be reached."""

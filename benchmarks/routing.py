@@ -11,26 +11,20 @@ machine code, after a short run that compiles them. Each figure is the best of t
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from time import process_time
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.routing.policy import Context, Feedback, RecordBatch
-from kafkabal.routing.registry import load_policy, policy_names
-from kafkabal.routing.simulation.run import SimulationOptions, simulate
-from kafkabal.routing.simulation.stream import record_stream
-from kafkabal.routing.simulation.synthetic import TOPIC, Leaders, SyntheticCluster, build_synthetic
-from kafkabal.routing.simulation.workload import LogNormalSize, Workload, ZipfKeys
-from kafkabal.routing.view import view_of
+from kafkabal.routing.policy_protocol import Context, Feedback, RecordBatch
+from kafkabal.routing.registry import PolicyChoice, load_policy, policy_names
+from kafkabal.routing.topic_view import RoutingView, view_of
 from kafkabal.scoring.registry import load_scores
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkabal.routing.registry import PolicyChoice
-    from kafkabal.routing.view import RoutingView
+from kafkabal.simulator.record_stream import record_stream
+from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
+from kafkabal.simulator.synthetic_topic import TOPIC, Leaders, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload import LogNormalSize, Workload, ZipfKeys
 
 WORKLOAD = Workload(
     sizes=LogNormalSize(1000, 1.0), keys=ZipfKeys(10_000, 1.0), bytes_per_s=100e6, metrics_interval_s=5.0

@@ -1,4 +1,4 @@
-# bash completion for kafkabal. Generated: change the commands, then run  python -m kafkabal.cli.reference
+# bash completion for kafkabal. Generated: change the commands, then run  python -m tools.reference
 # Topics and brokers come from files that every command refreshes: no cluster is asked, no Python is started.
 
 _kafkabal_names() {

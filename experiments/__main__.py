@@ -5,22 +5,15 @@ from __future__ import annotations
 import argparse
 import socket
 import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from experiments import existing_skew, prediction, space_usage, training_time, write_latency
-from experiments.bench import FULL, SHORT, Bench
+from experiments.bench import FULL, SHORT, Bench, Extent
 from experiments.proxy import Proxies
-from experiments.report import write_report
-from kafkabal.sandbox import Listener, SandboxSpec, up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from experiments.bench import Extent
-    from experiments.report import Finding
-    from kafkabal.sandbox import Sandbox
+from experiments.report import Finding, write_report
+from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, up
 
 SHAPED = "SHAPED"
 """Listener that clients reach through proxies."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
@@ -16,26 +17,22 @@ from confluent_kafka.admin import AdminClient
 
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.protocol import NewTopic, ReadRequest
-from kafkabal.config.connection import ConnectionSettings
-from kafkabal.model.sizes import replica_bytes
-from kafkabal.routing.policy import Context
-from kafkabal.routing.producer.producer import RoutingProducer
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.producer.routing_producer import RoutingProducer
+from kafkabal.routing.policy_protocol import Context
 from kafkabal.routing.registry import load_policy
-from kafkabal.routing.view import view_of
-from kafkabal.sandbox.home import default_cache
+from kafkabal.routing.topic_view import RoutingView, view_of
+from kafkabal.sandbox import Sandbox
 from kafkabal.sandbox.jars import ensure_jars
-from kafkabal.sandbox.java import java_command, run_java
+from kafkabal.sandbox.java_runtime import java_command, run_java
+from kafkabal.sandbox.sandbox_home import default_cache
 from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from confluent_kafka import KafkaError, Message
-
-    from kafkabal.model.state import F64, I32, I64
-    from kafkabal.routing.view import RoutingView
-    from kafkabal.sandbox import Sandbox
 
 LIBRDKAFKA = "librdkafka default"
 JAVA = "Java default"

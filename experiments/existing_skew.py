@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
-from experiments.bench import LIBRDKAFKA
+from experiments.bench import LIBRDKAFKA, Bench
 from experiments.report import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from experiments.bench import Bench
 
 _UNIT_RECORDS = 7_500
 _RECORD_BYTES = 2_000

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import signal
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final, Self
+from types import TracebackType
+from typing import Final, Self
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from kafkabal.sandbox import Sandbox
+from kafkabal.sandbox import Sandbox
 
 HALT_PERIOD_S: Final = 0.08
 _ENDING_S = 5.0

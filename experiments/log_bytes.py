@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from kafkabal.routing.simulation.log_format import BATCH_HEADER_BYTES, record_bytes, varint_bytes
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I64
+from kafkabal.model.cluster_state import F64, I64
+from kafkabal.simulator.record_batch_format import BATCH_HEADER_BYTES, record_bytes, varint_bytes
 
 
 def log_bytes(size_bytes: I64, at_s: F64, *, batch_bytes: int, linger_s: float) -> int:

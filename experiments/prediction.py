@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from experiments.bench import Bench, Sent
 from experiments.log_bytes import log_bytes
 from experiments.report import Finding
-from kafkabal.routing.compiled import is_available
+from kafkabal.model.cluster_state import F64, I64
+from kafkabal.routing.compiled_kernels import is_available
 from kafkabal.routing.registry import load_policy
-from kafkabal.routing.simulation.run import SimulationOptions, simulate
-from kafkabal.routing.simulation.workload import FixedSize, Process, Transport, Workload
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from experiments.bench import Bench, Sent
-    from kafkabal.model.state import F64, I64
-    from kafkabal.routing.view import RoutingView
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
+from kafkabal.simulator.workload import FixedSize, Process, Transport, Workload
 
 POLICIES = ("random", "round-robin", "uniform-sticky", "adaptive", "smooth-weighted", "power-of-d", "score")
 ORDERED = ("random", "uniform-sticky", "round-robin", "adaptive", "prequal", "c3", "score")

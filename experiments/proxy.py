@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from multiprocessing import get_context
+from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from multiprocessing.connection import Connection
-    from types import TracebackType
 
 _HOST = "127.0.0.1"
 _CHUNK_BYTES = 16 * 1024

@@ -6,20 +6,16 @@ reader for each broker; in every step each reads its part of its shard, and all 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from threading import Barrier, Thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
 
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
+from experiments.bench import Bench
 from experiments.report import Finding
-from kafkabal.routing.training import StorageProfile, TrainingJob, training_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from experiments.bench import Bench
+from kafkabal.simulator.training_time import StorageProfile, TrainingJob, training_time
 
 _CLIENT = "readers"
 _RATE_BYTES_PER_S = 4_000_000

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from experiments.bench import JAVA, LIBRDKAFKA
+from experiments.bench import JAVA, LIBRDKAFKA, Bench
 from experiments.halting import HALT_PERIOD_S, Halting
 from experiments.report import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from experiments.bench import Bench
 
 _RECORD_BYTES = 1_000
 _HEALTHY_RECORDS = 6_000

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from kafkabal.errors import OutputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def check_replaceable(path: Path | str) -> Path:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
-
-if TYPE_CHECKING:
-    from xdist.workermanage import WorkerController
+from xdist.workermanage import WorkerController
 
 # quick: the same few examples on every run; thorough: many new ones, asked for by HYPOTHESIS_PROFILE=thorough
 settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None, database=None)

@@ -3,8 +3,9 @@
 How to add a command
 ====================
 
-1. A row in :mod:`kafkabal.cli.table`: name, one-line help, ``module:function``. A group has ``commands=`` of its own
-   and may have a function too. Nothing is imported for a row; the module is imported when its command is invoked.
+1. A row in :mod:`kafkabal.cli.framework.command_table`: name, one-line help, ``module:function``. A group has
+   ``commands=`` of its own and may have a function too. Nothing is imported for a row; the
+   module is imported when its command is invoked.
 
 2. A module with a function, without ``from __future__ import annotations`` (typer reads the annotations)::
 
@@ -12,8 +13,8 @@ How to add a command
 
     import typer
 
-    from kafkabal.cli.context import CommandContext
-    from kafkabal.cli.options import CLUSTER, Forms, OutputOptions, Uses
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
     from kafkabal.config.settings import Settings
     from kafkabal.units import parse_duration
 
@@ -39,7 +40,7 @@ How to add a command
         with open_cluster(settings, context) as cluster:
             show(report_of(...), output, context)
 
-   The parameters are, in any order: the :class:`~kafkabal.cli.context.CommandContext`; the
+   The parameters are, in any order: the :class:`~kafkabal.cli.framework.command_context.CommandContext`; the
    :class:`~kafkabal.config.settings.Settings` that the command ``Uses`` (their flags, environment variables and
    profile keys come with them); groups of options, which are dataclasses of typer options; and typer options and
    arguments. A ``parser`` may raise :class:`~kafkabal.errors.UsageError`; the option is then named by the framework.
@@ -47,23 +48,24 @@ How to add a command
    ``TOPIC``, ``PATTERN`` (topics), ``ID`` (brokers), ``NAME[=WEIGHT]`` (scores); choices complete by themselves.
    ``-q``, ``-v`` and ``--no-color`` are there already, and ``KAFKABAL_<OPTION>`` works for every option.
 
-   :func:`kafkabal.cli.cluster.open_cluster` connects to what the settings name;
-   :func:`~kafkabal.cli.cluster.read_cluster` reads it with the capacities of the profile, warns of brokers that kept
-   silent, and refreshes the names for completion; :func:`kafkabal.cli.chosen.chosen_scores` gives the scores;
-   :func:`kafkabal.cli.settle.cluster_flags` the flags for a command to run next.
+   :func:`kafkabal.cli.framework.cluster_access.open_cluster` connects to what the settings name;
+   :func:`~kafkabal.cli.framework.cluster_access.read_cluster` reads it with the capacities of the profile, warns of
+   brokers that did not respond, and refreshes the names for completion;
+   :func:`kafkabal.cli.framework.chosen_scores.chosen_scores` gives the scores;
+   :func:`kafkabal.cli.framework.command_settings.cluster_flags` the flags for a command to run next.
 
 3. It says what it has to say in one of these ways:
 
-   * a result: a :class:`~kafkabal.reporting.report.Report` given to :func:`kafkabal.cli.output.show`, which writes it
-     in the form of ``-o`` to stdout or, atomically, to ``--output-file``;
+   * a result: a :class:`~kafkabal.reporting.report.Report` given to :func:`kafkabal.cli.framework.output.show`, which
+     writes it in the form of ``-o`` to stdout or, atomically, to ``--output-file``;
    * how it goes: ``context.say`` (not with ``-q``), ``context.detail`` (with ``-v``), ``context.warn``, and
      ``with context.progress("moving", total_bytes) as progress: progress.update(done_bytes)``; all on stderr;
    * a question: ``context.confirm("Move 12 GiB?", flag="--yes")``, which refuses where nobody can answer;
    * a failure: raise a :class:`~kafkabal.errors.KafkabalError`. One line and a hint appear, and its exit code is
      returned. Never call ``sys.exit``, and return an :class:`~kafkabal.errors.ExitCode` only if it is not 0.
 
-   SIGTERM arrives as :class:`kafkabal.cli.signals.Terminated`, which is a ``KeyboardInterrupt``.
+   SIGTERM arrives as :class:`kafkabal.cli.framework.termination_signals.Terminated`, which is a ``KeyboardInterrupt``.
 
 4. A test that calls ``run_cli("watch", "--every", "10s")`` of ``tests/cli/conftest.py`` and looks at ``code``, ``out``
-   and ``err``; then ``python -m kafkabal.cli.reference`` writes completions, man pages and ``docs/commands.md`` anew.
+   and ``err``; then ``python -m tools.reference`` writes completions, man pages and ``docs/commands.md``.
 """

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import kafkabal
-from kafkabal.cli.boundary import exit_code_of
-from kafkabal.cli.context import PROGRAM, CommandContext
-from kafkabal.cli.group import Group
-from kafkabal.cli.signals import raising_on_termination
-from kafkabal.cli.table import COMMANDS
-from kafkabal.cli.variables import warn_of_misspelt
+from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
+from kafkabal.cli.framework.command_table import COMMANDS
+from kafkabal.cli.framework.error_boundary import exit_code_of
+from kafkabal.cli.framework.lazy_groups import Group
+from kafkabal.cli.framework.misspelt_variables import warn_of_misspelt
+from kafkabal.cli.framework.termination_signals import raising_on_termination
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,15 +8,13 @@ do as :class:`Capability`; a command that needs more refuses before it starts.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from types import TracebackType
+from typing import NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from types import TracebackType
-
-    from kafkabal.model.state import ClusterState
+from kafkabal.model.cluster_state import ClusterState
 
 
 class Capability(StrEnum):

@@ -1,4 +1,4 @@
-"""From a Java ``client.properties`` to :class:`~kafkabal.config.connection.ConnectionSettings`.
+"""From a Java ``client.properties`` to :class:`~kafkabal.config.connection_settings.ConnectionSettings`.
 
 Keys that say nothing about the connection are ignored, since the file may serve other tools too. A key that looks
 like one about security but is not known is refused: a misspelt one would silently weaken the connection.
@@ -7,11 +7,14 @@ like one about security but is not known is refused: a misspelt one would silent
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TypeVar
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
 
-from kafkabal.config import values
-from kafkabal.config.connection import (
+from kafkabal.config import value_parsers
+from kafkabal.config.connection_settings import (
     DEFAULT_CLIENT_ID,
     DEFAULT_CONNECT_TIMEOUT_S,
     DEFAULT_REQUEST_TIMEOUT_S,
@@ -22,15 +25,10 @@ from kafkabal.config.connection import (
     SecurityProtocol,
     TlsSettings,
 )
-from kafkabal.config.document import Node, Place
-from kafkabal.config.jaas import parse_jaas
+from kafkabal.config.jaas_config import parse_jaas
 from kafkabal.config.java_properties import read_properties
+from kafkabal.config.yaml_document import Node, Place
 from kafkabal.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from enum import StrEnum
-    from pathlib import Path
 
 _E = TypeVar("_E", bound="StrEnum")
 
@@ -137,15 +135,15 @@ class _Properties:
             certificate_text=self._text("ssl.keystore.certificate.chain"),
             key_text=self._text("ssl.keystore.key"),
             key_password=self._text("ssl.key.password"),
-            check_hostname=check is None or values.text(check) != "",
+            check_hostname=check is None or value_parsers.text(check) != "",
         )
 
     def _check_pem(self, store: str) -> None:
         """Refuse a Java key store: what is not marked as PEM must at least be named like it."""
         location, kind = self._nodes.get(f"ssl.{store}.location"), self._nodes.get(f"ssl.{store}.type")
-        if location is None or (kind is not None and values.text(kind).upper() == "PEM"):
+        if location is None or (kind is not None and value_parsers.text(kind).upper() == "PEM"):
             return
-        if kind is not None or values.text(location).lower().endswith(
+        if kind is not None or value_parsers.text(location).lower().endswith(
             (".jks", ".p12", ".pfx", ".keystore", ".truststore")
         ):
             raise (kind or location).error(
@@ -180,20 +178,20 @@ class _Properties:
 
     def _text(self, key: str) -> str | None:
         node = self._nodes.get(key)
-        return values.text(node) or None if node is not None else None
+        return value_parsers.text(node) or None if node is not None else None
 
     def _texts(self, key: str) -> tuple[str, ...]:
         node = self._nodes.get(key)
-        return values.texts(node) if node is not None else ()
+        return value_parsers.texts(node) if node is not None else ()
 
     def _seconds(self, key: str, default: float) -> float:
         node = self._nodes.get(key)
-        return values.whole_number(node) / 1000 if node is not None else default
+        return value_parsers.whole_number(node) / 1000 if node is not None else default
 
     def _choice(self, key: str, kind: type[_E], default: _E | None) -> _E:
         node = self._nodes.get(key)
         if node is not None:
-            return kind(values.one_of(*kind)(_upper(node)))
+            return kind(value_parsers.one_of(*kind)(_upper(node)))
         if default is None:
             raise self._file.error(f"security.protocol asks for SASL, but there is no {key}")
         return default
@@ -207,4 +205,4 @@ def _check_known(key: str, node: Node) -> None:
 
 
 def _upper(node: Node) -> Node:
-    return Node(values.text(node).upper(), node.place)
+    return Node(value_parsers.text(node).upper(), node.place)

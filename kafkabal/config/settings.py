@@ -6,19 +6,18 @@ option in capitals the environment variable: ``tolerance``, ``--tolerance``, ``K
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from kafkabal.config import values
+from kafkabal.config import value_parsers
+from kafkabal.config.value_parsers import PerBroker
+from kafkabal.config.yaml_document import Node, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from kafkabal.config.document import Node, Place
-    from kafkabal.config.profile import Profile
-    from kafkabal.config.values import PerBroker
+    from kafkabal.config.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,52 +51,59 @@ class Settings:
     """What holds for one command; None means that it was not set and the command has its own default."""
 
     bootstrap_servers: tuple[str, ...] = field(
-        default=(), metadata=_key("bootstrap_servers", values.texts, "--bootstrap-server")
+        default=(), metadata=_key("bootstrap_servers", value_parsers.texts, "--bootstrap-server")
     )
     bootstrap_controllers: tuple[str, ...] = field(
-        default=(), metadata=_key("bootstrap_controllers", values.texts, "--bootstrap-controller")
+        default=(), metadata=_key("bootstrap_controllers", value_parsers.texts, "--bootstrap-controller")
     )
-    command_config: Path | None = field(default=None, metadata=_key("command_config", values.path))
+    command_config: Path | None = field(default=None, metadata=_key("command_config", value_parsers.path))
     """A Java ``client.properties``."""
-    zookeeper: str | None = field(default=None, metadata=_key("zookeeper", values.text))
-    snapshot: Path | None = field(default=None, metadata=_key("snapshot", values.path))
+    zookeeper: str | None = field(default=None, metadata=_key("zookeeper", value_parsers.text))
+    snapshot: Path | None = field(default=None, metadata=_key("snapshot", value_parsers.path))
     """A snapshot file that stands for the cluster."""
-    broker_timeout_s: float | None = field(default=None, metadata=_key("broker_timeout", values.some_time))
+    broker_timeout_s: float | None = field(default=None, metadata=_key("broker_timeout", value_parsers.some_time))
     """How long each broker may take to answer."""
 
-    scores: tuple[str, ...] = field(default=(), metadata=_key("scores", values.scores, "--score"))
+    scores: tuple[str, ...] = field(default=(), metadata=_key("scores", value_parsers.scores, "--score"))
     """As ``NAME`` or ``NAME=WEIGHT``; empty means the default ones."""
-    tolerance: float | None = field(default=None, metadata=_key("tolerance", values.share))
+    tolerance: float | None = field(default=None, metadata=_key("tolerance", value_parsers.share))
     capacity: PerBroker[int | Mapping[str, int]] = field(
-        default_factory=_nothing, metadata=_key("capacity", values.per_broker(values.size_or_dir_sizes))
+        default_factory=_nothing, metadata=_key("capacity", value_parsers.per_broker(value_parsers.size_or_dir_sizes))
     )
     """Bytes of a broker, or of its log dirs by path."""
     volumes: PerBroker[Mapping[str, str]] = field(
-        default_factory=_nothing, metadata=_key("volumes", values.per_broker(values.by_path(values.text)))
+        default_factory=_nothing,
+        metadata=_key("volumes", value_parsers.per_broker(value_parsers.by_path(value_parsers.text))),
     )
     """Name of the volume of each log dir, by path; equal names on one broker mean one volume."""
     count_capacity: Literal["equal", "disk"] = field(
-        default="equal", metadata=_key("count_capacity", values.one_of("equal", "disk"))
+        default="equal", metadata=_key("count_capacity", value_parsers.one_of("equal", "disk"))
     )
     """Whether all brokers should have as many replicas and leaders, or in proportion to their disks."""
     nic_rate_bytes_per_s: PerBroker[int] = field(
-        default_factory=_nothing, metadata=_key("nic_rate", values.per_broker(values.rate))
+        default_factory=_nothing, metadata=_key("nic_rate", value_parsers.per_broker(value_parsers.rate))
     )
 
-    throttle: int | Literal["auto", "none"] | None = field(default=None, metadata=_key("throttle", values.rate_or_word))
+    throttle: int | Literal["auto", "none"] | None = field(
+        default=None, metadata=_key("throttle", value_parsers.rate_or_word)
+    )
     """Bytes a second, or derived from what the brokers carry, or none of ours."""
-    log_dir_throttle_bytes_per_s: int | None = field(default=None, metadata=_key("log_dir_throttle", values.rate))
-    window: str | None = field(default=None, metadata=_key("window", values.time_window))
+    log_dir_throttle_bytes_per_s: int | None = field(
+        default=None, metadata=_key("log_dir_throttle", value_parsers.rate)
+    )
+    window: str | None = field(default=None, metadata=_key("window", value_parsers.time_window))
     """Time of day in which data may move, such as ``01:00-05:00``."""
-    max_bytes: int | None = field(default=None, metadata=_key("max_bytes", values.size))
-    max_moves: int | None = field(default=None, metadata=_key("max_moves", values.whole_number))
-    max_leader_changes: int | None = field(default=None, metadata=_key("max_leader_changes", values.whole_number))
-    max_duration_s: float | None = field(default=None, metadata=_key("max_duration", values.duration))
-    topics: tuple[str, ...] = field(default=(), metadata=_key("topics", values.texts))
+    max_bytes: int | None = field(default=None, metadata=_key("max_bytes", value_parsers.size))
+    max_moves: int | None = field(default=None, metadata=_key("max_moves", value_parsers.whole_number))
+    max_leader_changes: int | None = field(
+        default=None, metadata=_key("max_leader_changes", value_parsers.whole_number)
+    )
+    max_duration_s: float | None = field(default=None, metadata=_key("max_duration", value_parsers.duration))
+    topics: tuple[str, ...] = field(default=(), metadata=_key("topics", value_parsers.texts))
     """Patterns."""
-    exclude_topics: tuple[str, ...] = field(default=(), metadata=_key("exclude_topics", values.texts))
-    exclude_brokers: tuple[int, ...] = field(default=(), metadata=_key("exclude_brokers", values.broker_ids))
-    include_internal: bool = field(default=False, metadata=_key("include_internal", values.boolean))
+    exclude_topics: tuple[str, ...] = field(default=(), metadata=_key("exclude_topics", value_parsers.texts))
+    exclude_brokers: tuple[int, ...] = field(default=(), metadata=_key("exclude_brokers", value_parsers.broker_ids))
+    include_internal: bool = field(default=False, metadata=_key("include_internal", value_parsers.boolean))
 
     profile: Profile | None = None
     """The profile that was used; its file is what a long-running command watches for changes."""

@@ -6,15 +6,15 @@ exist at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kafkabal.errors import InvalidClusterError
-from kafkabal.model.rows import BrokerRow, HeaderRow, TopicRow
-from kafkabal.model.state import (
+from kafkabal.model.cluster_state import (
     I32,
     I64,
     Brokers,
@@ -29,11 +29,9 @@ from kafkabal.model.state import (
     Topics,
     freeze,
 )
+from kafkabal.model.rows import BrokerRow, HeaderRow, TopicRow
 from kafkabal.model.topic_columns import TopicColumns, join_columns, optional_ints, read_columns
 from kafkabal.model.volumes import number_volumes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 _DIR_STATES = {"online": LogDirState.ONLINE, "offline": LogDirState.OFFLINE, "cordoned": LogDirState.CORDONED}
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.model.state import LogDirState, freeze
-from kafkabal.model.stated import stated_of_brokers, stated_of_dirs
+from kafkabal.model.cluster_state import F64, Bools, ClusterState, LogDirState, freeze
+from kafkabal.model.configured_capacity import Default, stated_of_brokers, stated_of_dirs
 from kafkabal.model.volumes import dense_volumes, log_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kafkabal.model.state import F64, Bools, ClusterState
-    from kafkabal.model.stated import Default
 
 
 def dir_capacity_bytes(cluster: ClusterState) -> F64:

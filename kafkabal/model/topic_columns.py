@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from kafkabal.errors import InvalidClusterError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kafkabal.model.rows import PartitionRow, TopicRow
-    from kafkabal.model.state import F64, I64, Bools
+from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.model.rows import PartitionRow, TopicRow
 
 # few enough to be gone again before the garbage collector walks over them, which would double the time
 _TOPICS_A_CHUNK = 128

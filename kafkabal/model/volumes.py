@@ -9,20 +9,14 @@ differ by a thousandth of the volume.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.model.state import freeze
-from kafkabal.model.stated import stated_of_dirs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kafkabal.model.rows import BrokerRow
-    from kafkabal.model.state import I32, I64, Brokers, ClusterState, LogDirs, Replicas
-    from kafkabal.model.stated import Default
+from kafkabal.model.cluster_state import I32, I64, Brokers, ClusterState, LogDirs, Replicas, freeze
+from kafkabal.model.configured_capacity import Default, stated_of_dirs
+from kafkabal.model.rows import BrokerRow
 
 _LEAST_USED_BYTES = 2**30
 _WRITTEN_BETWEEN_TWO_LOOKS = 1000  # one part in so many

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kafkabal.model.sizes import move_bytes, replica_bytes
+from kafkabal.model.cluster_state import I32, I64, Bools, ClusterState
+from kafkabal.model.replica_sizes import move_bytes, replica_bytes
 from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Placement
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from kafkabal.model.state import I32, I64, Bools, ClusterState
 
 
 def no_reason(partitions: I64) -> list[str]:

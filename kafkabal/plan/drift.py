@@ -6,18 +6,13 @@ changed: both change all the time and do not make the move wrong.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from kafkabal.model.state import ClusterState
-    from kafkabal.plan.plan import Plan
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 
 
 @dataclass(frozen=True, slots=True)

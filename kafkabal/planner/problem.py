@@ -6,34 +6,27 @@ shape (n_partitions, width), padded with -1, where width is the largest replicat
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafkabal.errors import InfeasibleError, UsageError
 from kafkabal.model.capacity import is_silent
-from kafkabal.model.sizes import move_bytes, replica_bytes
-from kafkabal.model.state import LogDirState
+from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
+from kafkabal.model.eligibility import UNLIMITED, dir_room_bytes, rack_numbers, takes_replicas
+from kafkabal.model.replica_sizes import move_bytes, replica_bytes
 from kafkabal.model.volumes import log_bytes
-from kafkabal.planner.kept import kept_slots
-from kafkabal.planner.options import DEFAULT_FREE_SHARE, Mode
-from kafkabal.scoring.choice import choose_scores
-from kafkabal.scoring.registry import default_scores, load_scores
+from kafkabal.planner.keep_moved import kept_slots
+from kafkabal.planner.plan_options import Mode, PlanOptions
+from kafkabal.scoring.available_needs import require
+from kafkabal.scoring.protocol import Score
+from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores
 from kafkabal.scoring.scores.disk import SCORE as DISK
-from kafkabal.scoring.supply import require
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kafkabal.model.state import F64, I32, I64, Bools, ClusterState
-    from kafkabal.planner.options import PlanOptions
-    from kafkabal.scoring.protocol import Score
-    from kafkabal.scoring.registry import WeightedScore
+from kafkabal.scoring.selection import choose_scores
 
 NONE = -1
-UNLIMITED = np.iinfo(np.int64).max // 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -269,18 +262,14 @@ def _electable(cluster: ClusterState, home: I32) -> Bools:
 
 
 def _takes(cluster: ClusterState, options: PlanOptions, counted: Bools) -> Bools:
-    dirs = cluster.log_dirs
-    open_dirs = np.bincount(dirs.broker[dirs.state == LogDirState.ONLINE], minlength=len(counted))
-    takes = counted & (open_dirs > 0) & ~_rows_of(cluster, options.exclude_brokers, "exclude brokers")
+    takes = takes_replicas(cluster, ~counted | _rows_of(cluster, options.exclude_brokers, "exclude brokers"))
     if options.mode is Mode.ONLY_TO_NEW:
         takes &= np.bincount(cluster.replicas.broker, minlength=len(counted)) == 0
     return takes
 
 
 def _racks(cluster: ClusterState) -> I32:
-    rack = cluster.brokers.rack.copy()
-    alone = np.flatnonzero(rack < 0)
-    rack[alone] = len(cluster.racks) + alone
+    rack = rack_numbers(cluster)
     rack[~cluster.brokers.is_live] = NONE
     return rack
 
@@ -297,19 +286,6 @@ def _limit_bytes(cluster: ClusterState, options: PlanOptions) -> I64:
     limit += used
     limit[dirs.broker[dirs.total_bytes < 0]] = UNLIMITED
     return np.minimum(limit, _asked(cluster, {b: given.bytes for b, given in options.broker_limits.items()}))
-
-
-def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
-    """int64, shape (n_dirs,): bytes that may still come to the volume of each dir; 0 where it takes nothing."""
-    dirs = cluster.log_dirs
-    full_at = np.floor(dirs.total_bytes * min(limit, 1 - DEFAULT_FREE_SHARE)).astype(np.int64)
-    logs = np.zeros(len(dirs), np.int64)
-    np.add.at(logs, dirs.volume, log_bytes(dirs, cluster.replicas))
-    used = np.where(dirs.usable_bytes >= 0, dirs.total_bytes - dirs.usable_bytes, logs[dirs.volume])
-    room = np.maximum(full_at - used, 0)
-    room[dirs.total_bytes < 0] = UNLIMITED
-    room[dirs.state != LogDirState.ONLINE] = 0
-    return np.asarray(room)
 
 
 def _asked(cluster: ClusterState, limits: Mapping[int, int | None]) -> I64:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
 from kafkabal.errors import InfeasibleError
-from kafkabal.planner.bands import excess
-from kafkabal.planner.options import Mode
+from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.planner.integer_bands import excess
+from kafkabal.planner.move_cause import Why
+from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import has_live_copy
-from kafkabal.planner.search.further_loads import FurtherLoads
-from kafkabal.planner.search.settle import Violation
-from kafkabal.planner.search.targets import zones
-from kafkabal.planner.why import Why
+from kafkabal.planner.search.additional_loads import FurtherLoads
+from kafkabal.planner.search.load_targets import zones
+from kafkabal.planner.search.local_search import Violation
+from kafkabal.planner.search.solution import State
 from kafkabal.units import format_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafkabal.model.state import F64, I32, I64
-    from kafkabal.planner.search.state import State
 
 _NAMED = 10
 _LARGEST = 3

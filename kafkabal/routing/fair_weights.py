@@ -1,7 +1,7 @@
 """Weights of partitions under which every broker gets what it still lacks to its fair share.
 
 Let w be the part of the traffic that each partition gets. After ``horizon`` more bytes the load of a holder is
-linear in w (see :mod:`kafkabal.routing.pressure`), and so is its share of the mean. The weights minimise::
+linear in w (see :mod:`kafkabal.routing.score_pressure`), and so is its share of the mean. The weights minimise::
 
     sum over scores of weight x mean over holders of (share - 1)^2  +  0.001 x mean over partitions of (w / even - 1)^2
 
@@ -16,14 +16,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32, I64, Bools
-    from kafkabal.routing.pressure import Pressure
-    from kafkabal.routing.view import RoutingView
+from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.routing.score_pressure import Pressure
+from kafkabal.routing.topic_view import RoutingView
 
 _ITERATIONS = 200
 # importance of even weights where the scores do not care, as with followers in a circle

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafkabal.routing.compiled import kernel
+from kafkabal.routing.compiled_kernels import kernel
 
 _FREE = -1
 

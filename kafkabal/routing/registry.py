@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.guarded import expect_about, guarded, naming_faults
-from kafkabal.scoring.faults import described
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from kafkabal.routing.policy import About, Context, Policy
+from kafkabal.routing.checked_policy import expect_about, guarded, naming_faults
+from kafkabal.routing.policy_protocol import About, Context, Policy
+from kafkabal.scoring.plugin_errors import described
 
 ENTRY_POINT_GROUP = "kafkabal.policies"
 
@@ -64,7 +61,7 @@ class PolicyChoice:
         return about
 
     def create(self, context: Context) -> Policy:
-        """A new instance; :meth:`~kafkabal.routing.policy.Policy.refresh` it before use.
+        """A new instance; :meth:`~kafkabal.routing.policy_protocol.Policy.refresh` it before use.
 
         Raises
         ------

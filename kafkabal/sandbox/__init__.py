@@ -17,13 +17,13 @@
 :func:`sandboxes_up` find those that exist, also after a crash of the tool that made them.
 """
 
-from kafkabal.sandbox.directory import DEFAULT_NAME, find_sandbox, list_sandboxes, sandboxes_up, take_down, up
-from kafkabal.sandbox.java import ProgramResult
+from kafkabal.sandbox.java_runtime import ProgramResult
+from kafkabal.sandbox.named_sandboxes import DEFAULT_NAME, find_sandbox, list_sandboxes, sandboxes_up, take_down, up
+from kafkabal.sandbox.node_status import NodeState, NodeStatus
 from kafkabal.sandbox.nodes import Node, Role
 from kafkabal.sandbox.sandbox import Sandbox
-from kafkabal.sandbox.spec import Listener, SandboxSpec
-from kafkabal.sandbox.status import NodeState, NodeStatus
-from kafkabal.sandbox.waiting import Patience
+from kafkabal.sandbox.sandbox_spec import Listener, SandboxSpec
+from kafkabal.sandbox.wait_until import Patience
 
 __all__ = [
     "DEFAULT_NAME",

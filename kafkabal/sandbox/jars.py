@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafkabal.errors import OperationError
-from kafkabal.sandbox.extra import extra_module
-from kafkabal.sandbox.home import exclusive, make_folder
-from kafkabal.sandbox.lock import LockedJar, read_lock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from kafkabal.sandbox.extra_packages import extra_module
+from kafkabal.sandbox.jar_lock import LockedJar, read_lock
+from kafkabal.sandbox.sandbox_home import exclusive, make_folder
 
 _PARALLEL_DOWNLOADS: Final = 8
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from kafkabal.sandbox.spec import CONTROLLER_LISTENER, INNER_LISTENER, SandboxSpec
+from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER, INNER_LISTENER, SandboxSpec
 
 ZOOKEEPER_ID: Final = 0
 ZOOKEEPER_LISTENER: Final = "ZOOKEEPER"

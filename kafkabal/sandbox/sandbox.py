@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import shutil
 import signal
-from typing import TYPE_CHECKING, Final, Self
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
 
 from kafkabal.errors import OperationError, OutputError, UsageError
-from kafkabal.sandbox.control import NodeControl, titles
-from kafkabal.sandbox.distribution import TOOL_HEAP_BYTES, Distribution, prepare
-from kafkabal.sandbox.home import exclusive, make_folder
-from kafkabal.sandbox.java import ProgramResult, java_command, run_java
-from kafkabal.sandbox.launch import write_log_settings
+from kafkabal.sandbox.find_processes import ProcessTable
+from kafkabal.sandbox.free_ports import LOOPBACK
+from kafkabal.sandbox.java_runtime import ProgramResult, java_command, run_java
+from kafkabal.sandbox.kafka_version import TOOL_HEAP_BYTES, Distribution, prepare
+from kafkabal.sandbox.node_command import write_log_settings
+from kafkabal.sandbox.node_status import NodeState, NodeStatus, status_of
 from kafkabal.sandbox.nodes import Node, Role
-from kafkabal.sandbox.ports import LOOPBACK
-from kafkabal.sandbox.processes import ProcessTable
-from kafkabal.sandbox.profile import write_profile
-from kafkabal.sandbox.record import RECORD_FILE, SandboxRecord
-from kafkabal.sandbox.spec import INNER_LISTENER
-from kafkabal.sandbox.status import NodeState, NodeStatus, status_of
-from kafkabal.sandbox.waiting import Patience
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-    from pathlib import Path
-    from types import TracebackType
+from kafkabal.sandbox.process_control import NodeControl, titles
+from kafkabal.sandbox.sandbox_home import exclusive, make_folder
+from kafkabal.sandbox.sandbox_profile import write_profile
+from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord
+from kafkabal.sandbox.sandbox_spec import INNER_LISTENER
+from kafkabal.sandbox.wait_until import Patience
 
 PROFILE_FILE: Final = "profile.yaml"
 _TOOLS: Final = {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64
+from kafkabal.model.cluster_state import F64
 
 # shares that differ by less than this are equal: sums of floats are not exact
 SHARE_EPSILON = 1e-9

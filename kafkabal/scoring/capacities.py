@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 
 from kafkabal.errors import ConfigError
 from kafkabal.model.capacity import broker_capacity_bytes, is_silent
-from kafkabal.model.stated import stated_of_brokers
-from kafkabal.scoring.options import ScoreOptions
+from kafkabal.model.cluster_state import F64, ClusterState
+from kafkabal.model.configured_capacity import Default, stated_of_brokers
 from kafkabal.scoring.protocol import Need, ScoreBase
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafkabal.model.state import F64, ClusterState
-    from kafkabal.model.stated import Default
+from kafkabal.scoring.score_options import ScoreOptions
 
 
 class CountScore(ScoreBase):
@@ -27,7 +23,7 @@ class CountScore(ScoreBase):
         self.needs = frozenset({Need.LOG_DIRS, Need.CAPACITY}) if self._by_disk else frozenset()
 
     def configured(self, options: ScoreOptions) -> Self:
-        """See :class:`~kafkabal.scoring.options.Configurable`."""
+        """See :class:`~kafkabal.scoring.score_options.Configurable`."""
         return type(self)(options)
 
     def capacity(self, cluster: ClusterState) -> F64:
@@ -45,7 +41,7 @@ class NetworkScore(ScoreBase):
         self._rates = (options or ScoreOptions()).nic_rate_bytes_per_s
 
     def configured(self, options: ScoreOptions) -> Self:
-        """See :class:`~kafkabal.scoring.options.Configurable`."""
+        """See :class:`~kafkabal.scoring.score_options.Configurable`."""
         return type(self)(options)
 
     def capacity(self, cluster: ClusterState) -> F64:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafkabal.model.capacity import is_silent
-from kafkabal.model.state import LogDirState
-from kafkabal.scoring.parts import Parts, parts_of
-from kafkabal.scoring.protocol import Grain, Need
-from kafkabal.scoring.shared_groups import GroupLoads, group_loads
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32, Bools, ClusterState
-    from kafkabal.scoring.protocol import Score
+from kafkabal.model.cluster_state import F64, I32, Bools, ClusterState, LogDirState
+from kafkabal.scoring.grouped_evaluation import GroupLoads, group_loads
+from kafkabal.scoring.protocol import Grain, Need, Score
+from kafkabal.scoring.score_parts import Parts, parts_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

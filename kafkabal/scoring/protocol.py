@@ -12,13 +12,12 @@ two holders only::
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32, ClusterState
-    from kafkabal.scoring.bands import Band
+from kafkabal.model.cluster_state import F64, I32, ClusterState
+from kafkabal.scoring.bands import Band
 
 
 class Grain(StrEnum):

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from kafkabal.errors import UsageError
-from kafkabal.scoring.faults import described
-from kafkabal.scoring.guarded import guarded
-from kafkabal.scoring.options import Configurable, ScoreOptions
+from kafkabal.scoring.checked_score import guarded
+from kafkabal.scoring.plugin_errors import described
 from kafkabal.scoring.protocol import Grain, Score
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from kafkabal.scoring.score_options import Configurable, ScoreOptions
 
 ENTRY_POINT_GROUP = "kafkabal.scores"
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
@@ -71,7 +68,7 @@ def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tu
     Parameters
     ----------
     options
-        Bear upon those scores that are :class:`~kafkabal.scoring.options.Configurable`.
+        Bear upon those scores that are :class:`~kafkabal.scoring.score_options.Configurable`.
 
     Raises
     ------

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from kafkabal.telemetry.otlp import read_samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kafkabal.telemetry.latency import LatencyTable
-    from kafkabal.telemetry.otlp import Sample
-
-PREFIX: Final = "org.apache.kafka."
-NODE_LATENCY: Final = f"{PREFIX}producer.node.request.latency.avg"
-REQUEST_LATENCY: Final = f"{PREFIX}producer.request.latency.avg"
-LATENCY_METRICS: Final = (NODE_LATENCY, REQUEST_LATENCY)
-"""What must be subscribed to."""
+from kafkabal.telemetry.latency_store import LatencyTable
+from kafkabal.telemetry.otlp_metrics import Sample, read_samples
+from kafkabal.telemetry.subscriptions import NODE_LATENCY, REQUEST_LATENCY
 
 _NODE_ATTRIBUTES: Final = ("node.id", "node_id", "node-id")
 _NODE_PREFIX: Final = "node-"

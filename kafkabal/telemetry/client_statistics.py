@@ -11,16 +11,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
-from kafkabal.telemetry.backlog import Backlog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkabal.telemetry.latency import LatencyTable
+from kafkabal.telemetry.broker_backlog import Backlog
+from kafkabal.telemetry.latency_store import LatencyTable
 
 _MICROSECONDS = 1e-6
 

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import socket
 import zlib
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import TYPE_CHECKING, Final, Self
+from types import TracebackType
+from typing import Final, Self
 
 from kafkabal.errors import UsageError
 from kafkabal.telemetry.client_latency import produce_latencies_s
-from kafkabal.telemetry.otlp import MalformedPayloadError, Sample, read_samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from types import TracebackType
-
-    from kafkabal.telemetry.latency import LatencyTable
+from kafkabal.telemetry.latency_store import LatencyTable
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, Sample, read_samples
 
 PATH: Final = "/v1/metrics"
 CONTENT_TYPE: Final = "application/x-protobuf"

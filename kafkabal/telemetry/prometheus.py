@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from kafkabal.errors import ConfigError, OperationError, UnreachableError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _TIMEOUT_S = 10.0
 _ID_DIGITS = 10

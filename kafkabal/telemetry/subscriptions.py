@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafkabal.errors import UsageError
-from kafkabal.telemetry.client_latency import LATENCY_METRICS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 METRICS_KEY: Final = "metrics"
 INTERVAL_KEY: Final = "interval.ms"
@@ -26,6 +23,12 @@ MATCHES: Final = (
     "client_source_port",
 )
 """What clients can be chosen by."""
+
+PREFIX: Final = "org.apache.kafka."
+NODE_LATENCY: Final = f"{PREFIX}producer.node.request.latency.avg"
+REQUEST_LATENCY: Final = f"{PREFIX}producer.request.latency.avg"
+LATENCY_METRICS: Final = (NODE_LATENCY, REQUEST_LATENCY)
+"""What must be subscribed to for produce latencies."""
 
 DEFAULT_NAME: Final = "kafkabal"
 DEFAULT_INTERVAL_S: Final = 10.0

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Event, Thread
+from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from kafkabal.config.librdkafka_settings import ClientSetting
 from kafkabal.errors import UnreachableError, UsageError
 from kafkabal.telemetry.client_latency import take_payload
-from kafkabal.telemetry.otlp import MalformedPayloadError
+from kafkabal.telemetry.latency_store import LatencyTable
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import TracebackType
-
     from confluent_kafka import Message
-
-    from kafkabal.config.librdkafka import ClientSetting
-    from kafkabal.telemetry.latency import LatencyTable
 
 TELEMETRY_TOPIC: Final = "__kafkabal_telemetry"
 """Where the forwarder of this package writes to."""

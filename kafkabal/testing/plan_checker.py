@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from kafkabal.model.as_rows import broker_rows, topic_rows
-from kafkabal.plan.plan import ANY_DIR, Action
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kafkabal.model.rows import BrokerRow, PartitionRow
-    from kafkabal.model.state import ClusterState
-    from kafkabal.plan.plan import PartitionChange, Plan
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.rows import BrokerRow, PartitionRow
+from kafkabal.model.state_to_rows import broker_rows, topic_rows
+from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Plan
 
 _EPSILON = 1e-9
 

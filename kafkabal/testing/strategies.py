@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
 
 from kafkabal.model.builder import build_cluster
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import (
     SNAPSHOT_VERSION,
     BrokerRow,
@@ -17,13 +19,6 @@ from kafkabal.model.rows import (
     PartitionRow,
     TopicRow,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hypothesis.strategies import DrawFn, SearchStrategy
-
-    from kafkabal.model.state import ClusterState
 
 _NAMES = st.text("abcXYZ019._-", min_size=1, max_size=6)
 _BYTES = st.integers(0, 10**6) | st.integers(0, 2**53)

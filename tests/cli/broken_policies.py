@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from kafkabal.routing.policy import About, Context, Feedback, PolicyBase
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import I32
-    from kafkabal.routing.policy import RecordBatch
-    from kafkabal.routing.view import RoutingView
+from kafkabal.model.cluster_state import I32
+from kafkabal.routing.policy_protocol import About, Context, Feedback, PolicyBase, RecordBatch
+from kafkabal.routing.topic_view import RoutingView
 
 
 class First(PolicyBase):

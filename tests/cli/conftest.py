@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafkabal.cli.context import CommandContext
+from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 class FakeTerminal(io.StringIO):

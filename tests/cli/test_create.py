@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from kafkabal.clusters.snapshot.reader import read_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkabal.model.state import ClusterState
+from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.model.cluster_state import ClusterState
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 TOPICS = """

@@ -24,7 +24,7 @@ def test_a_second_demo_is_refused_while_one_runs(
         if words[1] == "up":
             raise OperationError("no cluster in this test")
 
-    monkeypatch.setattr("kafkabal.cli.demo._Story.run", run)
+    monkeypatch.setattr("kafkabal.cli.commands.demo._Story.run", run)
     first = run_cli("demo")
     second, elsewhere = outcomes
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LOPSIDED = ["--snapshot", str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")]
 COMMANDS = [

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from kafkabal.cli.boundary import exit_code_of
-from kafkabal.cli.context import CommandContext
-from kafkabal.cli.options import CLUSTER, Format, Forms, OutputOptions, Uses
-from kafkabal.cli.output import show
-from kafkabal.cli.table import Row
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_table import Row
+from kafkabal.cli.framework.error_boundary import exit_code_of
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import CLUSTER, Format, Forms, OutputOptions, Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import (
     BusyError,
@@ -365,7 +365,8 @@ def test_help_imports_nothing_heavy() -> None:
     """Neither numpy, rich, a Kafka library nor any command is imported for --help and --version."""
     script = (
         "import sys; from kafkabal.cli.main import main; main([sys.argv[1]])\n"
-        "heavy = {'numpy', 'rich', 'kafka', 'confluent_kafka', 'kazoo', 'pydantic', 'yaml', 'kafkabal.cli.inspect'}\n"
+        "heavy = {'numpy', 'rich', 'kafka', 'confluent_kafka', 'kazoo', 'pydantic', 'yaml', "
+        "'kafkabal.cli.commands.inspect'}\n"
         "sys.exit(' '.join(sorted(heavy & set(sys.modules))) or 0)"
     )
     for word in ("--help", "--version"):
@@ -408,9 +409,9 @@ def test_sigterm_ends_a_command_with_143() -> None:
     """SIGTERM becomes an exception, is said, and is told by the exit code."""
     script = (
         "import os, signal, sys\n"
-        "from kafkabal.cli.boundary import exit_code_of\n"
-        "from kafkabal.cli.context import CommandContext\n"
-        "from kafkabal.cli.signals import raising_on_termination\n"
+        "from kafkabal.cli.framework.error_boundary import exit_code_of\n"
+        "from kafkabal.cli.framework.command_context import CommandContext\n"
+        "from kafkabal.cli.framework.termination_signals import raising_on_termination\n"
         "def run():\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    signal.pause()\n"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from kafkabal.clusters.snapshot.reader import read_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from hashlib import sha256
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from kafkabal.cli.cluster import await_broker
-from kafkabal.cli.context import CommandContext
-from kafkabal.cli.produce import _default_manifest, _interrupted, _producer_settings, _Screen
-from kafkabal.cli.settle import settle
+from kafkabal.cli.commands.produce import _default_manifest, _interrupted, _producer_settings, _Screen
+from kafkabal.cli.framework.cluster_access import await_broker
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import settle
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.errors import RefusedByClusterError, UnreachableError, UsageError
-from kafkabal.routing.producer.listener import Progress
-from kafkabal.routing.producer.manifest import Manifest, ManifestHeader
-from kafkabal.routing.producer.sources.rows import RowSource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from kafkabal.producer.delivery_listener import Progress
+from kafkabal.producer.manifest import Manifest, ManifestHeader
+from kafkabal.sources.row_files import RowSource
 
 NOWHERE = ("-b", "127.0.0.1:1")
 
@@ -135,7 +133,7 @@ def test_whether_a_broker_answers_is_asked_once(
 
     monkeypatch.setattr(KafkaCluster, "cluster_id", lambda _: asked.append("id") or "id")
     monkeypatch.setattr("kafkabal.telemetry.topic_intake.TopicIntake", lambda *_, **__: nullcontext())
-    monkeypatch.setattr("kafkabal.routing.producer.session.deliver", refused)
+    monkeypatch.setattr("kafkabal.producer.produce_session.deliver", refused)
     outcome = run_cli("produce", "images", str(data / "folder"), *telemetry, *NOWHERE)
     assert (outcome.code, outcome.err) == (1, "kafkabal: error: enough\n")
     assert asked == ["id"]

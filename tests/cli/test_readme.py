@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.cli.reference.tree import pages
-from kafkabal.config.profile import load_profile
+from kafkabal.cli.framework.completion.command_pages import pages
+from kafkabal.config.profiles import load_profile
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

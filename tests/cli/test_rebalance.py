@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafkabal.clusters.snapshot.reader import read_snapshot
-from kafkabal.clusters.snapshot.writer import write_snapshot
+from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
 from kafkabal.errors import OperationError, OutputError
-from kafkabal.plan.file import read_plan, write_plan
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-from kafkabal.testing.builders import brokers, cluster, topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from kafkabal.plan.plan_file import read_plan, write_plan
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
 
 
 @pytest.fixture
@@ -165,7 +163,7 @@ def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
         windows.append(options and options.window)
         raise OperationError("far enough")
 
-    monkeypatch.setattr("kafkabal.executor.runs.resume", resume)
+    monkeypatch.setattr("kafkabal.executor.run_actions.resume", resume)
     profile = tmp_path / "p.yaml"
     profile.write_text("window: 01:00-05:00\nthrottle: 7MB\n")
     words = ("rebalance", "resume", "--snapshot", str(snapshot), "--profile", str(profile))
@@ -332,7 +330,7 @@ def test_a_textfile_that_can_no_longer_be_written_is_no_end_of_the_run(
     def refuse(path: Path) -> None:
         raise OutputError(f"{path}: cannot be written: disk full")
 
-    monkeypatch.setattr("kafkabal.reporting.runs.textfile.replacing", refuse)
+    monkeypatch.setattr("kafkabal.reporting.runs.prometheus_textfile.replacing", refuse)
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
     outcome = run_cli(*words, "--textfile", str(tmp_path / "run.prom"))
     assert outcome.code == 0, outcome.err

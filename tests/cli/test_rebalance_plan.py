@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkabal.clusters.snapshot.writer import write_snapshot
-from kafkabal.plan.file import read_plan
-from kafkabal.testing.synthetic import World, make_world
+from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.plan.plan_file import read_plan
+from kafkabal.testing.synthetic_clusters import World, make_world
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     Cli = Callable[..., Any]
 
 

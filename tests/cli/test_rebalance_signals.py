@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from kafkabal.cli.rebalance.signals import stopping_on_signals
-from kafkabal.executor.stop import HardStop, StopReason, StopSwitch
+from kafkabal.cli.commands.rebalance.stop_signals import stopping_on_signals
+from kafkabal.executor.safety.stop_request import HardStop, StopReason, StopSwitch
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from kafkabal.cli.command import build_command
-from kafkabal.cli.options import SETTINGS
-from kafkabal.cli.reference.files import generated_files, outdated, write_all
-from kafkabal.cli.reference.tree import Page, pages
-from kafkabal.cli.table import COMMANDS, Row
+from kafkabal.cli.framework.command_table import COMMANDS, Row
+from kafkabal.cli.framework.completion.command_pages import Page, pages
+from kafkabal.cli.framework.shared_options import SETTINGS
+from kafkabal.cli.framework.typer_command import build_command
 from kafkabal.config.settings import KEYS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from tools.reference.generated_files import generated_files, outdated, write_all
 
 ROOT = Path(__file__).parents[2]
 PAGES = pages()
@@ -33,7 +31,7 @@ def rows(commands: Mapping[str, Row], path: str = "kafkabal") -> Iterator[tuple[
 
 
 def test_what_is_generated_is_up_to_date() -> None:
-    """Completions, man pages and reference fit the code; python -m kafkabal.cli.reference mends it."""
+    """Completions, man pages and reference fit the code; python -m tools.reference mends it."""
     assert outdated(generated_files(), ROOT) == []
 
 
@@ -186,7 +184,8 @@ def test_man_pages_are_well_formed(name: str) -> None:
 def test_no_command_imports_anything_heavy_for_its_help() -> None:
     """Help of every command needs neither numpy, rich nor a Kafka library."""
     script = (
-        "import sys; from kafkabal.cli.command import build_command; from kafkabal.cli.table import COMMANDS\n"
+        "import sys; from kafkabal.cli.framework.typer_command import build_command; "
+        "from kafkabal.cli.framework.command_table import COMMANDS\n"
         "def build(rows):\n"
         "    for name, row in rows.items():\n"
         "        build_command(name, row)\n"

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
-from kafkabal.clusters.snapshot.writer import write_snapshot
+from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
 from kafkabal.errors import ExitCode
 from kafkabal.routing.registry import policy_names
-from kafkabal.routing.simulation.synthetic import Leaders, SyntheticCluster, build_synthetic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from kafkabal.simulator.synthetic_topic import Leaders, SyntheticCluster, build_synthetic
 
 
 @pytest.fixture
@@ -168,7 +165,7 @@ def test_the_last_policy_is_looked_at_before_the_first_is_simulated(
         raise AssertionError
 
     monkeypatch.syspath_prepend(Path(__file__).parent)
-    monkeypatch.setattr("kafkabal.routing.simulation.comparison.simulate", simulated)
+    monkeypatch.setattr("kafkabal.simulator.compare_policies.simulate", simulated)
     found = run_cli("route-simulate", "--workload", "uneven", "--policy", "random", "--policy", policy)
 
     assert (found.code, found.out) == (ExitCode.USAGE, "")
@@ -217,9 +214,9 @@ def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_simulated(
     def simulated(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("kafkabal.routing.simulation.comparison.compare", simulated)
+    monkeypatch.setattr("kafkabal.simulator.compare_policies.compare", simulated)
     missing = plot == "matplotlib.svg"
-    monkeypatch.setattr("kafkabal.reporting.simulation_plot.find_spec", lambda _: None if missing else True)
+    monkeypatch.setattr("kafkabal.reporting.simulation_plots.find_spec", lambda _: None if missing else True)
     found = run_cli("route-simulate", "--workload", "uneven", "--plot", plot)
 
     assert found.code == code

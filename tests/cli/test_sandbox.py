@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafkabal.cli.sandbox import ShapeOptions, parse_broker_assignment, parse_listener, parse_node
+from kafkabal.cli.commands.sandbox import ShapeOptions, parse_broker_assignment, parse_listener, parse_node
 from kafkabal.errors import ExitCode
 from kafkabal.sandbox import Listener, Node, Role, SandboxSpec
-from kafkabal.sandbox.record import SandboxRecord, write_record
+from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
 
 RunCli = Callable[..., Any]
 

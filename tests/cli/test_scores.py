@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkabal.scoring.registry import DEFAULT_SCORES, load_score, score_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SNAPSHOT = str(Path(__file__).parent / "snapshots" / "even.jsonl")
 

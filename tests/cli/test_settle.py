@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import io
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from kafkabal.cli.context import CommandContext
-from kafkabal.cli.settle import settle
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import settle
 from kafkabal.sandbox import Node, Role, SandboxSpec
-from kafkabal.sandbox.profile import write_profile
-from kafkabal.sandbox.record import SandboxRecord, write_record
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from kafkabal.sandbox.sandbox_profile import write_profile
+from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
 
 
 def _recorded(home: Path, name: str, port: int, created_at_s: float) -> None:

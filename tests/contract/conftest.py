@@ -9,25 +9,20 @@ import os
 import tempfile
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.protocol import Cluster
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
-from kafkabal.clusters.snapshot.writer import write_snapshot
-from kafkabal.config.connection import ConnectionSettings
-from kafkabal.sandbox import SandboxSpec, up
-from kafkabal.testing import builders
-from kafkabal.testing.memory import InMemoryCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kafkabal.clusters.protocol import Cluster
-    from kafkabal.sandbox import Sandbox
+from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.sandbox import Sandbox, SandboxSpec, up
+from kafkabal.testing import cluster_builders
 
 _PATIENCE_S = 30.0
 _LOOK_EVERY_S = 0.05
@@ -84,12 +79,12 @@ def contract_sandbox() -> Iterator[Sandbox]:
 
 
 def _memory() -> Subject:
-    state = builders.cluster(builders.brokers(3, racks=3, dirs=2), [])
+    state = cluster_builders.cluster(cluster_builders.brokers(3, racks=3, dirs=2), [])
     memory = InMemoryCluster.of(state)
     return Subject(memory, lambda: memory.connect("another"), memory.kafka.clock.sleep)
 
 
 def _snapshot(folder: Path) -> Subject:
     path = folder / "cluster.jsonl"
-    write_snapshot(builders.cluster(builders.brokers(3, racks=3, dirs=2), []), path)
+    write_snapshot(cluster_builders.cluster(cluster_builders.brokers(3, racks=3, dirs=2), []), path)
     return Subject(SnapshotCluster(path), lambda: SnapshotCluster(path), lambda _: None)

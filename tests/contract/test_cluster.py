@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from kafkabal.clusters.protocol import (
     Capability,
+    Cluster,
     ConfigChange,
     ConfigOperation,
     ConfigResource,
     ConfigSource,
     ConfigValue,
+    Fault,
     NewTopic,
     PartitionStatus,
     ReadRequest,
@@ -21,11 +24,6 @@ from kafkabal.clusters.protocol import (
     TopicPartition,
 )
 from kafkabal.errors import BusyError, MissingCapabilityError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafkabal.clusters.protocol import Cluster, Fault
 
 _BROKER_1 = ConfigResource(ResourceKind.BROKER, "1")
 _BROKER_2 = ConfigResource(ResourceKind.BROKER, "2")

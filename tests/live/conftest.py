@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import psutil
 import pytest
 
 from kafkabal.sandbox import Sandbox, SandboxSpec, list_sandboxes, up
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _HERE = Path(__file__).parent
 

@@ -6,20 +6,17 @@ import time
 import uuid
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as ConfluentPartition
 
 from kafkabal.clusters.clock import SystemClock
-from kafkabal.clusters.connect import connect
+from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.protocol import NewTopic
-from kafkabal.config.connection import ConnectionSettings
-from kafkabal.executor.carried import load_between, take_sample
-
-if TYPE_CHECKING:
-    from kafkabal.sandbox import Sandbox
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.executor.observe.cluster_load import load_between, take_sample
+from kafkabal.sandbox import Sandbox
 
 RECORDS, RECORD_BYTES = 1000, 1000
 

@@ -7,18 +7,15 @@ import json
 import re
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafkabal.cli.context import CommandContext
+from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from kafkabal.sandbox import Sandbox
+from kafkabal.sandbox import Sandbox
 
 _LINE = re.compile(r"Topic: (\S+)\s+Partition: (\d+)\s+Leader: (\d+)\s+Replicas: ([\d,]+)")
 

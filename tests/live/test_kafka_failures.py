@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,22 +13,16 @@ from kafkabal.clusters.protocol import (
     ConfigChange,
     ConfigResource,
     NewTopic,
+    Reading,
     ReadRequest,
     ReplicaOn,
     ResourceKind,
     TopicPartition,
 )
-from kafkabal.config.connection import ConnectionSettings
-from kafkabal.model.sizes import is_estimated, replica_bytes
-from kafkabal.model.state import LogDirState
-from kafkabal.sandbox import Patience, SandboxSpec, up
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kafkabal.clusters.protocol import Reading
-    from kafkabal.sandbox import Sandbox
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.model.cluster_state import LogDirState
+from kafkabal.model.replica_sizes import is_estimated, replica_bytes
+from kafkabal.sandbox import Patience, Sandbox, SandboxSpec, up
 
 _eventually = Patience(deadline_s=30.0).until
 _TOPIC = "data"

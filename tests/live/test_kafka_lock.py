@@ -6,28 +6,24 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.config.connection import ConnectionSettings
+from kafkabal.clusters.protocol import ClusterLock
+from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import BusyError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafkabal.clusters.protocol import ClusterLock
-    from kafkabal.sandbox import Sandbox
+from kafkabal.sandbox import Sandbox
 
 # the shortest that brokers allow unless told otherwise
 _SESSION_S = 6.0
 _HOLDER = """
 import sys, time
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.config.connection import ConnectionSettings
+from kafkabal.config.connection_settings import ConnectionSettings
 cluster = KafkaCluster(ConnectionSettings(bootstrap_servers=tuple(sys.argv[1].split(","))))
 lock = cluster.lock("the first one", float(sys.argv[2]))
 print("held", flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -21,14 +21,9 @@ from kafkabal.clusters.protocol import (
     ResourceKind,
     TopicPartition,
 )
-from kafkabal.config.connection import ConnectionSettings
-from kafkabal.sandbox import Patience
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafkabal.model.state import ClusterState
-    from kafkabal.sandbox import Sandbox
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.sandbox import Patience, Sandbox
 
 _eventually = Patience(deadline_s=30.0).until
 _ASSIGNMENT = ((1, 2), (2, 3), (3, 1))

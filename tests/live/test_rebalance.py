@@ -5,24 +5,20 @@ from __future__ import annotations
 import io
 import json
 import random
+from collections.abc import Callable
+from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkabal.cli.context import CommandContext
+from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
-from kafkabal.plan.file import read_plan
-from kafkabal.sandbox import SandboxSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from kafkabal.sandbox import Sandbox
-    from tests.live.conftest import MakeSandbox
+from kafkabal.plan.plan_file import read_plan
+from kafkabal.sandbox import Sandbox, SandboxSpec
+from tests.live.conftest import MakeSandbox
 
 _RECORD_BYTES = 20_000
 _CROWDED = (1, 2, 3, 4)

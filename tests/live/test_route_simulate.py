@@ -7,15 +7,13 @@ import os
 import random
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafkabal.sandbox import Sandbox
+from kafkabal.sandbox import Sandbox
 
 TOPIC = "foretold"
 

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import random
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkabal.routing.broker_first import Debts
-from kafkabal.routing.keys import KeyTable, key_partition, murmur2
+from kafkabal.routing.broker_first_policy import Debts
+from kafkabal.routing.key_hashes import KeyTable, key_partition, murmur2
 from kafkabal.routing.policies.adaptive import State, choose, draw, learn
-from kafkabal.sandbox.compiler import ensure_java_compiler
-from kafkabal.sandbox.home import default_cache
 from kafkabal.sandbox.jars import ensure_jars
-from kafkabal.sandbox.java import java_binary
-from kafkabal.sandbox.spec import DEFAULT_KAFKA_VERSION
+from kafkabal.sandbox.java_compiler import ensure_java_compiler
+from kafkabal.sandbox.java_runtime import java_binary
+from kafkabal.sandbox.sandbox_home import default_cache
+from kafkabal.sandbox.sandbox_spec import DEFAULT_KAFKA_VERSION
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Ask = Callable[[Sequence[str]], list[str]]
+Ask = Callable[[Sequence[str]], list[str]]
 
 SOURCE = Path(__file__).parent / "java" / "org"
 MAIN = "org.apache.kafka.clients.producer.internals.PartitionerAnswers"

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import kazoo.client
 import psutil
@@ -29,11 +31,7 @@ from kafkabal.sandbox import (
     up,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    MakeSandbox = Callable[..., Sandbox]
+MakeSandbox = Callable[..., Sandbox]
 
 
 def test_brokers_register_with_their_racks_and_log_dirs(three_brokers: Sandbox) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafkabal.cli.context import CommandContext
+from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
 from kafkabal.errors import ExitCode
 from kafkabal.sandbox import take_down
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NAME = f"cli-{os.getpid()}"
 

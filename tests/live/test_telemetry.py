@@ -6,25 +6,20 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkabal.sandbox import SandboxSpec
-from kafkabal.sandbox.compiler import ensure_java_compiler
-from kafkabal.sandbox.home import default_cache
+from kafkabal.sandbox import Sandbox, SandboxSpec
 from kafkabal.sandbox.jars import ensure_jars
-from kafkabal.sandbox.java import java_binary
-from kafkabal.telemetry.plugin.build import REPORTER_CLASS, build_plugin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafkabal.sandbox import Sandbox
-    from tests.live.conftest import MakeSandbox
+from kafkabal.sandbox.java_compiler import ensure_java_compiler
+from kafkabal.sandbox.java_runtime import java_binary
+from kafkabal.sandbox.sandbox_home import default_cache
+from kafkabal.telemetry.broker_plugin.build_jar import REPORTER_CLASS, build_plugin
+from tests.live.conftest import MakeSandbox
 
 VERSION = "4.1.2"
 

@@ -7,27 +7,25 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 
 from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fault_injection import FaultyCluster, Outcome
 from kafkabal.errors import OperationError
-from kafkabal.executor.finding import find_run
-from kafkabal.executor.options import Limits, Patience, RunOptions, Throttle
-from kafkabal.executor.runs import apply, resume, roll_back
-from kafkabal.executor.states import Outcome as End
-from kafkabal.executor.workplace import Workplace
+from kafkabal.executor.run_actions import apply, resume, roll_back
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_options import Limits, Patience, RunOptions, Throttle
+from kafkabal.executor.state.find_run import find_run
+from kafkabal.executor.state.run_states import Outcome as End
 from kafkabal.model.rows import TopicRow
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-from kafkabal.testing.builders import brokers, cluster, partition
-from kafkabal.testing.clock import FakeClock
-from kafkabal.testing.faults import FaultyCluster, Outcome
-from kafkabal.testing.memory import InMemoryCluster
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import DrawFn
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
 BROKERS = range(1, 7)
 DIRS = ("/d0", "/d1")

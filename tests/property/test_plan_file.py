@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.plan.file import encode_plan, read_plan, write_plan
 from kafkabal.plan.plan import Action, PartitionChange, Placement, Plan, ScoreChange
+from kafkabal.plan.plan_file import encode_plan, read_plan, write_plan
 
 names = st.text("abcXYZ019._-", min_size=1, max_size=6)
 paths = st.sampled_from(["any", "/d0", "/data/d 1", "/d\u00e4ta"])

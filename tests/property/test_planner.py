@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.errors import InfeasibleError
-from kafkabal.model.state import ClusterState
-from kafkabal.plan.apply import apply_plan
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import Plan
-from kafkabal.planner.options import PlanOptions
-from kafkabal.planner.plan import make_plan
+from kafkabal.plan.planned_state import apply_plan
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.plan_checker import check_plan
-from kafkabal.testing.synthetic import World, make_world
+from kafkabal.testing.synthetic_clusters import World, make_world
 
 tolerances = st.sampled_from([0.02, 0.09, 0.2])
 
@@ -157,8 +157,8 @@ def test_dead_brokers_are_left(seed: int) -> None:
 
 def test_the_order_of_the_input_does_not_matter() -> None:
     """A cluster that is read with its rows shuffled gives the same plan."""
-    from kafkabal.model.as_rows import broker_rows, header_row, topic_rows
     from kafkabal.model.builder import build_cluster
+    from kafkabal.model.state_to_rows import broker_rows, header_row, topic_rows
 
     cluster = make_world(World(seed=3, topics=30))
     shuffled = build_cluster(header_row(cluster), list(broker_rows(cluster))[::-1], list(topic_rows(cluster))[::-1])

@@ -6,13 +6,13 @@ from statistics import median
 import numpy as np
 import pytest
 
-from kafkabal.planner.bound import bound_bytes
-from kafkabal.planner.options import PlanOptions
-from kafkabal.planner.plan import make_plan
+from kafkabal.planner.lower_bound import bound_bytes
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
-from kafkabal.planner.search.state import State
+from kafkabal.planner.search.solution import State
 from kafkabal.scoring.registry import load_scores
-from kafkabal.testing.synthetic import World, make_world
+from kafkabal.testing.synthetic_clusters import World, make_world
 
 SCORES = load_scores(["disk", "replicas", "leaders", "topic-spread"])
 

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.routing.byte_ring import ByteRing
+from kafkabal.routing.byte_weighted_ring import ByteRing
 from kafkabal.routing.heavy_keys import HeavyKeys, count_key
-from kafkabal.routing.keys import KeyTable, murmur2
-from kafkabal.routing.rings import evenly_spaced, replay, whole_shares
+from kafkabal.routing.key_hashes import KeyTable, murmur2
+from kafkabal.routing.weighted_rings import evenly_spaced, replay, whole_shares
 
 weights = st.lists(st.floats(0.01, 10), min_size=1, max_size=12).map(lambda w: np.array(w) / sum(w))
 sizes = st.lists(st.integers(1, 200_000), min_size=1, max_size=400).map(lambda s: np.array(s, np.int64))

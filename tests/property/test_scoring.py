@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kafkabal.errors import ConfigError
 from kafkabal.model.builder import build_cluster
-from kafkabal.model.state import ClusterState
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.scoring.evaluation import Evaluation, evaluate, holder_load
 from kafkabal.scoring.registry import load_score
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters

@@ -4,14 +4,14 @@ import json
 import re
 from pathlib import Path
 
-from kafkabal.clusters.snapshot.reader import read_snapshot
-from kafkabal.config.profile import load_profile
-from kafkabal.config.resolve import resolve
+from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.config.profiles import load_profile
+from kafkabal.config.resolve_settings import resolve
 from kafkabal.config.settings import KEYS
-from kafkabal.config.topics import PRESETS, read_topics
+from kafkabal.config.topics_file import PRESETS, read_topics
 from kafkabal.errors import InputFileError
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.plan.file import read_plan
+from kafkabal.plan.plan_file import read_plan
 
 TEXT = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
@@ -15,43 +17,37 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer import JoinGroupRequest, ListOffsetsRequest, OffsetFetchRequest
 
-from kafkabal.clusters.clock import SystemClock
-from kafkabal.clusters.kafka.client import KafkaClient
+from kafkabal.clusters.clock import Clock, SystemClock
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.compacted_topic import TopicRecordStore
 from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
+from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.elections import elect_preferred_leaders
-from kafkabal.clusters.kafka.lock import GroupLock
+from kafkabal.clusters.kafka.group_lock import GroupLock
 from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
-from kafkabal.clusters.kafka.reader import KafkaReader
+from kafkabal.clusters.kafka.read_state import KafkaReader
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
-from kafkabal.clusters.kafka.records import TopicRecordStore
-from kafkabal.clusters.kafka.subscriptions import client_metrics_names
-from kafkabal.clusters.kafka.topics import create_topics
-from kafkabal.clusters.protocol import Capability
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from types import TracebackType
-
-    from kafkabal.clusters.clock import Clock
-    from kafkabal.clusters.protocol import (
-        ClusterLock,
-        ConfigChange,
-        ConfigResource,
-        ConfigValue,
-        Fault,
-        NewTopic,
-        PartitionStatus,
-        Reading,
-        ReadRequest,
-        Reassignment,
-        RecordStore,
-        ReplicaLog,
-        ReplicaOn,
-        TopicDescription,
-        TopicPartition,
-    )
-    from kafkabal.config.connection import ConnectionSettings
+from kafkabal.clusters.kafka.telemetry_subscriptions import client_metrics_names
+from kafkabal.clusters.protocol import (
+    Capability,
+    ClusterLock,
+    ConfigChange,
+    ConfigResource,
+    ConfigValue,
+    Fault,
+    NewTopic,
+    PartitionStatus,
+    Reading,
+    ReadRequest,
+    Reassignment,
+    RecordStore,
+    ReplicaLog,
+    ReplicaOn,
+    TopicDescription,
+    TopicPartition,
+)
+from kafkabal.config.connection_settings import ConnectionSettings
 
 # which request, in which version or a later one, stands for a capability
 _NEEDS = {

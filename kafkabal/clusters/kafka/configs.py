@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
-from kafkabal.clusters.kafka.chunks import chunked
-from kafkabal.clusters.kafka.errors import NO_ERROR, fault_of, fault_of_error
-from kafkabal.clusters.kafka.parallel import run_all
-from kafkabal.clusters.protocol import ConfigOperation, ConfigResource, ConfigSource, ConfigValue, ResourceKind
+from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.error_mapping import NO_ERROR, fault_of, fault_of_error
+from kafkabal.clusters.kafka.parallel_requests import run_all
+from kafkabal.clusters.kafka.request_chunks import chunked
+from kafkabal.clusters.protocol import (
+    ConfigChange,
+    ConfigOperation,
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
+    Fault,
+    ResourceKind,
+)
 from kafkabal.errors import KafkabalError, NoAnswerError, UnreachableError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from kafkabal.clusters.clock import Deadline
-    from kafkabal.clusters.kafka.client import KafkaClient
-    from kafkabal.clusters.protocol import ConfigChange, Fault
 
 _RESOURCES_A_REQUEST = 500
 _DELETE = 1

@@ -10,21 +10,19 @@ import re
 import socket
 import ssl
 import struct
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from kafkabal import __version__
-from kafkabal.clusters.kafka.errors import NO_ERROR, UNSUPPORTED_VERSION, check, translated
+from kafkabal.clusters.clock import Clock, Deadline
+from kafkabal.clusters.kafka.broker_address import Address
+from kafkabal.clusters.kafka.error_mapping import NO_ERROR, UNSUPPORTED_VERSION, check, translated
 from kafkabal.clusters.kafka.sasl import sasl_conversation
+from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import NoAnswerError, RefusedByClusterError, UnreachableError
-
-if TYPE_CHECKING:
-    from kafkabal.clusters.clock import Clock, Deadline
-    from kafkabal.clusters.kafka.address import Address
-    from kafkabal.config.connection import ConnectionSettings
 
 _LARGEST_FRAME_BYTES = 2**28
 _TLS_ALERT = b"\x15\x03"

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 
 from kafka.protocol.admin import ElectionType, ElectLeadersRequest
 
-from kafkabal.clusters.kafka.chunks import by_topic, chunked
-from kafkabal.clusters.kafka.errors import ELECTION_NOT_NEEDED, NO_ERROR, check, fault_of, fault_of_error
-from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.error_mapping import ELECTION_NOT_NEEDED, NO_ERROR, check, fault_of, fault_of_error
+from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
+from kafkabal.clusters.protocol import Fault, TopicPartition
 from kafkabal.errors import UnreachableError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from kafkabal.clusters.kafka.client import KafkaClient
-    from kafkabal.clusters.protocol import Fault
 
 _PARTITIONS_A_REQUEST = 1000
 _SUCCESS = (NO_ERROR, ELECTION_NOT_NEEDED)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
 
-from kafkabal.clusters.kafka.chunks import by_topic, chunked
-from kafkabal.clusters.kafka.errors import KAFKA_STORAGE_ERROR, NO_ERROR, check, fault_of, fault_of_error
-from kafkabal.clusters.protocol import ReplicaLog, ReplicaOn, TopicPartition
+from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.error_mapping import KAFKA_STORAGE_ERROR, NO_ERROR, check, fault_of, fault_of_error
+from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
+from kafkabal.clusters.protocol import Fault, ReplicaLog, ReplicaOn, TopicPartition
 from kafkabal.errors import KafkabalError, NotAuthorizedError
 from kafkabal.model.rows import LogDirRow
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from kafkabal.clusters.clock import Deadline
-    from kafkabal.clusters.kafka.client import KafkaClient
-    from kafkabal.clusters.protocol import Fault
 
 Logs = dict[str, dict[int, tuple[int, int]]]
 """Topic, partition -> index of the log dir, bytes."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from uuid import UUID
 
-from kafkabal.clusters.kafka.chunks import chunked
-from kafkabal.clusters.kafka.errors import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, check
+from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, check
+from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.clusters.protocol import PartitionStatus, TopicDescription, TopicPartition
 from kafkabal.errors import NotAuthorizedError, UnreachableError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from uuid import UUID
-
-    from kafkabal.clusters.clock import Deadline
-    from kafkabal.clusters.kafka.client import KafkaClient
 
 _TOPICS_A_REQUEST = 2000
 _NAMED_IN_A_MESSAGE = 3

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
-from kafkabal.clusters.kafka.chunks import by_topic, chunked
-from kafkabal.clusters.kafka.errors import GROUP_AUTHORIZATION_FAILED, NO_ERROR, check
+from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.error_mapping import GROUP_AUTHORIZATION_FAILED, NO_ERROR, check
+from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
 from kafkabal.clusters.protocol import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from kafkabal.clusters.clock import Deadline
-    from kafkabal.clusters.kafka.client import KafkaClient
 
 _EARLIEST, _LATEST = -2, -1
 _PARTITIONS_A_REQUEST = 10_000

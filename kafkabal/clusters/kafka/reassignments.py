@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
 
-from kafkabal.clusters.kafka.chunks import by_topic, chunked
-from kafkabal.clusters.kafka.errors import (
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.error_mapping import (
     INVALID_REPLICATION_FACTOR,
     NO_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -16,16 +17,11 @@ from kafkabal.clusters.kafka.errors import (
     fault_of_error,
 )
 from kafkabal.clusters.kafka.metadata import partition_status
-from kafkabal.clusters.protocol import Reassignment, TopicPartition
+from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
+from kafkabal.clusters.protocol import Fault, Reassignment, TopicPartition
 from kafkabal.errors import UnreachableError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafkabal.clusters.kafka.client import KafkaClient
-    from kafkabal.clusters.protocol import Fault
-
-    Targets = Mapping[TopicPartition, tuple[int, ...] | None]
+Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 
 GUARD_VERSION = 1
 """First version of the request that can refuse a change of the replication factor."""

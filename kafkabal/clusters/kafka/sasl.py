@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.net.sasl import get_sasl_mechanism
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
+from kafkabal.clusters.clock import Clock
+from kafkabal.config.connection_settings import ConnectionSettings, OAuthSettings
 from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
-
-if TYPE_CHECKING:
-    from kafkabal.clusters.clock import Clock
-    from kafkabal.config.connection import ConnectionSettings, OAuthSettings
 
 _TOKEN_LIFETIME_S = 3600
 _TOKEN_TIMEOUT_S = 10.0

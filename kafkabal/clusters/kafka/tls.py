@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kafkabal.config.connection_settings import TlsSettings
 from kafkabal.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafkabal.config.connection import TlsSettings
 
 _JAVA_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _DER_START = b"\x30"

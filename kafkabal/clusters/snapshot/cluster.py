@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn, Self
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, Self
 
 from kafkabal.clusters.protocol import (
     Capability,
+    ClusterLock,
+    ConfigChange,
+    ConfigResource,
+    ConfigValue,
     Fault,
+    NewTopic,
     PartitionStatus,
     Reading,
+    ReadRequest,
     Reassignment,
+    RecordStore,
     ReplicaLog,
     ReplicaOn,
+    TopicPartition,
 )
-from kafkabal.clusters.snapshot.contents import SnapshotContents
-from kafkabal.clusters.snapshot.reader import read_snapshot
-from kafkabal.clusters.snapshot.writer import write_snapshot
+from kafkabal.clusters.snapshot.mutable_rows import SnapshotContents
+from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
 from kafkabal.errors import MissingCapabilityError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-    from types import TracebackType
-
-    from kafkabal.clusters.protocol import (
-        ClusterLock,
-        ConfigChange,
-        ConfigResource,
-        ConfigValue,
-        NewTopic,
-        ReadRequest,
-        RecordStore,
-        TopicPartition,
-    )
-    from kafkabal.model.rows import BrokerRow, PartitionRow
-    from kafkabal.model.state import ClusterState
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.rows import BrokerRow, PartitionRow
 
 _CAPABILITIES = frozenset(
     {

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from kafkabal.clusters.clock import SystemClock
+from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.kafka.reassignments import factor_changes
-from kafkabal.clusters.protocol import Capability, Fault, Reassignment
-from kafkabal.clusters.zookeeper.lock import ZookeeperLock
+from kafkabal.clusters.protocol import Capability, ClusterLock, Fault, Reassignment, TopicPartition
+from kafkabal.clusters.zookeeper.znode_lock import ZookeeperLock
 from kafkabal.clusters.zookeeper.znodes import Znodes
-from kafkabal.config.connection import ConnectionSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from kafkabal.clusters.clock import Clock
-    from kafkabal.clusters.protocol import ClusterLock, TopicPartition
-    from kafkabal.config.connection import ZookeeperAddress
+from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
 
 _NO_CANCEL = Fault("UNSUPPORTED_VERSION", "brokers older than Kafka 2.4 cannot take back a reassignment")
 

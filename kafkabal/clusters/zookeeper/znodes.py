@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import warnings
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from kazoo.client import KazooClient
@@ -23,12 +24,8 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError
 
 from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.config.connection_settings import SecurityProtocol
 from kafkabal.errors import ConfigError, NotAuthorizedError, RefusedByClusterError, UnreachableError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from kafkabal.config.connection import SecurityProtocol
 
 # without a handler its warnings would go to the terminal
 logging.getLogger("kazoo").addHandler(logging.NullHandler())

@@ -1,1 +1,1 @@
-"""The steps of the search, one phase a file; each works on the same :class:`~kafkabal.planner.search.state.State`."""
+"""The phases of the search, one a file; each works on one :class:`~kafkabal.planner.search.solution.State`."""

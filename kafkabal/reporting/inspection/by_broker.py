@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from kafkabal.model.capacity import broker_capacity_bytes
-from kafkabal.reporting.inspection import columns
-from kafkabal.reporting.inspection.condition import broker_conditions, broker_severity
-from kafkabal.reporting.inspection.figures import (
+from kafkabal.inspection.broker_condition import broker_conditions, broker_severity
+from kafkabal.inspection.figures import (
     broker_figures,
     foreign_bytes,
     partition_figures,
     sum_by,
 )
-from kafkabal.reporting.inspection.inspection import worst_first
+from kafkabal.inspection.inspect_cluster import Inspection, worst_first
+from kafkabal.model.capacity import broker_capacity_bytes
+from kafkabal.model.cluster_state import F64, I64, ClusterState
+from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table
 from kafkabal.scoring.protocol import Grain
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I64, ClusterState
-    from kafkabal.reporting.inspection.inspection import Inspection
 
 
 def broker_table(inspection: Inspection) -> Table:
@@ -38,22 +33,22 @@ def broker_table(inspection: Inspection) -> Table:
         columns=(
             Column(key="broker", title="broker", values=cluster.brokers.id[order].tolist(), label=True),
             rack_column(cluster, order),
-            columns.state(broker_conditions(cluster), order),
-            columns.used("broker", figures.bytes, figures.estimated, order),
-            columns.capacity("broker", capacity, order),
-            columns.foreign("broker", foreign, order),
-            columns.fullness(figures.bytes, foreign, capacity, order),
-            *(columns.main_share(scored[0], order) if scored else ()),
-            *columns.counts("broker", figures, order, scored),
-            *columns.partition_troubles(
+            shared_columns.state(broker_conditions(cluster), order),
+            shared_columns.used("broker", figures.bytes, figures.estimated, order),
+            shared_columns.capacity("broker", capacity, order),
+            shared_columns.foreign("broker", foreign, order),
+            shared_columns.fullness(figures.bytes, foreign, capacity, order),
+            *(shared_columns.main_share(scored[0], order) if scored else ()),
+            *shared_columns.counts("broker", figures, order, scored),
+            *shared_columns.partition_troubles(
                 "broker",
                 under_replicated=sum_by(leader, partitions.under_replicated, n),
                 offline=sum_by(partitions.preferred, partitions.offline, n),
                 not_preferred=sum_by(partitions.preferred, partitions.not_preferred, n),
                 order=order,
             ),
-            *columns.rates("broker", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
-            *columns.shares("broker", scored, order),
+            *shared_columns.rates("broker", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
+            *shared_columns.shares("broker", scored, order),
         ),
     )
 

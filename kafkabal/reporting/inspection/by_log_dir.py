@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from kafkabal.inspection.broker_condition import dir_conditions
+from kafkabal.inspection.figures import dir_figures, foreign_bytes
+from kafkabal.inspection.inspect_cluster import Inspection, Scored, worst_first
 from kafkabal.model.capacity import dir_capacity_bytes
-from kafkabal.reporting.inspection import columns
-from kafkabal.reporting.inspection.condition import dir_conditions
-from kafkabal.reporting.inspection.figures import dir_figures, foreign_bytes
-from kafkabal.reporting.inspection.inspection import Scored, worst_first
+from kafkabal.model.cluster_state import I32, I64
+from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table
-from kafkabal.scoring.choice import has_several_log_dirs
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.registry import load_score
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import I32, I64
-    from kafkabal.reporting.inspection.inspection import Inspection
+from kafkabal.scoring.selection import has_several_log_dirs
 
 
 def log_dir_table(inspection: Inspection) -> Table:
@@ -34,14 +29,14 @@ def log_dir_table(inspection: Inspection) -> Table:
         columns=(
             Column(key="broker", title="broker", values=cluster.brokers.id[dirs.broker[order]].tolist(), label=True),
             Column(key="log_dir", title="log dir", values=[dirs.path[i] for i in order.tolist()], label=True),
-            columns.state(dir_conditions(cluster), order),
-            columns.used("log_dir", figures.bytes, figures.estimated, order),
-            columns.capacity("log_dir", capacity, order),
-            columns.foreign("log_dir", foreign, order),
-            columns.fullness(figures.bytes, foreign, capacity, order),
-            *(columns.main_share(scored, order) if has_several_log_dirs(cluster) else ()),
-            *columns.counts("log_dir", figures, order, leaders_shown=False),
-            *columns.rates("log_dir", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
+            shared_columns.state(dir_conditions(cluster), order),
+            shared_columns.used("log_dir", figures.bytes, figures.estimated, order),
+            shared_columns.capacity("log_dir", capacity, order),
+            shared_columns.foreign("log_dir", foreign, order),
+            shared_columns.fullness(figures.bytes, foreign, capacity, order),
+            *(shared_columns.main_share(scored, order) if has_several_log_dirs(cluster) else ()),
+            *shared_columns.counts("log_dir", figures, order, leaders_shown=False),
+            *shared_columns.rates("log_dir", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
             _volumes(dirs.volume, order),
         ),
     )

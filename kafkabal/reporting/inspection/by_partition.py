@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from kafkabal.reporting.inspection import columns
-from kafkabal.reporting.inspection.figures import partition_figures
+from kafkabal.inspection.figures import PartitionFigures, partition_figures
+from kafkabal.inspection.inspect_cluster import Inspection
+from kafkabal.model.cluster_state import I64, ClusterState
+from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Kind, Table, Tone, counted
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import I64, ClusterState
-    from kafkabal.reporting.inspection.figures import PartitionFigures
-    from kafkabal.reporting.inspection.inspection import Inspection
 
 _SHOWN = 20
 
@@ -44,7 +39,7 @@ def partition_table(inspection: Inspection) -> Table:
             Column(
                 key="preferred_leader", title="", values=(~figures.not_preferred & ~figures.offline)[order].tolist()
             ),
-            *columns.rates("partition", p.in_bytes_per_s, p.out_bytes_per_s, order),
+            *shared_columns.rates("partition", p.in_bytes_per_s, p.out_bytes_per_s, order),
         ),
     )
 

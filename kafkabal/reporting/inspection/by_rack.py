@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from kafkabal.inspection.figures import HolderFigures, broker_figures, rate_by, sum_by
+from kafkabal.inspection.inspect_cluster import Inspection, Scored, worst_first
 from kafkabal.model.capacity import broker_capacity_bytes
-from kafkabal.reporting.inspection import columns
+from kafkabal.model.cluster_state import F64, I32
+from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.inspection.by_broker import foreign_of_brokers
-from kafkabal.reporting.inspection.figures import HolderFigures, broker_figures, rate_by, sum_by
-from kafkabal.reporting.inspection.inspection import worst_first
 from kafkabal.reporting.report import Column, Kind, Table, known
 from kafkabal.scoring.protocol import Grain
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32
-    from kafkabal.reporting.inspection.inspection import Inspection, Scored
 
 
 def rack_table(inspection: Inspection) -> Table:
@@ -52,14 +47,14 @@ def rack_table(inspection: Inspection) -> Table:
                 values=sum_by(rack, ~brokers.is_live, n)[order].tolist(),
                 quiet=True,
             ),
-            columns.used("rack", figures.bytes, figures.estimated, order),
-            columns.capacity("rack", capacity, order),
-            columns.foreign("rack", foreign, order),
-            columns.fullness(figures.bytes, foreign, capacity, order),
+            shared_columns.used("rack", figures.bytes, figures.estimated, order),
+            shared_columns.capacity("rack", capacity, order),
+            shared_columns.foreign("rack", foreign, order),
+            shared_columns.fullness(figures.bytes, foreign, capacity, order),
             Column(key="share", title=scored.score.name if scored else "", kind=Kind.FAIR, values=shares),
             Column(key="bar", title=" " if scored else "", kind=Kind.FAIR_BAR, dispensable=2, values=shares),
-            *columns.counts("rack", figures, order),
-            *columns.rates("rack", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
+            *shared_columns.counts("rack", figures, order),
+            *shared_columns.rates("rack", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
         ),
     )
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from kafkabal.inspection.figures import partition_figures, rate_by, sum_by
+from kafkabal.inspection.inspect_cluster import Inspection
 from kafkabal.model.capacity import broker_capacity_bytes
-from kafkabal.model.sizes import replica_bytes
-from kafkabal.reporting.inspection import columns
-from kafkabal.reporting.inspection.figures import partition_figures, rate_by, sum_by
+from kafkabal.model.cluster_state import F64, I64, Bools, ClusterState
+from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Kind, Table, Tone
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I64, Bools, ClusterState
-    from kafkabal.reporting.inspection.inspection import Inspection
 
 _REMOTE_STORAGE = "remote.storage.enable"
 _SHOWN = 20
@@ -43,7 +39,7 @@ def topic_table(inspection: Inspection) -> Table:
             Column(key="tiered", title="", values=tiered[order].tolist()),
             _count("partitions", "partitions", np.bincount(p.topic, minlength=n), order),
             _count("replicas", "replicas", sum_by(p.topic, cluster.replication_factor.astype(np.int64), n), order),
-            columns.used("topic", total, sum_by(p.topic, figures.estimated, n) > 0, order),
+            shared_columns.used("topic", total, sum_by(p.topic, figures.estimated, n) > 0, order),
             Column(key="share_of_bytes", title="of all", kind=Kind.SHARE, dispensable=4, values=share.tolist()),
             Column(
                 key="uneven_bytes", title="uneven", kind=Kind.BYTES, values=np.rint(uneven[order]).astype(int).tolist()
@@ -55,8 +51,10 @@ def topic_table(inspection: Inspection) -> Table:
                 dispensable=2,
                 values=(uneven[order] / max(float(uneven.max(initial=0)), 1)).tolist(),
             ),
-            *columns.partition_troubles("topic", under, offline, sum_by(p.topic, figures.not_preferred, n), order),
-            *columns.rates(
+            *shared_columns.partition_troubles(
+                "topic", under, offline, sum_by(p.topic, figures.not_preferred, n), order
+            ),
+            *shared_columns.rates(
                 "topic", rate_by(p.topic, p.in_bytes_per_s, n), rate_by(p.topic, p.out_bytes_per_s, n), order
             ),
         ),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
-from kafkabal.routing.broker_first import Debts, carried, debts_of, of_length, owe
-from kafkabal.routing.compiled import kernel
-from kafkabal.routing.decision import DecisionPolicy
-from kafkabal.routing.policy import About, Context, Feedback, Input
-from kafkabal.routing.ranges import BATCH_BYTES, LINGER_MS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafkabal.routing.view import RoutingView
+from kafkabal.config.number_ranges import BATCH_BYTES, LINGER_MS
+from kafkabal.routing.broker_first_policy import Debts, carried, debts_of, of_length, owe
+from kafkabal.routing.compiled_kernels import kernel
+from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
+from kafkabal.routing.topic_view import RoutingView
 
 
 class State(NamedTuple):
@@ -121,7 +118,7 @@ class Adaptive(DecisionPolicy):
         self._timeout_s = availability_timeout_ms / 1000
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None) or self._start(view)
         available, debts = view.available.tolist(), debts_of(view, before.debts)
         if before.current[0] not in available:

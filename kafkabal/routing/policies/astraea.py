@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from kafkabal.config.number_ranges import Range
 from kafkabal.errors import UsageError
-from kafkabal.routing.policy import About, Context, Input, PolicyBase
-from kafkabal.routing.ranges import Range
-from kafkabal.routing.rings import replay, smooth_weighted
-from kafkabal.routing.uniforms import Uniforms
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32
-    from kafkabal.routing.policy import RecordBatch
-    from kafkabal.routing.view import RoutingView
+from kafkabal.model.cluster_state import F64, I32
+from kafkabal.routing.policy_protocol import About, Context, Input, PolicyBase, RecordBatch
+from kafkabal.routing.random_stream import Uniforms
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.weighted_rings import replay, smooth_weighted
 
 _RING = 400
 _ANY = -1
@@ -60,7 +57,7 @@ class Astraea(PolicyBase):
         self._turns: list[int] = []
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         if view.at_s < self._leased_s + self._lease_s and np.isin(self._ring[self._ring >= 0], view.available).all():
             return
         self._leased_s = view.at_s
@@ -71,7 +68,7 @@ class Astraea(PolicyBase):
         self._count = 0
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`."""
         at = self._count
         self._count = at + 1
         partition = self._turns[at % _RING]
@@ -80,7 +77,7 @@ class Astraea(PolicyBase):
         return partition
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
         replay(self._ring, self._count, out)
         self._count += len(out)
         anywhere = np.flatnonzero(out == _ANY)

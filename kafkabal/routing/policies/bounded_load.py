@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kafkabal.routing.compiled import kernel
-from kafkabal.routing.decision import DecisionPolicy
-from kafkabal.routing.keys import KeyTable
-from kafkabal.routing.policy import About, Context, Feedback, Input
-from kafkabal.routing.ranges import Range
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafkabal.routing.view import RoutingView
+from kafkabal.config.number_ranges import Range
+from kafkabal.routing.compiled_kernels import kernel
+from kafkabal.routing.key_hashes import KeyTable
+from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
+from kafkabal.routing.topic_view import RoutingView
 
 _POINTS_A_PARTITION = 64
 _CIRCLE_BITS = 31
@@ -81,7 +78,7 @@ class BoundedLoad(DecisionPolicy):
         self._c = c
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None)
         if before is None or len(before.sent_bytes) != view.n_partitions:
             before = State([], [], [], [0] * view.n_partitions, [0], [])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
-from kafkabal.routing.choices import choices_needed
-from kafkabal.routing.compiled import kernel
-from kafkabal.routing.decision import DecisionPolicy
+from kafkabal.routing.compiled_kernels import kernel
+from kafkabal.routing.heavy_key_choices import choices_needed
 from kafkabal.routing.heavy_keys import HeavyKeys, count_key
+from kafkabal.routing.per_record_policy import DecisionPolicy
 from kafkabal.routing.policies.pkg import HASH_SEEDS
-from kafkabal.routing.policy import About, Feedback, Input
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafkabal.routing.view import RoutingView
+from kafkabal.routing.policy_protocol import About, Feedback, Input
+from kafkabal.routing.topic_view import RoutingView
 
 # d is worked out anew after so many keyed records
 _ANEW = 1000
@@ -111,7 +108,7 @@ class DChoices(DecisionPolicy):
     draws = 2
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None)
         if before is None or len(before.sent_bytes) != view.n_partitions:
             # a key of frequency f is surely counted with 1 / f counters; twice that keeps the counts close

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from kafkabal.routing.batches import cuts_by_time, fill_batches
-from kafkabal.routing.keyed import HashedKeys
-from kafkabal.routing.policy import About, Context, Input
-from kafkabal.routing.ranges import LINGER_MS
-from kafkabal.routing.uniforms import Uniforms
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32
-    from kafkabal.routing.keys import KeyTable
-    from kafkabal.routing.policy import RecordBatch
-    from kafkabal.routing.view import RoutingView
+from kafkabal.config.number_ranges import LINGER_MS
+from kafkabal.model.cluster_state import F64, I32
+from kafkabal.routing.batch_cuts import cuts_by_time, fill_batches
+from kafkabal.routing.key_hashes import KeyTable
+from kafkabal.routing.keyed_policy import HashedKeys
+from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch
+from kafkabal.routing.random_stream import Uniforms
+from kafkabal.routing.topic_view import RoutingView
 
 # records decided at once, so that their columns stay in the cache
 _AT_ONCE = 16384
@@ -52,7 +49,7 @@ class Default(HashedKeys):
         self._current = -1
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick`; an empty key counts as none."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; an empty key counts as none."""
         return super().pick(key or None, size_bytes)
 
     def hash_key(self, key: bytes) -> int:

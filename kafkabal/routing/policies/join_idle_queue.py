@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
-from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to
-from kafkabal.routing.compiled import kernel
-from kafkabal.routing.policy import About, Feedback, Input
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafkabal.routing.led import Turns
-    from kafkabal.routing.view import RoutingView
+from kafkabal.routing.broker_first_policy import BrokerFirst, Debts, owe, send_to
+from kafkabal.routing.compiled_kernels import kernel
+from kafkabal.routing.led_partitions import Turns
+from kafkabal.routing.policy_protocol import About, Feedback, Input
+from kafkabal.routing.topic_view import RoutingView
 
 
 class State(NamedTuple):

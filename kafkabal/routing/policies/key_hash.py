@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from kafkabal.routing.keyed import HashedKeys
+from kafkabal.model.cluster_state import I32
+from kafkabal.routing.keyed_policy import HashedKeys
 from kafkabal.routing.policies.random import Random
-from kafkabal.routing.policy import About, Context, Input
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import I32
-    from kafkabal.routing.policy import RecordBatch
-    from kafkabal.routing.view import RoutingView
+from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch
+from kafkabal.routing.topic_view import RoutingView
 
 
 class KeyHash(HashedKeys):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
-from kafkabal.routing.compiled import kernel
-from kafkabal.routing.decision import DecisionPolicy
-from kafkabal.routing.led import Turns, next_partition, turns_of
-from kafkabal.routing.policy import About, Context, Feedback, Input
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafkabal.routing.view import RoutingView
+from kafkabal.routing.compiled_kernels import kernel
+from kafkabal.routing.led_partitions import Turns, next_partition, turns_of
+from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
+from kafkabal.routing.topic_view import RoutingView
 
 
 class State(NamedTuple):
@@ -67,7 +64,7 @@ class LeastLoaded(DecisionPolicy):
         self._own = own
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None)
         self.state = State(
             turns=turns_of(view, before.turns if before is not None else None),

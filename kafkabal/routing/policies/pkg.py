@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
-from kafkabal.routing.compiled import kernel
-from kafkabal.routing.decision import DecisionPolicy
-from kafkabal.routing.policy import About, Feedback, Input
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafkabal.routing.view import RoutingView
+from kafkabal.routing.compiled_kernels import kernel
+from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.policy_protocol import About, Feedback, Input
+from kafkabal.routing.topic_view import RoutingView
 
 # two hash functions of one family; any two seeds do
 HASH_SEEDS = (13, 17)
@@ -54,7 +51,7 @@ class PartialKeyGrouping(DecisionPolicy):
     draws = 2
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None)
         if before is None or len(before.sent_bytes) != view.n_partitions:
             before = State([], [0] * view.n_partitions)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
-from kafkabal.routing.compiled import kernel
-from kafkabal.routing.decision import DecisionPolicy
-from kafkabal.routing.policy import About, Context, Feedback, Input
-from kafkabal.routing.ranges import DRAWS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafkabal.routing.view import RoutingView
+from kafkabal.config.number_ranges import DRAWS
+from kafkabal.routing.compiled_kernels import kernel
+from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
+from kafkabal.routing.topic_view import RoutingView
 
 
 class State(NamedTuple):
@@ -69,7 +66,7 @@ class PowerOfD(DecisionPolicy):
         self.draws = d
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         self.state = State(
             available=view.available.tolist(),
             leader=view.leader.tolist(),

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kafkabal.routing.broker_first import BrokerFirst, Debts, owe, send_to, usual
-from kafkabal.routing.compiled import kernel
-from kafkabal.routing.policy import About, Context, Feedback, Input
-from kafkabal.routing.ranges import DRAWS, Range
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafkabal.routing.led import Turns
-    from kafkabal.routing.view import RoutingView
+from kafkabal.config.number_ranges import DRAWS, Range
+from kafkabal.routing.broker_first_policy import BrokerFirst, Debts, owe, send_to, usual
+from kafkabal.routing.compiled_kernels import kernel
+from kafkabal.routing.led_partitions import Turns
+from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
+from kafkabal.routing.topic_view import RoutingView
 
 _MEMORY = 0.9
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from kafkabal.config.number_ranges import Range
 from kafkabal.errors import UsageError
-from kafkabal.routing.policy import About, Context, Input
-from kafkabal.routing.ranges import Range
-from kafkabal.routing.rings import RingPolicy
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import Bools
-    from kafkabal.routing.view import RoutingView
+from kafkabal.model.cluster_state import Bools
+from kafkabal.routing.policy_protocol import About, Context, Input
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.weighted_rings import RingPolicy
 
 
 class RackLocal(RingPolicy):
@@ -45,7 +43,7 @@ class RackLocal(RingPolicy):
         self._spill = spill
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`.
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`.
 
         Raises
         ------

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from kafkabal.routing.policy import About, Context, PolicyBase
-from kafkabal.routing.uniforms import Uniforms
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import I32
-    from kafkabal.routing.policy import RecordBatch
-    from kafkabal.routing.view import RoutingView
+from kafkabal.model.cluster_state import I32
+from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
+from kafkabal.routing.random_stream import Uniforms
+from kafkabal.routing.topic_view import RoutingView
 
 
 class Random(PolicyBase):
@@ -27,16 +24,16 @@ class Random(PolicyBase):
         self._uniforms = Uniforms(context.seed)
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         self._available = view.available
         self._list: list[int] = self._available.tolist()
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`."""
         available = self._list
         return available[int(self._uniforms.next() * len(available))]
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
         drawn = self._uniforms.take(len(records)) * len(self._list)
         self._available.take(drawn.astype("int32"), out=out, mode="clip")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.led import LedPartitions
-from kafkabal.routing.policy import About, Context, PolicyBase
-from kafkabal.routing.rings import replay
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import I32
-    from kafkabal.routing.policy import Pick, RecordBatch
-    from kafkabal.routing.view import RoutingView
+from kafkabal.model.cluster_state import I32
+from kafkabal.routing.led_partitions import LedPartitions
+from kafkabal.routing.policy_protocol import About, Context, Pick, PolicyBase, RecordBatch
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.weighted_rings import replay
 
 
 class RoundRobin(PolicyBase):
@@ -40,7 +37,7 @@ class RoundRobin(PolicyBase):
         self._count = context.seed
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         self._ring = view.available
         self._led = led = LedPartitions.of(view)
         self._turns: list[int] = self._ring.tolist()
@@ -50,7 +47,7 @@ class RoundRobin(PolicyBase):
 
     @property
     def pick(self) -> Pick:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`."""
         return self._next_of_broker if self._over_brokers else self._next
 
     def _next(self, key: bytes | None, size_bytes: int) -> int:
@@ -65,7 +62,7 @@ class RoundRobin(PolicyBase):
         return own[at // len(brokers) % len(own)]
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
         count, self._count = self._count, self._count + len(out)
         if not self._over_brokers:
             replay(self._ring, count, out)

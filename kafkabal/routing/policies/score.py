@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from kafkabal.routing.byte_ring import ByteRing
+from kafkabal.config.number_ranges import BATCH_BYTES, LINGER_MS, Range
+from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.routing.byte_weighted_ring import ByteRing
 from kafkabal.routing.fair_weights import FairWeights
-from kafkabal.routing.policy import About, Context, Input, PolicyBase
-from kafkabal.routing.ranges import BATCH_BYTES, LINGER_MS, Range
-from kafkabal.routing.uniforms import Uniforms
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32, I64
-    from kafkabal.routing.policy import Pick, RecordBatch
-    from kafkabal.routing.view import RoutingView
+from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch
+from kafkabal.routing.random_stream import Uniforms
+from kafkabal.routing.topic_view import RoutingView
 
 # batches that a slot takes at most, by the time that they take and where records come so fast that time is no matter
 _LONGEST_SLOT, _LONGEST_AT_SPEED = 2, 4
@@ -109,7 +106,7 @@ class ScoreWeighted(PolicyBase):
         self._horizon_bytes = 0.0
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         fair, before = FairWeights(view), self._fair
         now_s, sent = self.context.clock(), self._ring.sent_bytes
         if before is None or view.at_s > before.view.at_s:
@@ -128,11 +125,11 @@ class ScoreWeighted(PolicyBase):
 
     @property
     def pick(self) -> Pick:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick`; the ring's own, so that a record costs one call."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; the ring's own: a record costs one call."""
         return self._ring.pick
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.pick_batch`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
         self._ring.fill(records.size_bytes, out)
 
     def _slot_bytes(self, n_partitions: int) -> int:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from kafkabal.config.number_ranges import Range
 from kafkabal.errors import UsageError
-from kafkabal.routing.policy import About, Context, Input
-from kafkabal.routing.ranges import Range
-from kafkabal.routing.rings import RingPolicy, smooth_weighted, whole_shares
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64
-    from kafkabal.routing.view import RoutingView
+from kafkabal.model.cluster_state import F64
+from kafkabal.routing.policy_protocol import About, Context, Input
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing.weighted_rings import RingPolicy, smooth_weighted, whole_shares
 
 
 class SmoothWeighted(RingPolicy):
@@ -44,7 +42,7 @@ class SmoothWeighted(RingPolicy):
         self._length = ring
 
     def refresh(self, view: RoutingView) -> None:
-        """See :meth:`~kafkabal.routing.policy.Policy.refresh`."""
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         available = view.available
         leader = view.leader[available]
         weights = (self._broker_weights(view) / np.bincount(leader, minlength=view.n_brokers).clip(1))[leader]

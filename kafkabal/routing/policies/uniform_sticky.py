@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from kafkabal.routing.batches import cuts_by_bytes, fill_batches
-from kafkabal.routing.keyed import HashedKeys
-from kafkabal.routing.policy import About, Context, Input
-from kafkabal.routing.ranges import BATCH_BYTES
-from kafkabal.routing.uniforms import Uniforms
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import I32, I64
-    from kafkabal.routing.policy import RecordBatch
-    from kafkabal.routing.view import RoutingView
+from kafkabal.config.number_ranges import BATCH_BYTES
+from kafkabal.model.cluster_state import I32, I64
+from kafkabal.routing.batch_cuts import cuts_by_bytes, fill_batches
+from kafkabal.routing.keyed_policy import HashedKeys
+from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch
+from kafkabal.routing.random_stream import Uniforms
+from kafkabal.routing.topic_view import RoutingView
 
 # records decided at once, so that their columns stay in the cache
 _AT_ONCE = 16384

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
-from kafkabal.routing.compiled import kernel
+from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.policies.d_choices import DChoices, State, emptier, emptiest, is_heavy
-from kafkabal.routing.policy import About, Feedback, Input
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from kafkabal.routing.policy_protocol import About, Feedback, Input
 
 
 @kernel

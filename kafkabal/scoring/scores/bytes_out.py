@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from kafkabal.model.cluster_state import F64, ClusterState
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.capacities import NetworkScore
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, ClusterState
 
 
 class BytesOut(NetworkScore):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from kafkabal.model.sizes import replica_bytes
+from kafkabal.model.cluster_state import F64, ClusterState
+from kafkabal.model.replica_sizes import replica_bytes
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.capacities import disk_capacity
 from kafkabal.scoring.protocol import Need, ScoreBase
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, ClusterState
 
 
 class Disk(ScoreBase):

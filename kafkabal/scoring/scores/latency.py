@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from kafkabal.model.state import PRODUCE_LATENCY
+from kafkabal.model.cluster_state import F64, PRODUCE_LATENCY, ClusterState
 from kafkabal.scoring.protocol import Need, ScoreBase
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, ClusterState
 
 
 class Latency(ScoreBase):

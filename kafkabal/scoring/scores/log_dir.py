@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from kafkabal.model.capacity import dir_capacity_bytes
-from kafkabal.model.sizes import replica_bytes
+from kafkabal.model.cluster_state import F64, I32, ClusterState
+from kafkabal.model.replica_sizes import replica_bytes
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.protocol import Grain, Need, ScoreBase
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32, ClusterState
 
 
 class LogDir(ScoreBase):

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from kafkabal.model.state import PROMETHEUS_VALUE
+from kafkabal.model.cluster_state import F64, PROMETHEUS_VALUE, ClusterState
 from kafkabal.scoring.protocol import Need, ScoreBase
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, ClusterState
 
 
 class Prometheus(ScoreBase):

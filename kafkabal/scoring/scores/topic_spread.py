@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from kafkabal.model.cluster_state import F64, I32, ClusterState
 from kafkabal.scoring.bands import SpreadBand
 from kafkabal.scoring.capacities import CountScore
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import F64, I32, ClusterState
 
 
 class TopicSpread(CountScore):

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
-from kafkabal.cli.rebalance.signals import stopping_on_signals
-from kafkabal.clusters.connect import connect
-from kafkabal.config.connection import ConnectionSettings, ZookeeperAddress
+from kafkabal.cli.commands.rebalance.stop_signals import stopping_on_signals
+from kafkabal.clusters.open_cluster import connect
+from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
 from kafkabal.errors import KafkabalError
-from kafkabal.executor.options import RunOptions
-from kafkabal.executor.repair import repair_run
-from kafkabal.executor.runs import apply, cancel, resume, roll_back
-from kafkabal.executor.states import Outcome
-from kafkabal.executor.workplace import Workplace
-from kafkabal.plan.file import read_plan
-from kafkabal.reporting.runs.result import summary
-
-if TYPE_CHECKING:
-    from kafkabal.executor.result import RunResult
-
+from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.throttle.leftover_throttles import repair_run
+from kafkabal.plan.plan_file import read_plan
+from kafkabal.reporting.runs.result_report import summary
 
 _LONGEST_ANSWER_S = 10.0
 """So long a broker that is paused holds up a look."""

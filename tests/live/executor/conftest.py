@@ -6,23 +6,20 @@ Every test gets topics of its own and ends its run; what it kills, pauses or thr
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from itertools import count
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from kafkabal.clusters.connect import connect
-from kafkabal.config.connection import ConnectionSettings, ZookeeperAddress
+from kafkabal.clusters.open_cluster import connect
+from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
 from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, up
 
 pytest.register_assert_rewrite(*(f"tests.live.executor.{name}" for name in ("hosts", "scenery", "stage")))
 
 from tests.live.executor.scenery import MOVES_BYTES, STAYS_BYTES  # noqa: E402 (asserts are rewritten on import)
 from tests.live.executor.stage import Stage  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _numbers = count(1)
 

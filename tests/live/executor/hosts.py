@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 import kafkabal
 from kafkabal.errors import BusyError
-from kafkabal.executor.journal import Record, read_journal
-from kafkabal.plan.file import write_plan
-from kafkabal.sandbox.spec import CONTROLLER_LISTENER
-
-if TYPE_CHECKING:
-    import signal
-    from collections.abc import Callable
-
-    from kafkabal.executor.journal import JournalContent
-    from kafkabal.executor.options import RunOptions
-    from kafkabal.plan.plan import Plan
-    from kafkabal.sandbox import Sandbox
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.state.journal import JournalContent, Record, read_journal
+from kafkabal.plan.plan import Plan
+from kafkabal.plan.plan_file import write_plan
+from kafkabal.sandbox import Sandbox
+from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER
 
 _T = TypeVar("_T")
 SESSION_S = 3.0

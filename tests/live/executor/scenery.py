@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import Producer
 
-from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ConfigSource, ResourceKind, TopicPartition
+from kafkabal.clusters.protocol import (
+    Cluster,
+    ConfigChange,
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
+    ResourceKind,
+    TopicPartition,
+)
 from kafkabal.errors import OperationError
-from kafkabal.executor.throttle import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS, RATE_KEYS
+from kafkabal.executor.throttle.throttle_rules import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS, RATE_KEYS
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from kafkabal.clusters.protocol import Cluster, ConfigValue
-    from kafkabal.sandbox import Sandbox
+from kafkabal.sandbox import Sandbox
 
 KB, MB = 1_000, 1_000_000
 BROKERS = (1, 2, 3, 4)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from confluent_kafka.admin import AdminClient
 from msgspec.structs import replace
 
-from kafkabal.clusters.protocol import ConfigResource, NewTopic, ReplicaOn, ResourceKind, TopicPartition
-from kafkabal.executor.finding import find_run
-from kafkabal.executor.options import Limits, Patience, RunOptions, Throttle
-from kafkabal.executor.runs import cancel
-from kafkabal.executor.throttle import LIST_KEYS, RATE_KEYS
-from kafkabal.executor.workplace import Workplace
+from kafkabal.clusters.protocol import Cluster, ConfigResource, NewTopic, ReplicaOn, ResourceKind, TopicPartition
+from kafkabal.executor.run_actions import cancel
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_options import Limits, Patience, RunOptions, Throttle
+from kafkabal.executor.state.find_run import find_run
+from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
 from kafkabal.plan.plan import ANY_DIR, Plan
-from tests.live.executor.hosts import SESSION_S, Hosts
+from tests.live.executor.hosts import SESSION_S, Hosts, Process
 from tests.live.executor.scenery import (
     BROKERS,
     KB,
@@ -31,12 +32,6 @@ from tests.live.executor.scenery import (
     throttles_of_an_operator,
     until,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from kafkabal.clusters.protocol import Cluster
-    from tests.live.executor.hosts import Process
 
 
 def options(bytes_per_s: int, **patience: float) -> RunOptions:

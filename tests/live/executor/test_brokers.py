@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka.admin import KafkaAdminClient
 from msgspec.structs import replace
 
-from kafkabal.executor.journal import EffectKind, Intended
-from kafkabal.executor.options import Patience
-
-if TYPE_CHECKING:
-    from kafkabal.executor.options import RunOptions
-    from tests.live.executor.hosts import Process
-    from tests.live.executor.stage import Stage
+from kafkabal.executor.run_options import Patience, RunOptions
+from kafkabal.executor.state.journal import EffectKind, Intended
+from tests.live.executor.hosts import Process
+from tests.live.executor.stage import Stage
 
 _LOST = 4
 """The broker that is killed or paused; four partitions are to come to it, and it has a throttle of its own."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from msgspec.structs import replace
 
-from kafkabal.executor.options import Patience
+from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.executor.run_options import Patience
 from kafkabal.plan.plan import ANY_DIR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kafkabal.clusters.protocol import TopicPartition
-    from tests.live.executor.stage import Stage
+from tests.live.executor.stage import Stage
 
 
 def test_destination_log_dir_goes_offline(stage: Stage) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from kafkabal.plan.file import write_plan
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.live.executor.stage import Stage
+from kafkabal.plan.plan_file import write_plan
+from tests.live.executor.stage import Stage
 
 
 def _ask(stage: Stage, plan: Path, *words: str) -> str:

@@ -6,24 +6,20 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.executor.finding import find_run
-from kafkabal.executor.journal import Entered
-from kafkabal.executor.options import Limits, Patience, RunOptions, Throttle
-from kafkabal.executor.runs import apply, cancel, resume, roll_back
-from kafkabal.executor.states import Outcome, Phase
-from kafkabal.executor.status import run_status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tests.live.executor.stage import Stage
+from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
+from kafkabal.executor.run_options import Limits, Patience, RunOptions, Throttle
+from kafkabal.executor.run_status import run_status
+from kafkabal.executor.state.find_run import find_run
+from kafkabal.executor.state.journal import Entered
+from kafkabal.executor.state.run_states import Outcome, Phase
+from tests.live.executor.stage import Stage
 
 _QUICKLY = RunOptions(
     limits=Limits(disk_share=1.0),

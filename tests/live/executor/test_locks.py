@@ -5,19 +5,16 @@ from __future__ import annotations
 import signal
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafkabal.clusters.clock import SystemClock
-from kafkabal.clusters.kafka.client import KafkaClient
-from kafkabal.clusters.kafka.lock import LOCK_GROUP
-from kafkabal.config.connection import ConnectionSettings
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.group_lock import LOCK_GROUP
+from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import BusyError
-
-if TYPE_CHECKING:
-    from tests.live.executor.stage import Stage
+from tests.live.executor.stage import Stage
 
 _BUSY = BusyError.exit_code
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 from msgspec.structs import replace
 
-from kafkabal.executor.options import Patience, Throttle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafkabal.clusters.protocol import TopicPartition
-    from tests.live.executor.stage import Stage
+from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.executor.run_options import Patience, Throttle
+from tests.live.executor.stage import Stage
 
 
 def _replicas(stage: Stage, name: TopicPartition) -> tuple[int, ...]:

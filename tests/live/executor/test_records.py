@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 from msgspec.structs import replace
 
-from kafkabal.executor.options import Throttle
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.live.executor.stage import Stage
+from kafkabal.executor.run_options import Throttle
+from tests.live.executor.stage import Stage
 
 _THROTTLE = Throttle(bytes_per_s=700_000, log_dir_bytes_per_s=700_000)
 _VALUE = bytes(500)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka.admin import (
@@ -17,9 +18,9 @@ from kafka.admin import (
 )
 from msgspec.structs import replace
 
-from kafkabal.clusters.connect import connect
-from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
-from kafkabal.config.connection import (
+from kafkabal.clusters.open_cluster import connect
+from kafkabal.clusters.protocol import Cluster, ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
+from kafkabal.config.connection_settings import (
     ConnectionSettings,
     OAuthSettings,
     SaslMechanism,
@@ -27,16 +28,11 @@ from kafkabal.config.connection import (
     SecurityProtocol,
 )
 from kafkabal.errors import NotAuthorizedError
-from kafkabal.executor.options import Throttle
-from kafkabal.executor.runs import apply
-from kafkabal.executor.states import Outcome
-from kafkabal.executor.throttle import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafkabal.clusters.protocol import Cluster
-    from tests.live.executor.stage import Stage
+from kafkabal.executor.run_actions import apply
+from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor.throttle.throttle_rules import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
+from tests.live.executor.stage import Stage
 
 _OURS = "100000"
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from kafkabal.clusters.zookeeper.lock import LOCK_PATH
+from kafkabal.clusters.zookeeper.znode_lock import LOCK_PATH
 from kafkabal.errors import BusyError
-
-if TYPE_CHECKING:
-    from tests.live.executor.stage import Stage
+from tests.live.executor.stage import Stage
 
 
 def test_killed_run_is_resumed(zookeeper_stage: Stage) -> None:

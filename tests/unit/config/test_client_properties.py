@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kafkabal.config.address import cluster_address
 from kafkabal.config.client_properties import read_connection
-from kafkabal.config.connection import (
+from kafkabal.config.cluster_address import cluster_address
+from kafkabal.config.connection_settings import (
     ConnectionSettings,
     OAuthSettings,
     SaslMechanism,

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkabal.clusters.protocol import TopicPartition
-from kafkabal.executor.options import Limits, Patience, RunOptions, Throttle
-from kafkabal.executor.workplace import Workplace
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fault_injection import FaultyCluster
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_events import Event
+from kafkabal.executor.run_options import Limits, Patience, RunOptions, Throttle
 from kafkabal.model.rows import TopicRow
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-from kafkabal.testing.builders import brokers, cluster, partition
-from kafkabal.testing.clock import FakeClock
-from kafkabal.testing.faults import FaultyCluster
-from kafkabal.testing.memory import InMemoryCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from kafkabal.executor.events import Event
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
 MB = 10**6
 LEADER_RATE = "leader.replication.throttled.rate"

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafkabal.executor.finding import find_run
-from kafkabal.executor.journal import Journal, read_journal
-from kafkabal.executor.repair import repair_run
-from kafkabal.executor.runs import apply, cancel, resume, roll_back
-from kafkabal.executor.states import Phase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from kafkabal.testing.faults import Call
+from kafkabal.clusters.simulated.fault_injection import Call
+from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
+from kafkabal.executor.state.find_run import find_run
+from kafkabal.executor.state.journal import Journal, read_journal
+from kafkabal.executor.state.run_states import Phase
+from kafkabal.executor.throttle.leftover_throttles import repair_run
 
 _SAMPLE = pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.sweep)])
 """A sample of the moments on every run, all of them for a sweep."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 
 import pytest
 
 from kafkabal.clusters.protocol import ConfigResource, Fault, ResourceKind
-from kafkabal.executor.runs import apply, cancel
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from kafkabal.executor.run_actions import apply, cancel
 
 _DEAD = ConfigResource(ResourceKind.BROKER, "4")
 

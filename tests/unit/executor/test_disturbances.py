@@ -11,22 +11,22 @@ import msgspec
 import pytest
 
 from kafkabal.clusters.protocol import Capability, ConfigOperation, TopicPartition
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.errors import BusyError, DriftError, MissingCapabilityError, OutputError, UnsafeError
-from kafkabal.executor.control import Wish, request_throttle
-from kafkabal.executor.events import PartitionAside, PartitionFailed, Progress, Started, ThrottleChanged, Warned
-from kafkabal.executor.journal import Journal
-from kafkabal.executor.options import OnInterrupt, Patience, Throttle
-from kafkabal.executor.preparing import reopen_run
-from kafkabal.executor.run import carry_out
-from kafkabal.executor.runs import apply, resume, roll_back
-from kafkabal.executor.states import Goal, Outcome
-from kafkabal.executor.stop import StopReason, StopSwitch
+from kafkabal.executor.begin_run import reopen_run
+from kafkabal.executor.execute_run import carry_out
+from kafkabal.executor.run_actions import apply, resume, roll_back
+from kafkabal.executor.run_events import PartitionAside, PartitionFailed, Progress, Started, ThrottleChanged, Warned
+from kafkabal.executor.run_options import OnInterrupt, Patience, Throttle
+from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
+from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.executor.throttle.throttle_request import Wish, request_throttle
 from kafkabal.model.rows import TopicRow
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
-from kafkabal.testing.builders import GB, brokers, cluster, partition
-from kafkabal.testing.clock import FakeClock
-from kafkabal.testing.faults import FaultyCluster
-from kafkabal.testing.memory import InMemoryCluster
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 _NONE = Throttle()
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from kafkabal.clusters.simulated.fault_injection import WRITES, Outcome
 from kafkabal.errors import OperationError
-from kafkabal.executor.finding import find_run
-from kafkabal.executor.runs import apply, resume
-from kafkabal.executor.states import Outcome as End
-from kafkabal.testing.faults import WRITES, Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from kafkabal.executor.run_actions import apply, resume
+from kafkabal.executor.state.find_run import find_run
+from kafkabal.executor.state.run_states import Outcome as End
 
 
 def _calls(make_scene: Callable[[], Any]) -> int:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
-from kafkabal.executor.events import PhaseEntered
-from kafkabal.executor.runs import apply, roll_back
-from kafkabal.executor.states import Outcome, Phase
-from kafkabal.testing.faults import FaultyCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from kafkabal.clusters.protocol import PartitionStatus, TopicPartition
+from kafkabal.clusters.protocol import PartitionStatus, TopicPartition
+from kafkabal.clusters.simulated.fault_injection import FaultyCluster
+from kafkabal.executor.run_actions import apply, roll_back
+from kafkabal.executor.run_events import PhaseEntered
+from kafkabal.executor.state.run_states import Outcome, Phase
 
 
 class _Lagging(FaultyCluster):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from kafkabal.clusters.simulated.fault_injection import Outcome as Answer
 from kafkabal.errors import BusyError, NoAnswerError
-from kafkabal.executor.finding import find_run
-from kafkabal.executor.preparing import reopen_run
-from kafkabal.executor.runs import apply, resume
-from kafkabal.executor.states import Outcome
-from kafkabal.testing.faults import Outcome as Answer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from kafkabal.executor.begin_run import reopen_run
+from kafkabal.executor.run_actions import apply, resume
+from kafkabal.executor.state.find_run import find_run
+from kafkabal.executor.state.run_states import Outcome
 
 _LONGER_THAN_A_SESSION_S = 40.0
 

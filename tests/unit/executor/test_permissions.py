@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from kafkabal.clusters.protocol import Fault, ResourceKind
 from kafkabal.errors import NotAuthorizedError
-from kafkabal.executor.events import Warned
-from kafkabal.executor.runs import apply, resume
-from kafkabal.executor.states import Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from kafkabal.executor.run_actions import apply, resume
+from kafkabal.executor.run_events import Warned
+from kafkabal.executor.state.run_states import Outcome
 
 
 @pytest.mark.parametrize("denied", [ResourceKind.BROKER, ResourceKind.TOPIC])

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kafkabal.executor.events import Started
-from kafkabal.executor.options import RunOptions, Throttle
-from kafkabal.executor.runs import apply
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.executor.run_actions import apply
+from kafkabal.executor.run_events import Started
+from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-from kafkabal.testing.builders import brokers, cluster, topic
-from kafkabal.testing.memory import InMemoryCluster
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
 
 SIZE = 50_000_000
 

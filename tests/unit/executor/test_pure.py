@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn, TopicPartition
-from kafkabal.executor.batches import Slots, choose
-from kafkabal.executor.disks import Disks
-from kafkabal.executor.estimate import predicted_s
-from kafkabal.executor.look import Look, Stage
-from kafkabal.executor.options import Limits, Throttle
-from kafkabal.executor.record import PlannedPartition
-from kafkabal.executor.task import Task
-from kafkabal.executor.wanted import next_step, wanted_at_start, wanted_by_plan
+from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.observe.duration_estimate import predicted_s
+from kafkabal.executor.observe.observation import Look, Stage
+from kafkabal.executor.reassign.batches import Slots, choose
+from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.target_placement import next_step, wanted_at_start, wanted_by_plan
+from kafkabal.executor.run_options import Limits, Throttle
+from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.plan.plan import Placement
-from kafkabal.testing.builders import GB, brokers, cluster, topic
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 
 NAME = TopicPartition("t", 0)
 

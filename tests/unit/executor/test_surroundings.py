@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from kafkabal.clusters.protocol import Capability, ConfigResource, ResourceKind, TopicPartition
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import BusyError, PartialFailureError, UnreachableError, UnsafeError, UsageError
-from kafkabal.executor.checks import Verdict, enforce, preflight
-from kafkabal.executor.finding import find_run
-from kafkabal.executor.lock import Fence, FileLock, LockRegainedError, take_lock
-from kafkabal.executor.look import Stage
-from kafkabal.executor.repair import Stray, find_strays, remove_strays, repair_run
-from kafkabal.executor.runs import apply, resume
-from kafkabal.executor.status import run_status
+from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor.run_actions import apply, resume
+from kafkabal.executor.run_status import run_status
+from kafkabal.executor.safety.cluster_lock import Fence, FileLock, LockRegainedError, take_lock
+from kafkabal.executor.safety.preflight import Verdict, enforce, preflight
+from kafkabal.executor.state.find_run import find_run
+from kafkabal.executor.throttle.leftover_throttles import Stray, find_strays, remove_strays, repair_run
 from kafkabal.plan.plan import Plan
-from kafkabal.testing.clock import FakeClock
-from kafkabal.testing.memory import InMemoryCluster
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _verdicts(scene: Any, **changes: Any) -> dict[str, Verdict]:

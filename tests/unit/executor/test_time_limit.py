@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafkabal.executor.options import Throttle
-from kafkabal.executor.runs import apply, resume
-from kafkabal.executor.states import Outcome
-from kafkabal.executor.stop import StopReason
+from kafkabal.executor.run_actions import apply, resume
+from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.safety.stop_request import StopReason
+from kafkabal.executor.state.run_states import Outcome
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 
 

@@ -5,11 +5,11 @@ import pytest
 
 from kafkabal.errors import InvalidClusterError
 from kafkabal.model.builder import build_cluster
+from kafkabal.model.cluster_state import CommittedOffsets
 from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.model.state import CommittedOffsets
-from kafkabal.testing import builders
+from kafkabal.testing import cluster_builders
 
-TWO = builders.brokers(2)
+TWO = cluster_builders.brokers(2)
 
 
 def topic(name: str = "t", **partition: object) -> TopicRow:
@@ -40,7 +40,7 @@ def topic(name: str = "t", **partition: object) -> TopicRow:
 def test_a_topic_that_contradicts_itself_is_refused(row: TopicRow, message: str) -> None:
     """The message names the fault, and the row is counted among the topics."""
     with pytest.raises(InvalidClusterError, match=message) as error:
-        build_cluster(builders.header(), TWO, [topic("first"), row])
+        build_cluster(cluster_builders.header(), TWO, [topic("first"), row])
     assert error.value.topic_row == 1
     assert error.value.broker_row is None
 
@@ -58,7 +58,7 @@ def test_a_topic_that_contradicts_itself_is_refused(row: TopicRow, message: str)
 def test_nothing_is_described_twice(rows: list[TopicRow], message: str) -> None:
     """Two descriptions of one thing may differ, so they are refused, at the second."""
     with pytest.raises(InvalidClusterError, match=message) as error:
-        build_cluster(builders.header(), TWO, rows)
+        build_cluster(cluster_builders.header(), TWO, rows)
     assert error.value.topic_row == 2
 
 
@@ -75,14 +75,14 @@ def test_nothing_is_described_twice(rows: list[TopicRow], message: str) -> None:
 def test_a_broker_that_contradicts_itself_is_refused(row: BrokerRow, message: str) -> None:
     """The message names the fault, and the row is counted among the brokers."""
     with pytest.raises(InvalidClusterError, match=message) as error:
-        build_cluster(builders.header(), [*TWO, row], [])
+        build_cluster(cluster_builders.header(), [*TWO, row], [])
     assert error.value.broker_row == 2
     assert error.value.topic_row is None
 
 
 def test_a_broker_that_only_holds_replicas_is_dead() -> None:
     """It has no rack and no log dirs, and is no live broker."""
-    state = build_cluster(builders.header(), TWO, [topic(replicas=[1, 7], leader=1)])
+    state = build_cluster(cluster_builders.header(), TWO, [topic(replicas=[1, 7], leader=1)])
     assert state.brokers.id.tolist() == [1, 2, 7]
     assert state.brokers.is_live.tolist() == [True, True, False]
     assert state.brokers.rack.tolist()[2] == -1
@@ -91,7 +91,7 @@ def test_a_broker_that_only_holds_replicas_is_dead() -> None:
 
 def test_what_is_left_open_is_unknown() -> None:
     """No leader, no sizes, no dirs, no offsets, no rates; an ISR that is not told counts as in sync."""
-    state = build_cluster(builders.header(), TWO, [topic()])
+    state = build_cluster(cluster_builders.header(), TWO, [topic()])
     assert state.partitions.leader.tolist() == [-1]
     assert state.leader_replica.tolist() == [-1]
     assert state.replicas.size_bytes.tolist() == [-1, -1]
@@ -105,7 +105,7 @@ def test_what_is_left_open_is_unknown() -> None:
 def test_a_future_replica_is_kept_apart_from_the_replica() -> None:
     """A copy on its way to another dir adds nothing to the size of its replica."""
     rows = [topic(sizes=[10, 20], log_dirs=[0, 0], future=[FutureRow(broker=2, log_dir=1, bytes=15)])]
-    state = build_cluster(builders.header(), builders.brokers(2, dirs=2), rows)
+    state = build_cluster(cluster_builders.header(), cluster_builders.brokers(2, dirs=2), rows)
     assert state.replicas.size_bytes.tolist() == [10, 20]
     assert state.futures.replica.tolist() == [1]
     assert state.futures.log_dir.tolist() == [3]
@@ -114,7 +114,7 @@ def test_a_future_replica_is_kept_apart_from_the_replica() -> None:
 
 def test_an_empty_cluster_has_empty_columns() -> None:
     """No brokers and no topics are a cluster too."""
-    state = build_cluster(builders.header(), [], [])
+    state = build_cluster(cluster_builders.header(), [], [])
     assert (len(state.brokers), len(state.log_dirs), len(state.topics)) == (0, 0, 0)
     assert (len(state.partitions), len(state.replicas), state.leader_replica.tolist()) == (0, 0, [])
 
@@ -127,7 +127,7 @@ def test_committed_offsets_follow_their_partitions() -> None:
         partition=np.array([0, 1, 0], np.int32),
         offset=np.array([5, 7, 6]),
     )
-    state = build_cluster(builders.header(), TWO, [topic("z"), topic("a")], committed=committed)
+    state = build_cluster(cluster_builders.header(), TWO, [topic("z"), topic("a")], committed=committed)
     found = state.committed
     names = [state.partition_name(p) for p in found.partition]
     assert list(zip(found.group.tolist(), names, found.offset.tolist(), strict=True)) == [
@@ -141,8 +141,8 @@ def test_topics_in_many_chunks_give_the_same_columns(monkeypatch: pytest.MonkeyP
     """Where the rows are cut into chunks does not show, not even in the row that an error names."""
     monkeypatch.setattr("kafkabal.model.topic_columns._TOPICS_A_CHUNK", 2)
     rows = [topic(f"t{i}", replicas=[1 + i % 2]) for i in range(5)]
-    state = build_cluster(builders.header(), TWO, rows)
+    state = build_cluster(cluster_builders.header(), TWO, rows)
     assert state.replicas.broker.tolist() == [0, 1, 0, 1, 0]
     with pytest.raises(InvalidClusterError, match="t3-0") as error:
-        build_cluster(builders.header(), TWO, [*rows[:3], topic("t3", sizes=[]), rows[4]])
+        build_cluster(cluster_builders.header(), TWO, [*rows[:3], topic("t3", sizes=[]), rows[4]])
     assert error.value.topic_row == 3

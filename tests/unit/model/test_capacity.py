@@ -5,9 +5,9 @@ import pytest
 
 from kafkabal.errors import ConfigError
 from kafkabal.model.capacity import broker_capacity_bytes, dir_capacity_bytes, is_silent, with_capacity
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, LogDirRow
-from kafkabal.model.state import ClusterState
-from kafkabal.testing import builders
+from kafkabal.testing import cluster_builders
 
 GIB = 2**30
 UNKNOWN = float("nan")
@@ -23,7 +23,7 @@ def log_dir(
 def cluster(*brokers: list[LogDirRow]) -> ClusterState:
     """Brokers 1, 2, ... with these dirs, and one log of 10 bytes in the first dir of broker 1."""
     rows = [BrokerRow(broker=i, log_dirs=dirs) for i, dirs in enumerate(brokers, 1)]
-    return builders.cluster(rows, [builders.topic("t", [1], size_bytes=10)] if brokers[0] else [])
+    return cluster_builders.cluster(rows, [cluster_builders.topic("t", [1], size_bytes=10)] if brokers[0] else [])
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import pytest
 
 from kafkabal.errors import ConfigError
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.model.state import ClusterState
 from kafkabal.model.volumes import volume_columns, with_volumes
-from kafkabal.testing import builders
+from kafkabal.testing import cluster_builders
 
 GIB = 2**30
 
@@ -16,7 +16,9 @@ def cluster(*dirs: LogDirRow, logs: tuple[int, ...] = ()) -> ClusterState:
     partitions = [
         PartitionRow(partition=i, leader=1, replicas=[1], sizes=[size], log_dirs=[i]) for i, size in enumerate(logs)
     ]
-    return builders.cluster([BrokerRow(broker=1, log_dirs=list(dirs))], [TopicRow(topic="t", partitions=partitions)])
+    return cluster_builders.cluster(
+        [BrokerRow(broker=1, log_dirs=list(dirs))], [TopicRow(topic="t", partitions=partitions)]
+    )
 
 
 def dir_row(
@@ -70,7 +72,7 @@ def test_dirs_are_put_on_volumes(dirs: list[LogDirRow], logs: tuple[int, ...], v
 
 def test_alike_dirs_of_two_brokers_are_two_volumes() -> None:
     """Only dirs of one broker can share a volume."""
-    state = builders.cluster([BrokerRow(broker=b, log_dirs=[dir_row(0), dir_row(1)]) for b in (1, 2)], [])
+    state = cluster_builders.cluster([BrokerRow(broker=b, log_dirs=[dir_row(0), dir_row(1)]) for b in (1, 2)], [])
     assert state.log_dirs.volume.tolist() == [0, 0, 1, 1]
     broker, total, usable = volume_columns(state)
     assert (broker.tolist(), total.tolist(), usable.tolist()) == ([0, 1], [100 * GIB] * 2, [50 * GIB] * 2)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
+from kafkabal.inspection.inspect_cluster import inspect_cluster
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.reporting.inspection.inspection import inspect_cluster
-from kafkabal.reporting.inspection.report import inspection_report
-from kafkabal.reporting.surface import PLAIN
-from kafkabal.reporting.views import render
+from kafkabal.reporting.drawable_area import PLAIN
+from kafkabal.reporting.inspection.inspection_report import inspection_report
+from kafkabal.reporting.output_formats import render
 
 FOLDER = Path(__file__).parents[3] / "monitoring"
 DASHBOARD = FOLDER / "grafana" / "kafkabal.json"

@@ -2,11 +2,11 @@
 
 import pytest
 
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import PartitionRow, TopicRow
-from kafkabal.model.state import ClusterState
 from kafkabal.plan.difference import make_changes
 from kafkabal.plan.plan import Action
-from kafkabal.testing.builders import GB, brokers, cluster, partition
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 
 def _state(*parts: PartitionRow, dirs: int = 1) -> ClusterState:

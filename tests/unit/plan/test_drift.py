@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import PartitionRow, TopicRow
 from kafkabal.plan.drift import find_drift
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
-from kafkabal.testing.builders import brokers, cluster, partition, topic
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import ClusterState
+from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
 PREVIOUS = Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0"))
 

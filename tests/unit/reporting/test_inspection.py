@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,23 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.errors import ConfigError, UsageError
+from kafkabal.inspection.check import has_findings, is_broken, performance_data
+from kafkabal.inspection.figures import broker_figures, offline_replicas, partition_figures
+from kafkabal.inspection.inspect_cluster import Inspection, inspect_cluster, worst_first
+from kafkabal.inspection.verdict import judge
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.reporting.inspection.by import By
+from kafkabal.reporting.drawable_area import Surface
 from kafkabal.reporting.inspection.by_topic import uneven_bytes
-from kafkabal.reporting.inspection.check import has_findings, is_broken, performance_data
-from kafkabal.reporting.inspection.figures import broker_figures, offline_replicas, partition_figures
-from kafkabal.reporting.inspection.inspection import inspect_cluster, worst_first
-from kafkabal.reporting.inspection.report import inspection_report
-from kafkabal.reporting.inspection.verdict import judge
-from kafkabal.reporting.surface import Surface
-from kafkabal.reporting.views import render
-from kafkabal.scoring.choice import choose_scores
-from kafkabal.testing.builders import GB, brokers, cluster, partition, topic
+from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.inspection_report import inspection_report
+from kafkabal.reporting.output_formats import render
+from kafkabal.scoring.selection import choose_scores
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
-
-if TYPE_CHECKING:
-    from kafkabal.model.state import ClusterState
-    from kafkabal.reporting.inspection.inspection import Inspection
 
 
 def plain_bytes(part: PartitionRow) -> list[int]:

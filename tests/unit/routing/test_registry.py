@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkabal.errors import UsageError
-from kafkabal.routing.policy import Context
+from kafkabal.routing.policy_protocol import Context
 from kafkabal.routing.registry import load_policy, options_of, policy_names
 
 

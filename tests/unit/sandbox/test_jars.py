@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkabal.errors import OperationError
 from kafkabal.sandbox import jars
-from kafkabal.sandbox.lock import LockedJar
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from kafkabal.sandbox.jar_lock import LockedJar
 
 CONTENT = b"classes"
 JAR = LockedJar("g", "a", "1", hashlib.sha256(CONTENT).hexdigest())

@@ -5,15 +5,15 @@ import pytest
 
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError, UsageError
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.model.state import ClusterState
+from kafkabal.scoring.available_needs import require
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.evaluation import evaluate
-from kafkabal.scoring.options import ScoreOptions, score_options
 from kafkabal.scoring.protocol import ScoreBase
 from kafkabal.scoring.registry import load_score, load_scores
-from kafkabal.scoring.supply import require
-from kafkabal.testing import builders
+from kafkabal.scoring.score_options import ScoreOptions, score_options
+from kafkabal.testing import cluster_builders
 
 NAN = float("nan")
 
@@ -29,7 +29,7 @@ def brokers(*totals: int | None, state: str = "online") -> list[BrokerRow]:
 def one_replica_each(*sizes: int) -> TopicRow:
     """A topic with one partition of so many bytes on broker 1, 2, ..."""
     return TopicRow(
-        topic="t", partitions=[builders.partition(i, [i + 1], size) for i, size in enumerate(sizes) if size]
+        topic="t", partitions=[cluster_builders.partition(i, [i + 1], size) for i, size in enumerate(sizes) if size]
     )
 
 
@@ -47,14 +47,16 @@ def one_replica_each(*sizes: int) -> TopicRow:
 )
 def test_share_and_skew_of_disks(totals: tuple, sizes: tuple, share: list[float], skew: float) -> None:
     """An empty broker is as visible as a full one, and larger disks are due more."""
-    result = evaluate(load_score("disk"), builders.cluster(brokers(*totals), [one_replica_each(*sizes)]), tolerance=0.1)
+    result = evaluate(
+        load_score("disk"), cluster_builders.cluster(brokers(*totals), [one_replica_each(*sizes)]), tolerance=0.1
+    )
     assert result.share.tolist() == pytest.approx(share)
     assert result.skew == pytest.approx(skew)
 
 
 def test_capacity_known_of_some_brokers_only_is_an_error_that_names_the_others() -> None:
     """Guessing would move data for nothing, so it is asked for."""
-    cluster = builders.cluster(brokers(1000, None, None), [one_replica_each(1, 1, 1)])
+    cluster = cluster_builders.cluster(brokers(1000, None, None), [one_replica_each(1, 1, 1)])
     with pytest.raises(ConfigError, match="capacity of broker 2, 3 is not known") as error:
         evaluate(load_score("disk"), cluster, tolerance=0.1)
     assert "capacity:" in (error.value.hint or "")
@@ -68,7 +70,7 @@ def test_dead_silent_and_offline_brokers_have_no_share_of_the_disk() -> None:
         BrokerRow(broker=4),
         BrokerRow(broker=5, log_dirs=[LogDirRow(path="/d0", state="offline")]),
     ]
-    cluster = builders.cluster(rows, [one_replica_each(100, 100)])
+    cluster = cluster_builders.cluster(rows, [one_replica_each(100, 100)])
     result = evaluate(load_score("disk"), cluster, tolerance=0.1)
     np.testing.assert_equal(result.share.tolist(), [1, 1, NAN, NAN, NAN])
     assert result.counted.tolist() == [True, True, False, False, False]
@@ -78,8 +80,10 @@ def test_dead_silent_and_offline_brokers_have_no_share_of_the_disk() -> None:
 def test_an_empty_dir_among_many_full_ones_is_outside_its_band() -> None:
     """Ten dirs that are each a tenth above the mean do not hide the one that has nothing."""
     dirs = [LogDirRow(path=f"/d{i}", total_bytes=1000, usable_bytes=0, volume=f"v{i}") for i in range(11)]
-    partitions = [builders.partition(i, [1], 100, log_dirs=[i]) for i in range(10)]
-    cluster = builders.cluster([BrokerRow(broker=1, log_dirs=dirs)], [TopicRow(topic="t", partitions=partitions)])
+    partitions = [cluster_builders.partition(i, [1], 100, log_dirs=[i]) for i in range(10)]
+    cluster = cluster_builders.cluster(
+        [BrokerRow(broker=1, log_dirs=dirs)], [TopicRow(topic="t", partitions=partitions)]
+    )
     result = evaluate(load_score("log-dir"), cluster, tolerance=0.1)
     assert result.outside.tolist() == [False] * 10 + [True]
     assert result.skew == pytest.approx(1)
@@ -87,9 +91,9 @@ def test_an_empty_dir_among_many_full_ones_is_outside_its_band() -> None:
 
 def test_dirs_of_a_broker_without_data_are_even() -> None:
     """That other brokers have data says nothing of the dirs of this one."""
-    rows = builders.brokers(2, dirs=2)
-    topic = TopicRow(topic="t", partitions=[builders.partition(i, [1], 100, log_dirs=[i]) for i in range(2)])
-    result = evaluate(load_score("log-dir"), builders.cluster(rows, [topic]), tolerance=0.1)
+    rows = cluster_builders.brokers(2, dirs=2)
+    topic = TopicRow(topic="t", partitions=[cluster_builders.partition(i, [1], 100, log_dirs=[i]) for i in range(2)])
+    result = evaluate(load_score("log-dir"), cluster_builders.cluster(rows, [topic]), tolerance=0.1)
     assert result.share.tolist() == [1, 1, 1, 1]
     assert result.skew == 0
 
@@ -97,23 +101,26 @@ def test_dirs_of_a_broker_without_data_are_even() -> None:
 def test_log_dirs_of_a_cluster_without_any_are_no_trouble() -> None:
     """Where no broker tells its dirs, there is nothing to compare and nothing to stumble over."""
     topic = TopicRow(topic="t", partitions=[PartitionRow(partition=0, replicas=[1], leader=1)])
-    result = evaluate(load_score("log-dir"), builders.cluster([BrokerRow(broker=1)], [topic]), tolerance=0.1)
+    result = evaluate(load_score("log-dir"), cluster_builders.cluster([BrokerRow(broker=1)], [topic]), tolerance=0.1)
     assert (len(result.share), result.skew, result.max_share) == (0, 0.0, 1.0)
 
 
 def test_two_dirs_on_one_volume_share_its_bytes() -> None:
     """Each is due half of the volume, so a dir on a volume of its own is due twice as much."""
     dirs = [LogDirRow(path=f"/d{i}", total_bytes=1000, usable_bytes=0, volume=v) for i, v in enumerate("aab")]
-    partitions = [builders.partition(i, [1], size, log_dirs=[i]) for i, size in enumerate((100, 100, 200))]
-    cluster = builders.cluster([BrokerRow(broker=1, log_dirs=dirs)], [TopicRow(topic="t", partitions=partitions)])
+    partitions = [cluster_builders.partition(i, [1], size, log_dirs=[i]) for i, size in enumerate((100, 100, 200))]
+    cluster = cluster_builders.cluster(
+        [BrokerRow(broker=1, log_dirs=dirs)], [TopicRow(topic="t", partitions=partitions)]
+    )
     assert evaluate(load_score("log-dir"), cluster, tolerance=0.1).share.tolist() == [1, 1, 1]
     assert evaluate(load_score("disk"), cluster, tolerance=0.1).capacity.tolist() == [2000]
 
 
 def test_replicas_of_a_topic_are_compared_within_the_topic() -> None:
     """Broker 1 holds all four replicas of one topic where ceil(4 / 3) + 1 = 3 is the most."""
-    cluster = builders.cluster(
-        builders.brokers(3), [builders.topic("even", [1], [2], [3]), builders.topic("heaped", [1], [1], [1], [1])]
+    cluster = cluster_builders.cluster(
+        cluster_builders.brokers(3),
+        [cluster_builders.topic("even", [1], [2], [3]), cluster_builders.topic("heaped", [1], [1], [1], [1])],
     )
     result = evaluate(load_score("topic-spread"), cluster, tolerance=0.1)
     assert result.outside.tolist() == [True, False, False]
@@ -137,11 +144,13 @@ def test_a_score_of_shared_groups_sees_who_holds_too_little() -> None:
         def capacity(self, cluster: ClusterState) -> np.ndarray:
             return np.array([1.0, 1.0, 2.0])
 
-    even = builders.topic("a", [1], [2], [3], [3])
-    lacking = builders.topic("b", [2], [2], [3], [3])
+    even = cluster_builders.topic("a", [1], [2], [3], [3])
+    lacking = cluster_builders.topic("b", [2], [2], [3], [3])
     names = {"even": [even], "lacking": [even, lacking]}
     outside = {
-        name: evaluate(TopicBytes(), builders.cluster(builders.brokers(3), topics), tolerance=0.1).outside.tolist()
+        name: evaluate(
+            TopicBytes(), cluster_builders.cluster(cluster_builders.brokers(3), topics), tolerance=0.1
+        ).outside.tolist()
         for name, topics in names.items()
     }
     assert outside == {"even": [False, False, False], "lacking": [True, True, False]}
@@ -149,7 +158,7 @@ def test_a_score_of_shared_groups_sees_who_holds_too_little() -> None:
 
 def test_counts_can_be_due_in_proportion_to_disks() -> None:
     """With ``count_capacity: disk`` a broker of three times the disk is due three times the replicas."""
-    cluster = builders.cluster(brokers(1000, 3000), [builders.topic("t", [1], [2], [2], [2])])
+    cluster = cluster_builders.cluster(brokers(1000, 3000), [cluster_builders.topic("t", [1], [2], [2], [2])])
     names = ["replicas", "leaders", "topic-spread"]
     by_disk = load_scores(names, ScoreOptions(count_by_disk=True))
     for equal, scaled in zip(load_scores(names), by_disk, strict=True):
@@ -173,7 +182,7 @@ def test_rates_can_be_measured_against_networks() -> None:
             PartitionRow(partition=i, replicas=[b], leader=b, in_bytes_per_s=100.0 * b) for i, b in enumerate((1, 3))
         ],
     )
-    cluster = builders.cluster([BrokerRow(broker=b) for b in (1, 3)], [topic])
+    cluster = cluster_builders.cluster([BrokerRow(broker=b) for b in (1, 3)], [topic])
     (equal,), (scaled,) = (
         load_scores(["leader-bytes-in"], o) for o in (None, ScoreOptions(nic_rate_bytes_per_s={"default": 10, 3: 30}))
     )
@@ -191,7 +200,7 @@ def test_bytes_out_are_copies_to_followers_and_reads() -> None:
         PartitionRow(partition=1, replicas=[1, 2], leader=-1, in_bytes_per_s=99.0),
         PartitionRow(partition=2, replicas=[3], leader=3),
     ]
-    cluster = builders.cluster([BrokerRow(broker=b) for b in (1, 2, 3)], [TopicRow(topic="t", partitions=rows)])
+    cluster = cluster_builders.cluster([BrokerRow(broker=b) for b in (1, 2, 3)], [TopicRow(topic="t", partitions=rows)])
     assert evaluate(load_score("bytes-out"), cluster, tolerance=0.1).load.tolist() == [0, 25, 0]
     assert evaluate(load_score("leader-bytes-in"), cluster, tolerance=0.1).load.tolist() == [0, 10, 0]
 
@@ -202,7 +211,7 @@ def test_bytes_out_are_copies_to_followers_and_reads() -> None:
 def test_what_a_cluster_does_not_supply_is_said(name: str, missing: str) -> None:
     """A score that has nothing to go by is refused with its name, instead of reading zeros."""
     topic = TopicRow(topic="t", partitions=[PartitionRow(partition=0, replicas=[1], leader=1)])
-    cluster = builders.cluster([BrokerRow(broker=1)], [topic])
+    cluster = cluster_builders.cluster([BrokerRow(broker=1)], [topic])
     with pytest.raises(UsageError, match=f"score '{name}' needs {missing}; this cluster gives none") as error:
         require(load_score(name), cluster)
     assert error.value.hint
@@ -211,16 +220,16 @@ def test_what_a_cluster_does_not_supply_is_said(name: str, missing: str) -> None
 def test_logs_that_are_not_made_yet_are_no_obstacle() -> None:
     """Right after a topic was created its brokers tell their log dirs, and no log in them: nothing lies there."""
     row = PartitionRow(partition=0, replicas=[1], leader=1)
-    cluster = builders.cluster(builders.brokers(1), [TopicRow(topic="t", partitions=[row])])
+    cluster = cluster_builders.cluster(cluster_builders.brokers(1), [TopicRow(topic="t", partitions=[row])])
     assert evaluate(load_score("disk"), cluster, tolerance=0.1).load.tolist() == [0]
 
 
 @pytest.mark.parametrize("name", ["replicas", "leaders", "topic-spread"])
 def test_counting_needs_nothing(name: str) -> None:
     """Placement alone is enough to count."""
-    require(load_score(name), builders.cluster([BrokerRow(broker=1)], []))
+    require(load_score(name), cluster_builders.cluster([BrokerRow(broker=1)], []))
 
 
 def test_an_unknown_capacity_is_no_obstacle() -> None:
     """Where no broker tells its capacity, equal ones are assumed."""
-    require(load_score("disk"), builders.cluster(brokers(None, None), [one_replica_each(1, 1)]))
+    require(load_score("disk"), cluster_builders.cluster(brokers(None, None), [one_replica_each(1, 1)]))

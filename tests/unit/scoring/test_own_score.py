@@ -9,7 +9,7 @@ import pytest
 from kafkabal.model.rows import BrokerRow
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.registry import load_scores
-from kafkabal.testing import builders
+from kafkabal.testing import cluster_builders
 
 DOCS = Path(__file__).parents[3] / "docs" / "own-score.md"
 
@@ -28,11 +28,13 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_the_worked_example_gives_the_figures_that_are_shown(module: str) -> None:
     """Loads, shares and skew of the table are those that kafkabal computes."""
     brokers = [BrokerRow(broker=b, rack=f"r{b - 1}") for b in (1, 2)]
-    partition_rows = [builders.partition(i, [1 + i], 600) for i in range(2)]
+    partition_rows = [cluster_builders.partition(i, [1 + i], 600) for i in range(2)]
     for row in partition_rows:
         assert row.log_dirs is not None
         row.log_dirs[0] = None
-    cluster = builders.cluster(brokers, [type(builders.topic("t"))(topic="train.images", partitions=partition_rows)])
+    cluster = cluster_builders.cluster(
+        brokers, [type(cluster_builders.topic("t"))(topic="train.images", partitions=partition_rows)]
+    )
     (weighted,) = load_scores([f"{module}:GpuLocality=2"])
     result = evaluate(weighted.score, cluster, tolerance=0.09)
     shown = re.findall(r"^\| (\d) \| (\d+) \| (\d+) \| \d+ \| ([\d.]+) \|$", DOCS.read_text(), re.MULTILINE)

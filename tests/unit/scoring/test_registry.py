@@ -10,12 +10,12 @@ import pytest
 
 from kafkabal.errors import UsageError
 from kafkabal.scoring.bands import RelativeBand
+from kafkabal.scoring.checked_score import guarded
 from kafkabal.scoring.evaluation import evaluate
-from kafkabal.scoring.guarded import guarded
-from kafkabal.scoring.parts import parts_of
 from kafkabal.scoring.protocol import Grain, ScoreBase
 from kafkabal.scoring.registry import BUILT_IN, default_scores, load_score, load_scores, score_names
-from kafkabal.testing import builders
+from kafkabal.scoring.score_parts import parts_of
+from kafkabal.testing import cluster_builders
 
 
 class Heat(ScoreBase):
@@ -143,7 +143,7 @@ def test_the_default_scores_compare_log_dirs_only_where_there_are_several(severa
 def test_a_part_that_is_wrong_is_named(part: str, value: Any, message: str) -> None:
     """A plug-in that returns nonsense is told which part of it, and where to read on."""
     score = type("Broken", (Heat,), {part: lambda self, cluster: value})()
-    cluster = builders.cluster(builders.brokers(2), [builders.topic("t", [1, 2])])
+    cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
     with pytest.raises(UsageError, match=message) as error:
         evaluate(score, cluster, tolerance=0.1)
     assert "own-score.md" in (error.value.hint or "")
@@ -157,7 +157,7 @@ def test_a_part_that_raises_is_named_in_one_line(part: str, error: BaseException
     def fail(self: Any, cluster: Any) -> None:
         raise error
 
-    cluster = builders.cluster(builders.brokers(2), [builders.topic("t", [1, 2])])
+    cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
     score = type("Failing", (Heat,), {part: fail})()
     for asked in (parts_of, lambda score, cluster: getattr(guarded(score), part)(cluster)):
         with pytest.raises(UsageError) as told:
@@ -172,7 +172,7 @@ def test_signals_reach_through_a_score() -> None:
     def interrupted(self: Any, cluster: Any) -> None:
         raise KeyboardInterrupt
 
-    cluster = builders.cluster(builders.brokers(2), [builders.topic("t", [1, 2])])
+    cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
     with pytest.raises(KeyboardInterrupt):
         parts_of(type("Slow", (Heat,), {"capacity": interrupted})(), cluster)
 
@@ -199,7 +199,7 @@ def test_a_band_that_raises_is_named() -> None:
         def edges(self, fair_load: Any, tolerance: float) -> Any:
             raise RuntimeError("boom")
 
-    cluster = builders.cluster(builders.brokers(2), [builders.topic("t", [1, 2])])
+    cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
     score = guarded(type("Broken", (Heat,), {"band": NoBand()})())
     with pytest.raises(UsageError, match="score 'heat': its band raised RuntimeError: boom"):
         evaluate(score, cluster, tolerance=0.1)
@@ -217,7 +217,7 @@ def test_numbers_of_groups_may_be_any() -> None:
     """Memory is taken for as many groups as there are, not up to the highest number."""
     groups = np.array([2**40, 7, 2**40], np.int64)
     score = type("Grouped", (Heat,), {"group": lambda self, cluster: groups})()
-    cluster = builders.cluster(builders.brokers(3), [builders.topic("t", [1, 2, 3])])
+    cluster = cluster_builders.cluster(cluster_builders.brokers(3), [cluster_builders.topic("t", [1, 2, 3])])
     found = parts_of(score, cluster).group
     assert found is not None
     assert found.tolist() == [1, 0, 1]
@@ -225,7 +225,7 @@ def test_numbers_of_groups_may_be_any() -> None:
 
 def test_a_score_without_parts_finds_everything_even() -> None:
     """What a plug-in leaves out is no load and equal capacity."""
-    cluster = builders.cluster(builders.brokers(2), [builders.topic("t", [1, 2])])
+    cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
     parts = parts_of(INSTANCE, cluster)
     result = evaluate(INSTANCE, cluster, tolerance=0.1)
     assert parts.capacity.tolist() == [1.0, 1.0]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _PREFIX = "org.apache.kafka.producer."
 

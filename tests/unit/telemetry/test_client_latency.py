@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.telemetry.client_latency import produce_latencies_s, take_payload
-from kafkabal.telemetry.latency import LatencyTable
-from kafkabal.telemetry.otlp import MalformedPayloadError, read_samples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from kafkabal.telemetry.latency_store import LatencyTable
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, read_samples
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import gzip
 import socket
+from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
 from kafkabal.errors import UsageError
 from kafkabal.telemetry.http_intake import HttpIntake
-from kafkabal.telemetry.latency import LatencyTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from kafkabal.telemetry.latency_store import LatencyTable
 
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
 

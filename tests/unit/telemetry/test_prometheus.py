@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
 
-from kafkabal.errors import ConfigError, OperationError, UnreachableError
+from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError
 from kafkabal.telemetry.prometheus import PrometheusSource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkabal.errors import KafkabalError
 
 URL = "http://prometheus/base/api/v1/query"
 

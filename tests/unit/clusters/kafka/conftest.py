@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,12 +18,11 @@ import pytest
 from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
 from kafkabal.clusters.clock import SystemClock
-from kafkabal.clusters.kafka.client import KafkaClient
-from kafkabal.config.connection import ConnectionSettings
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.config.connection_settings import ConnectionSettings
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterator
 
 _REQUESTS: dict[int, Any] = {
     kind.API_KEY: kind

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from kafka.protocol.admin import (
@@ -28,9 +29,6 @@ from kafkabal.clusters.protocol import (
     TopicPartition,
 )
 from kafkabal.errors import MissingCapabilityError, NoAnswerError, NotAuthorizedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _A, _B, _C = (TopicPartition("t", n) for n in range(3))
 _TOPIC_A = ConfigResource(ResourceKind.TOPIC, "a")

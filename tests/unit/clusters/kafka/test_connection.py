@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka.protocol.admin import DescribeClusterRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -15,10 +16,11 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
 from kafkabal.clusters.clock import Deadline, SystemClock
-from kafkabal.clusters.kafka.address import Address
+from kafkabal.clusters.kafka.broker_address import Address
 from kafkabal.clusters.kafka.connection import BrokerConnection, open_connection
 from kafkabal.clusters.kafka.tls import tls_context
-from kafkabal.config.connection import (
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.config.connection_settings import (
     ConnectionSettings,
     OAuthSettings,
     SaslMechanism,
@@ -27,10 +29,6 @@ from kafkabal.config.connection import (
     TlsSettings,
 )
 from kafkabal.errors import MissingCapabilityError, NoAnswerError, RefusedByClusterError, UnreachableError
-from kafkabal.testing.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _CERTIFICATES = Path(__file__).parent / "certificates"
 _TRUSTING = TlsSettings(ca_file=str(_CERTIFICATES / "broker.pem"))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from kafka.protocol.admin import AlterReplicaLogDirsResponse, DescribeLogDirsResponse
 
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.log_dirs import describe_log_dirs, move_log_dirs, replica_logs
 from kafkabal.clusters.protocol import ReplicaLog, ReplicaOn, TopicPartition
 from kafkabal.errors import NotAuthorizedError, RefusedByClusterError
 from kafkabal.model.rows import LogDirRow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkabal.clusters.kafka.client import KafkaClient
 
 _DIR = DescribeLogDirsResponse.DescribeLogDirsResult
 _TOPIC = _DIR.DescribeLogDirsTopic

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -11,9 +12,6 @@ from kafka.protocol.metadata import MetadataResponse
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.protocol import TopicDescription
 from kafkabal.errors import NotAuthorizedError, UnreachableError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _TOPIC_ID = UUID("fb4f1c2e-9a3b-4cfe-bf7d-3e1a0c5b7ffe")
 _AS_KAFKA_WRITES_IT = "-08cLpo7TP6_fT4aDFt__g"

@@ -11,7 +11,7 @@ import pytest
 
 from kafkabal.clusters.clock import SystemClock
 from kafkabal.clusters.kafka.sasl import sasl_conversation, unsecured_token
-from kafkabal.config.connection import (
+from kafkabal.config.connection_settings import (
     ConnectionSettings,
     OAuthSettings,
     SaslMechanism,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.clusters.kafka.tls import tls_context
-from kafkabal.config.connection import TlsSettings
+from kafkabal.config.connection_settings import TlsSettings
 from kafkabal.errors import ConfigError
 
 _CERTIFICATES = Path(__file__).parent / "certificates"

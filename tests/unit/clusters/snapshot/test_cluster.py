@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkabal.clusters.protocol import NewTopic, ReadRequest, ReplicaOn, TopicPartition
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
-from kafkabal.clusters.snapshot.reader import read_snapshot
-from kafkabal.clusters.snapshot.writer import write_snapshot
+from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
 from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.testing import builders
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from kafkabal.testing import cluster_builders
 
 _T = TopicPartition("t", 0)
 _TOTAL = 1000
@@ -29,7 +27,7 @@ def snapshot(tmp_path: Path) -> Callable[..., SnapshotCluster]:
     def make(brokers: list[BrokerRow], *partitions: PartitionRow) -> SnapshotCluster:
         path = tmp_path / "s.jsonl"
         topics = [TopicRow(topic="t", partitions=list(partitions))] if partitions else []
-        write_snapshot(builders.cluster(brokers, topics), path)
+        write_snapshot(cluster_builders.cluster(brokers, topics), path)
         return SnapshotCluster(path)
 
     return make

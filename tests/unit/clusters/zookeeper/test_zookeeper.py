@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import pytest
 from kazoo.exceptions import ConnectionLoss, NoAuthError, NodeExistsError, NoNodeError
@@ -13,11 +14,8 @@ from kafkabal.clusters.zookeeper import cluster as cluster_module
 from kafkabal.clusters.zookeeper import znodes as znodes_module
 from kafkabal.clusters.zookeeper.cluster import ZookeeperCluster
 from kafkabal.clusters.zookeeper.znodes import Znodes
-from kafkabal.config.connection import SecurityProtocol, ZookeeperAddress
+from kafkabal.config.connection_settings import SecurityProtocol, ZookeeperAddress
 from kafkabal.errors import ConfigError, NotAuthorizedError, RefusedByClusterError, UnreachableError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 _A, _B = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kafkabal.errors import OperationError
-from kafkabal.routing.compiled import as_arrays, compiled, is_available, write_back
-from kafkabal.routing.decision import DecisionPolicy
-from kafkabal.routing.keys import KeyTable
-from kafkabal.routing.policy import Context, Feedback
+from kafkabal.routing.compiled_kernels import as_arrays, compiled, is_available, write_back
+from kafkabal.routing.key_hashes import KeyTable
+from kafkabal.routing.per_record_policy import DecisionPolicy
+from kafkabal.routing.policy_protocol import Context, Feedback, Policy, RecordBatch
 from kafkabal.routing.registry import load_policy, policy_names
-
-if TYPE_CHECKING:
-    from kafkabal.routing.policy import Policy, RecordBatch
-    from kafkabal.routing.view import RoutingView
+from kafkabal.routing.topic_view import RoutingView
 
 VARIANTS = (
     *policy_names(),

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from kafkabal.routing.keys import KeyTable
+from kafkabal.routing.key_hashes import KeyTable
 from kafkabal.routing.policies.adaptive import Adaptive, draw
 from kafkabal.routing.policies.astraea import t_score, turn_weights
-from kafkabal.routing.policy import Context, RecordBatch
+from kafkabal.routing.policy_protocol import Context, RecordBatch
 from kafkabal.routing.registry import load_policy
-from kafkabal.routing.simulation.run import SimulationOptions, simulate
-from kafkabal.routing.simulation.workload import Transport, Workload
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkabal.routing.view import RoutingView
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
+from kafkabal.simulator.workload import Transport, Workload
 
 
 def loads(text: str, view: RoutingView, key: Any = None, n_keys: int = 1, n: int | None = None) -> Any:

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
-from kafkabal.routing.byte_ring import ByteRing
+from kafkabal.model.cluster_state import F64, I64
+from kafkabal.routing.byte_weighted_ring import ByteRing
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policies.score import ScoreWeighted
-from kafkabal.routing.policy import Context, RecordBatch
+from kafkabal.routing.policy_protocol import Context, RecordBatch
 from kafkabal.routing.registry import load_policy
-from kafkabal.routing.simulation.run import SimulationOptions, simulate
-from kafkabal.routing.simulation.statistics import max_over_mean
-from kafkabal.routing.simulation.synthetic import TOPIC, Leaders, SyntheticCluster, build_synthetic
-from kafkabal.routing.simulation.workload import FixedSize, LogNormalSize, Process, Transport, Workload
-from kafkabal.routing.view import view_of
+from kafkabal.routing.topic_view import RoutingView, view_of
 from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_scores
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkabal.model.state import F64, I64
-    from kafkabal.routing.simulation.outcome import Outcome
-    from kafkabal.routing.view import RoutingView
+from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
+from kafkabal.simulator.simulation_result import Outcome
+from kafkabal.simulator.statistics import max_over_mean
+from kafkabal.simulator.synthetic_topic import TOPIC, Leaders, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload import FixedSize, LogNormalSize, Process, Transport, Workload
 
 ONLY_BYTES = SimulationOptions(delivery=False)
 

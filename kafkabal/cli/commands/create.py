@@ -1,0 +1,234 @@
+"""``kafkabal create``: new topics where there is room."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.chosen_scores import chosen_scores
+from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import CLUSTER, Format, Forms, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import UsageError
+from kafkabal.units import parse_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkabal.config.topics_file import TopicSpec
+    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.placement.create_topics import Wanted
+    from kafkabal.reporting.create_report import Creation
+
+_TOPIC = "Topic"
+
+
+def parse_config(text: str) -> tuple[str, str]:
+    """Read ``key=value``.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    key, given, value = text.partition("=")
+    if not given or not key.strip():
+        raise UsageError(f"{text!r} is no config", hint="write it like retention.ms=604800000")
+    return key.strip(), value.strip()
+
+
+def _each_once(configs: "Sequence[tuple[str, str]]") -> dict[str, str]:
+    named = dict(configs)
+    if len(named) < len(configs):
+        keys = [key for key, _ in configs]
+        raise UsageError(f"--config {next(key for key in keys if keys.count(key) > 1)} is given twice")
+    return named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOptions:
+    """The topic, or the file that describes many."""
+
+    topic: Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="Name of the topic.")] = None
+    partitions: Annotated[
+        int | None,
+        typer.Option("-p", "--partitions", metavar="N", min=1, help="How many partitions.", rich_help_panel=_TOPIC),
+    ] = None
+    replication_factor: Annotated[
+        int | None,
+        typer.Option(
+            "-r", "--replication-factor", metavar="N", min=1, help="How many replicas of each.", rich_help_panel=_TOPIC
+        ),
+    ] = None
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="PRESET",
+            help="'training': 10 partitions, factor 3, lz4, 168 h, messages of 10 MiB; other flags are stronger.",
+            rich_help_panel=_TOPIC,
+        ),
+    ] = None
+    config: Annotated[
+        list[tuple[str, str]] | None,
+        typer.Option(
+            "--config",
+            metavar="KEY=VALUE",
+            parser=parse_config,
+            help="A config of the topic; may be repeated.",
+            rich_help_panel=_TOPIC,
+        ),
+    ] = None
+    partition_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--partition-bytes",
+            metavar="SIZE",
+            parser=parse_bytes,
+            help="What a partition is expected to grow to. [default: mean of the cluster]",
+            rich_help_panel=_TOPIC,
+        ),
+    ] = None
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "-f",
+            "--file",
+            metavar="FILE",
+            help="Create the topics of a topics.yaml; those that exist are compared and left as they are.",
+            rich_help_panel=_TOPIC,
+        ),
+    ] = None
+
+    def specs(self) -> "tuple[TopicSpec, ...]":
+        """The topics that are wanted.
+
+        Raises
+        ------
+        UsageError
+            If none or too much is named, or a description makes no sense.
+        """
+        from kafkabal.config.topics_file import read_topics, topic_spec
+
+        if self.file is not None:
+            if any((self.topic, self.partitions, self.replication_factor, self.preset, self.config)):
+                raise UsageError("--file describes the topics: no TOPIC, and no flag that describes one, goes with it")
+            return read_topics(self.file)
+        if self.topic is None:
+            raise UsageError("no topic is named", hint="kafkabal create TOPIC -p 12 -r 3, or -f topics.yaml")
+        spec = topic_spec(
+            self.topic,
+            preset=self.preset,
+            partitions=self.partitions,
+            replication_factor=self.replication_factor,
+            configs=_each_once(self.config or ()),
+            partition_bytes=self.partition_bytes,
+        )
+        return (spec,)
+
+
+def create(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance", "exclude_brokers")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+    topics: TopicOptions,
+    placement: Annotated[
+        str,
+        typer.Option(
+            "--placement", metavar="HOW", help="score, even, brokers+2[:SEED] or binomial:P[:SEED]: who leads what."
+        ),
+    ] = "score",
+    if_not_exists: Annotated[
+        bool, typer.Option("--if-not-exists", help="A topic that exists is compared and left as it is.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the assignment and the scores after; create nothing.")
+    ] = False,
+) -> None:
+    """Create topics where there is room.
+
+    Every replica goes where the scores rise least, in as many racks as there are, leaders spread; dead, cordoned and
+    full brokers take none. The controller is asked first: a topic that it would refuse keeps all of them from being
+    created. --placement brokers+2 and binomial:P place unevenly on purpose, to study what that does.
+
+    Examples:
+
+      kafkabal create images --preset training
+
+      kafkabal create clicks -p 12 -r 3 --config retention.ms=86400000 --dry-run
+
+      kafkabal create -f topics.yaml
+
+      kafkabal create skewed -p 12 -r 2 --placement binomial:0.3:7
+    """
+    from kafkabal.clusters.protocol import ReadRequest
+    from kafkabal.placement.create_topics import create_all, validate
+    from kafkabal.reporting.create_report import creation_report
+
+    specs = topics.specs()
+    tolerated = if_not_exists or topics.file is not None
+    with open_cluster(settings, context) as cluster:
+        state = read_cluster(cluster, settings, context, ReadRequest(configs=tolerated)).state
+        creation = _place(state, specs, settings, placement, tolerated=tolerated, dry_run=dry_run)
+        wanted = _wanted(creation)
+        if wanted:
+            validate(cluster, wanted)
+        if wanted and not dry_run:
+            create_all(cluster, wanted)
+    show(creation_report(creation), output, context)
+    if output.output is not Format.TABLE or output.output_file is not None:
+        # the table tells them itself
+        for warning in creation.warnings():
+            context.warn(warning)
+
+
+def _place(
+    state: "ClusterState",
+    specs: "Sequence[TopicSpec]",
+    settings: Settings,
+    placement: str,
+    *,
+    tolerated: bool,
+    dry_run: bool,
+) -> "Creation":
+    """Place the topics that are missing; ``tolerated`` says that finding some is no mistake."""
+    from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
+    from kafkabal.config.topics_file import differences
+    from kafkabal.placement.place_topics import place_topics
+    from kafkabal.placement.placement_policy import parse_policy
+    from kafkabal.reporting.create_report import Creation
+
+    there = set(state.topics.name) if tolerated else set()
+    existing = [spec for spec in specs if spec.name in there]
+    scores = chosen_scores(settings, state).scores
+    tolerance = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
+    placed = place_topics(
+        state,
+        [spec for spec in specs if spec.name not in there],
+        parse_policy(placement),
+        scores=scores,
+        tolerance=tolerance,
+        exclude_brokers=settings.exclude_brokers,
+    )
+    return Creation(
+        before=state,
+        placed=placed,
+        existing=tuple(spec.name for spec in existing),
+        differences=tuple(found for spec in existing for found in differences(spec, state)),
+        scores=scores,
+        tolerance=tolerance,
+        dry_run=dry_run,
+    )
+
+
+def _wanted(creation: "Creation") -> "list[Wanted]":
+    from kafkabal.clusters.protocol import NewTopic
+    from kafkabal.placement.create_topics import Wanted
+
+    return [
+        Wanted(NewTopic(name=topic.name, assignment=topic.assignment, configs=topic.configs), topic.log_dirs)
+        for topic in creation.placed.topics
+    ]

@@ -1,0 +1,241 @@
+"""``kafkabal inspect``: how evenly the load lies."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.chosen_scores import chosen_scores
+from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import cluster_flags
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import CLUSTER, Format, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode, UsageError
+from kafkabal.reporting.inspection.grouping import By
+from kafkabal.units import parse_share, parse_some_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.inspection.inspect_cluster import Inspection
+    from kafkabal.model.cluster_state import ClusterState
+
+_DEFAULT_THRESHOLDS = (0.10, 0.25)
+_SECTION = "Checks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions:
+    """Whether the exit code tells what was found."""
+
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit 3 where something is uneven or broken.", rich_help_panel=_SECTION)
+    ] = False
+    nagios: Annotated[
+        bool,
+        typer.Option("--nagios", help="One line and exit 0 to 3, as a monitoring plugin.", rich_help_panel=_SECTION),
+    ] = False
+    warning: Annotated[
+        float | None,
+        typer.Option(
+            "-w",
+            "--warning",
+            metavar="SHARE",
+            parser=parse_share,
+            help="Tolerance of --nagios. [default: 10%]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    critical: Annotated[
+        float | None,
+        typer.Option(
+            "-c",
+            "--critical",
+            metavar="SHARE",
+            parser=parse_share,
+            help="The same, for CRITICAL. [default: 25%]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+
+    def thresholds(self) -> tuple[float, float]:
+        """Tolerances above which ``--nagios`` warns and alarms.
+
+        Raises
+        ------
+        UsageError
+            If they make no sense.
+        """
+        if not self.nagios and (self.warning, self.critical) != (None, None):
+            raise UsageError("-w and -c belong to --nagios", hint="with --check, set --tolerance")
+        warning = _DEFAULT_THRESHOLDS[0] if self.warning is None else self.warning
+        critical = _DEFAULT_THRESHOLDS[1] if self.critical is None else self.critical
+        if warning > critical:
+            raise UsageError(f"the warning threshold {warning:g} is above the critical one {critical:g}")
+        return warning, critical
+
+
+def inspect(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance")],
+    output: OutputOptions,
+    checks: CheckOptions,
+    by: Annotated[By, typer.Option("--by", help="What a row stands for.")] = By.BROKER,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", metavar="N", min=0, help="Show N rows, 0 for all. [default: 20 topics or partitions]"),
+    ] = None,
+    sample_s: Annotated[
+        float | None,
+        typer.Option("--sample", metavar="TIME", parser=parse_some_time, help="Read twice, so far apart, for rates."),
+    ] = None,
+    watch_s: Annotated[
+        float | None,
+        typer.Option("--watch", metavar="TIME", parser=parse_some_time, help="Show it anew so often, until Ctrl-C."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Write a snapshot; a small one to FILE.gz.")
+    ] = None,
+) -> ExitCode | int:
+    """Show how evenly the load lies, worst first.
+
+    A share of 1.00x is exactly the fair one. An arrow marks what lies outside the band of --tolerance (10% unless
+    set), a little wider than the one that rebalance aims at. Sizes come from the brokers' own log-dir metadata:
+    nothing has to be installed on them.
+
+    Examples:
+
+      kafkabal inspect -b broker1:9092
+
+      kafkabal inspect --by topic --sample 10s
+
+      kafkabal inspect --check -q
+
+      kafkabal inspect --nagios -w 10% -c 25%
+
+      kafkabal inspect -o prometheus --output-file /var/lib/node_exporter/kafkabal.prom
+    """
+    thresholds = checks.thresholds()
+    if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
+        raise UsageError("--nagios prints one line of its own", hint="leave -o and --output-file away")
+    detailed = save is not None or by is By.TOPIC
+    with open_cluster(settings, context) as cluster:
+        for state in _states(cluster, settings, context, sample_s=sample_s, watch_s=watch_s, detailed=detailed):
+            inspection = _inspection(state, settings)
+            if save is not None:
+                _save(state, save, context)
+            if checks.nagios:
+                return _nagios(inspection, thresholds, context)
+            _show(inspection, by, top, output, settings, context, redraw=watch_s is not None)
+    return _exit_code(inspection) if checks.check else ExitCode.DONE
+
+
+def _states(
+    cluster: "Cluster",
+    settings: Settings,
+    context: CommandContext,
+    *,
+    sample_s: float | None,
+    watch_s: float | None,
+    detailed: bool,
+) -> "Iterator[ClusterState]":
+    """The state now and, with ``watch_s``, again and again until Ctrl-C."""
+    while True:
+        yield _read(cluster, settings, context, sample_s=sample_s, detailed=detailed)
+        if watch_s is None:
+            return
+        context.sleep(watch_s)
+
+
+def _read(
+    cluster: "Cluster", settings: Settings, context: CommandContext, *, sample_s: float | None, detailed: bool
+) -> "ClusterState":
+    from kafkabal.clusters.protocol import Capability, ReadRequest
+
+    groups = sample_s is not None and Capability.GROUP_OFFSETS in cluster.capabilities
+    request = ReadRequest(configs=detailed, offsets=detailed or sample_s is not None, group_offsets=groups)
+    before, started_s = read_cluster(cluster, settings, context, request).state, context.monotonic()
+    if sample_s is None:
+        return before
+    from kafkabal.telemetry.partition_rates import with_rates
+
+    context.say(f"sampling for {sample_s:g} s")
+    context.sleep(sample_s)
+    after = read_cluster(cluster, settings, context, request).state
+    return with_rates(before, after, context.monotonic() - started_s, group_offsets=groups)
+
+
+def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
+    from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE
+    from kafkabal.inspection.inspect_cluster import inspect_cluster
+
+    tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
+    return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
+
+
+def _show(
+    inspection: "Inspection",
+    by: By,
+    top: int | None,
+    output: OutputOptions,
+    settings: Settings,
+    context: CommandContext,
+    *,
+    redraw: bool,
+) -> None:
+    from kafkabal.reporting.inspection.inspection_report import inspection_report
+
+    report = inspection_report(
+        inspection,
+        by,
+        shown_rows=top,
+        cluster_flags=cluster_flags(settings, context),
+        read_at_s=_seconds(inspection.cluster.taken_at),
+    )
+    if redraw and context.out.animated and output.output is Format.TABLE:
+        context.clear()
+    show(report, output, context)
+
+
+def _seconds(taken_at: str) -> float:
+    """Since the epoch; 0 where a snapshot says something else than a time."""
+    from datetime import UTC, datetime
+
+    try:
+        time = datetime.fromisoformat(taken_at)
+    except ValueError:
+        return 0.0
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def _save(state: "ClusterState", path: Path, context: CommandContext) -> None:
+    from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+
+    write_snapshot(state, path)
+    context.say(f"snapshot written to {path}")
+
+
+def _exit_code(inspection: "Inspection") -> ExitCode:
+    from kafkabal.inspection.check import has_findings
+
+    return ExitCode.FINDINGS if has_findings(inspection, inspection.tolerance) else ExitCode.DONE
+
+
+def _nagios(inspection: "Inspection", thresholds: tuple[float, float], context: CommandContext) -> int:
+    from kafkabal.cli.framework.nagios_output import Status, status_line
+    from kafkabal.inspection.check import has_findings, is_broken, performance_data
+    from kafkabal.inspection.verdict import judge
+
+    warning, critical = thresholds
+    status = Status.OK
+    if has_findings(inspection, warning):
+        status = Status.WARNING
+    if is_broken(inspection) or has_findings(inspection, critical):
+        status = Status.CRITICAL
+    figures = performance_data(inspection, warning, critical)
+    context.stdout.write(status_line(status, judge(inspection).sentence, figures) + "\n")
+    return status

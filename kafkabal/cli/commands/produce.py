@@ -1,0 +1,539 @@
+"""``kafkabal produce``: records to where there is room for them."""
+
+import random
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kafkabal.cli.framework.cluster_access import await_broker, completed
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import settle
+from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
+from kafkabal.cli.framework.termination_signals import Terminated
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ConfigError, ExitCode, InputFileError, InterruptedRunError, PartialFailureError, UsageError
+from kafkabal.producer.delivery_listener import DeliveryListener, Progress
+from kafkabal.units import parse_bytes, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from kafkabal.clusters.kafka.cluster import KafkaCluster
+    from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
+    from kafkabal.config.connection_settings import ConnectionSettings
+    from kafkabal.config.librdkafka_settings import ClientSetting
+    from kafkabal.errors import KafkabalError
+    from kafkabal.producer.produce_session import Delivery, Order
+    from kafkabal.producer.target_topic import TopicFacts
+    from kafkabal.reporting.transfer_progress import Progress as Bar
+    from kafkabal.routing.registry import PolicyChoice
+    from kafkabal.scoring.registry import WeightedScore
+    from kafkabal.sources.source_protocol import Source
+    from kafkabal.telemetry.latency_store import LatencySource
+
+_STDIN = "-"
+_SECTION = "Source"
+_MEASUREMENTS = "Measurements"
+_TOPIC = "topic"
+_TELEMETRY_AGE_S = 60.0
+_ID_BITS = 64
+_LEAST_REFRESH_S = 0.1
+_MOST_REFRESH_S = 86_400.0
+
+
+def _parse_refresh(text: str) -> float:
+    refresh_s = parse_duration(text)
+    if refresh_s < _LEAST_REFRESH_S:
+        raise UsageError(f"{text!r} would keep the brokers busy with being read", hint="the least is 100ms")
+    if refresh_s > _MOST_REFRESH_S:
+        raise UsageError(f"{text!r} would never show what became of the brokers", hint="the most is 1d")
+    return refresh_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How records are taken from the source."""
+
+    row_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="Of rows: jsonl, text, csv or parquet. [default: by the name]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="FIELD",
+            help="Key of a record: a field of the row; of a file, 'path' or 'label'.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    value: Annotated[
+        str | None,
+        typer.Option(
+            "--value", metavar="FIELD", help="Send this field of a row only, not all of it.", rich_help_panel=_SECTION
+        ),
+    ] = None
+    chunk_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--chunk",
+            metavar="SIZE",
+            parser=parse_bytes,
+            help="Split files into records of so many bytes, headers and key apart.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendingOptions:
+    """How records are sent."""
+
+    policy: Annotated[
+        str,
+        typer.Option("--policy", metavar="NAME[:OPTION=VALUE,...]", help="Who decides; see 'kafkabal policies'."),
+    ] = "score"
+    refresh_s: Annotated[
+        float | None,
+        typer.Option(
+            "--refresh", metavar="TIME", parser=_parse_refresh, help="How often the cluster is read. [default: 5s]"
+        ),
+    ] = None
+    producer_config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--producer-config", metavar="NAME=VALUE", help="Setting of librdkafka's producer; may be repeated."
+        ),
+    ] = None
+    any_key_order: Annotated[
+        bool, typer.Option("--any-key-order", help="Let a policy send records of one key to several partitions.")
+    ] = False
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            "--manifest", metavar="FILE", help="Memory of what was sent. [default: one for each topic and source]"
+        ),
+    ] = None
+    no_manifest: Annotated[
+        bool, typer.Option("--no-manifest", help="Remember nothing: a repeated run sends all again.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementOptions:
+    """Where figures of brokers come from that Kafka itself does not tell."""
+
+    telemetry: Annotated[
+        str | None,
+        typer.Option(
+            "--telemetry",
+            metavar="SOURCE",
+            help="Produce latencies: 'topic' for what all clients push, or [HOST:]PORT to take OTLP/HTTP posts. "
+            "[default: this producer's own]",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = None
+    prometheus: Annotated[
+        str | None,
+        typer.Option("--prometheus", metavar="URL", help="For the score 'prometheus'.", rich_help_panel=_MEASUREMENTS),
+    ] = None
+    prometheus_query: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus-query", metavar="PROMQL", help="One series a broker.", rich_help_panel=_MEASUREMENTS
+        ),
+    ] = None
+    prometheus_label: Annotated[
+        str,
+        typer.Option(
+            "--prometheus-label",
+            metavar="LABEL",
+            help="Label that ends in the broker's id.",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = "broker"
+
+    def query(self) -> "Callable[[], Mapping[int, float]] | None":
+        """What asks Prometheus, if one is named.
+
+        Raises
+        ------
+        UsageError
+            If only the URL or only the query is given.
+        """
+        if (self.prometheus is None) != (self.prometheus_query is None):
+            raise UsageError("--prometheus and --prometheus-query go together")
+        if self.prometheus is None or self.prometheus_query is None:
+            return None
+        from kafkabal.telemetry.prometheus import PrometheusSource
+
+        return PrometheusSource(self.prometheus, self.prometheus_query, self.prometheus_label)
+
+    @contextmanager
+    def latencies(
+        self, cluster: "Cluster", connection: "ConnectionSettings", refresh_s: float, context: CommandContext
+    ) -> "Iterator[LatencySource | None]":
+        """Wait for a broker, and collect latencies as long as the block lasts; None leaves it to the producer.
+
+        Raises
+        ------
+        UsageError
+            If nothing forwards telemetry, or the address cannot be listened on.
+        UnreachableError
+            If no broker answers.
+        """
+        if self.telemetry is None:
+            await_broker(cluster, context)
+            yield None
+            return
+        from kafkabal.telemetry.latency_store import LatencyTable
+
+        table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, 6 * refresh_s), clock=context.monotonic)
+        if self.telemetry == _TOPIC:
+            # which waits for a broker itself
+            with open_topic_intake(cluster, connection, None, table, context, before_s=_TELEMETRY_AGE_S):
+                yield table
+        else:
+            with open_http_intake(self.telemetry, table):
+                await_broker(cluster, context)
+                yield table
+
+
+def produce(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses("bootstrap_servers", "command_config", "profile", "scores")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+    source_options: SourceOptions,
+    sending: SendingOptions,
+    measurements: MeasurementOptions,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="An existing topic.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, a file of rows, or - for rows on stdin.")],
+) -> ExitCode:
+    """Send files or rows, each to where there is room.
+
+    Of a folder every file is a record, with its path, checksum and label (the first sub-folder) as headers. What was
+    sent is remembered: the same command sends what is new, goes on after an interruption, and sends nothing twice.
+    Scores that stand in a profile are read again when its file changes.
+
+    Examples:
+
+      kafkabal produce images ./imagenet --chunk 1MB
+
+      kafkabal produce events events.jsonl --key user --policy key-hash
+
+      zcat clicks.gz | kafkabal produce clicks - --policy power-of-d:d=2
+    """
+    order = _order(topic, _source(source, source_options, context), settings, sending, context)
+    with _Screen(context, settings) as screen:
+        try:
+            delivery = _deliver(order, settings, measurements, screen, context)
+        except KeyboardInterrupt as signal:
+            raise _interrupted(screen, order, signal) from signal
+    from kafkabal.reporting.produce_report import production_report
+
+    show(production_report(delivery.outcome, delivery.view), output, context)
+    for name in delivery.outcome.changed:
+        context.warn(f"{name}: changed since it was sent; the topic holds what it was")
+    if delivery.outcome.failures:
+        raise PartialFailureError(
+            f"{len(delivery.outcome.failures)} files were not sent, {delivery.outcome.sent} records were",
+            delivery.outcome.failures,
+            hint="run the same command again for those",
+        )
+    return ExitCode.DONE
+
+
+def _deliver(
+    order: "Order", settings: Settings, measurements: MeasurementOptions, screen: "_Screen", context: CommandContext
+) -> "Delivery":
+    from kafkabal.producer.produce_session import deliver
+
+    prometheus = measurements.query()
+    with (
+        _cluster(settings, context) as cluster,
+        _brokers(settings) as brokers,
+        measurements.latencies(cluster, _connection(settings), order.refresh_s, context) as latency,
+    ):
+        return deliver(
+            order,
+            _Completed(cluster, settings),
+            brokers,
+            latency=latency,
+            prometheus=prometheus,
+            listener=screen,
+            clock=context.monotonic,
+            sleep=context.sleep,
+            new_id=lambda: f"{random.getrandbits(_ID_BITS):016x}",
+        )
+
+
+def _source(name: str, options: SourceOptions, context: CommandContext) -> "Source":
+    path = Path(name)
+    if name != _STDIN and not path.exists():
+        raise InputFileError(path, "there is no such file or folder")
+    if name != _STDIN and path.is_dir():
+        from kafkabal.sources.folder import FolderSource
+
+        if options.row_format or options.value:
+            raise UsageError(f"{name} is a folder: --format and --value are for rows")
+        if options.chunk_bytes == 0:
+            raise UsageError("--chunk: a record of 0 bytes holds nothing")
+        return FolderSource(path, key=options.key, chunk_bytes=options.chunk_bytes)
+    from kafkabal.sources.row_files import RowFormat, RowSource
+
+    if options.chunk_bytes is not None:
+        raise UsageError("--chunk splits the files of a folder, not rows")
+    known = {f.value: f for f in RowFormat}
+    if options.row_format is not None and options.row_format not in known:
+        raise UsageError(f"--format: there is no {options.row_format!r}", hint=f"there are: {', '.join(known)}")
+    stream: Any = getattr(context.stdin, "buffer", None)
+    return RowSource(
+        None if name == _STDIN else path,
+        stream=stream if name == _STDIN else None,
+        row_format=known[options.row_format] if options.row_format else None,
+        key_field=options.key,
+        value_field=options.value,
+    )
+
+
+def _order(
+    topic: str, source: "Source", settings: Settings, sending: SendingOptions, context: CommandContext
+) -> "Order":
+    from kafkabal.config.librdkafka_settings import librdkafka_settings
+    from kafkabal.producer.produce_session import Order
+    from kafkabal.producer.routing_producer import DEFAULT_REFRESH_S
+
+    if sending.manifest is not None and sending.no_manifest:
+        raise UsageError("--manifest and --no-manifest contradict each other")
+    return Order(
+        topic=topic,
+        source=source,
+        policy=_policy(sending.policy),
+        client={
+            **librdkafka_settings(_connection(settings)),
+            "log_level": 2,
+            **_producer_settings(sending.producer_config, context),
+        },
+        scores=_scores(settings),
+        refresh_s=DEFAULT_REFRESH_S if sending.refresh_s is None else sending.refresh_s,
+        manifest_path=_manifest_path(source, sending, context),
+        may_break_key_order=sending.any_key_order,
+        seed=random.getrandbits(32),
+    )
+
+
+def _policy(text: str) -> "PolicyChoice":
+    """The policy, once one was made: its options are right."""
+    from kafkabal.routing.policy_protocol import Context
+    from kafkabal.routing.registry import load_policy
+
+    choice = load_policy(text)
+    choice.create(Context())
+    return choice
+
+
+def _manifest_path(source: "Source", sending: SendingOptions, context: CommandContext) -> Any:
+    if sending.no_manifest or (sending.manifest is None and source.name == "standard input"):
+        return None
+
+    def path(facts: "TopicFacts") -> Path:
+        return sending.manifest or _default_manifest(facts, source, context.state_dir / "produce")
+
+    return path
+
+
+def _default_manifest(facts: "TopicFacts", source: "Source", folder: Path) -> Path:
+    """One for each topic, source and set of options that make other records of it.
+
+    Raises
+    ------
+    UsageError
+        If there is only one that may or may not have been begun with these options.
+    """
+    from kafkabal.producer.manifest import keeps_options_quiet
+
+    options = [f"{name} {value}" for name, value in source.options.items()]
+    own = folder / _manifest_name(facts, source.name, *options)
+    older = folder / _manifest_name(facts, source.name)
+    if options and not own.exists() and keeps_options_quiet(older):
+        raise UsageError(
+            f"{older}: it cannot be told whether this manifest was begun with {' '.join(options)}",
+            hint="if it was, name it with --manifest; to send everything, name another file",
+        )
+    return own
+
+
+def _manifest_name(facts: "TopicFacts", *made_of: str) -> str:
+    from hashlib import sha256
+
+    digest = sha256("\0".join(made_of).encode()).hexdigest()[:16]
+    return f"{facts.topic}-{facts.topic_id}-{digest}.jsonl"
+
+
+def _producer_settings(given: list[str] | None, context: CommandContext) -> "Mapping[str, ClientSetting]":
+    pairs = [text.partition("=") for text in given or ()]
+    for name, equals, _ in pairs:
+        if not (name and equals):
+            raise UsageError(f"--producer-config: {name!r} is no setting", hint="write it like compression.type=lz4")
+    settings = {name: value for name, _, value in pairs}
+    if settings:
+        from kafkabal.producer.producer_settings import broken_promises, check_own_settings
+
+        try:
+            check_own_settings(settings)
+        except UsageError as error:
+            raise UsageError(f"--producer-config {error.message}") from error
+        for broken in broken_promises(settings):
+            context.warn(f"--producer-config {broken}")
+    return settings
+
+
+def _connection(settings: Settings) -> "ConnectionSettings":
+    from kafkabal.config.cluster_address import cluster_address
+    from kafkabal.config.connection_settings import ConnectionSettings
+
+    address = cluster_address(settings)
+    if not isinstance(address, ConnectionSettings):
+        raise ConfigError("records can only be sent to live brokers", hint="give --bootstrap-server HOST:PORT")
+    return address
+
+
+def _cluster(settings: Settings, context: CommandContext) -> "Cluster":
+    from kafkabal.cli.framework.cluster_access import open_cluster
+
+    return open_cluster(settings, context)
+
+
+def _brokers(settings: Settings) -> "KafkaCluster":
+    from kafkabal.clusters.kafka.cluster import KafkaCluster
+
+    return KafkaCluster(_connection(settings))
+
+
+def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
+    from kafkabal.scoring.registry import load_scores
+
+    return load_scores(settings.scores or ("disk",))
+
+
+def _interrupted(screen: "_Screen", order: "Order", signal: KeyboardInterrupt) -> InterruptedRunError:
+    forgotten = order.manifest_path is None
+    return InterruptedRunError(
+        f"interrupted: {screen.sent} records were sent to topic {order.topic} by this run",
+        terminated=isinstance(signal, Terminated),
+        hint=None if forgotten else "run the same command again, it goes on where it stopped",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Completed:
+    """The cluster, with the volumes and capacities that the profile states."""
+
+    cluster: "Cluster"
+    settings: Settings
+
+    def read(self, request: "ReadRequest") -> "Reading":
+        """The whole state."""
+        from dataclasses import replace
+
+        reading = self.cluster.read(request)
+        return replace(reading, state=completed(reading.state, self.settings))
+
+
+class _Screen(DeliveryListener):
+    """Shows how it goes, and watches the profile."""
+
+    def __init__(self, context: CommandContext, settings: Settings) -> None:
+        self.sent = 0
+        """By this run."""
+        self._context = context
+        self._settings = settings
+        self._bar: Bar | None = None
+        self._total_bytes = 0
+        self._profile_time_ns = self._profile_time()
+        self._warned: set[str] = set()
+
+    def __enter__(self) -> "_Screen":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(*error)
+
+    def starts(self, *, total_bytes: int, total_records: int | None) -> None:
+        """All checks are passed."""
+        if total_records is not None:
+            self._context.detail(f"{total_records} records")
+        self._total_bytes = total_bytes
+
+    def measures(self) -> None:
+        """Say why it does not start yet."""
+        self._context.say("reading all rows to see that each fits into the topic, before any is sent")
+
+    def reads_back(self) -> None:
+        """Say why it does not start yet."""
+        self._context.say("an earlier run did not end in order; looking for its records in the topic")
+
+    def progressed(self, progress: Progress) -> None:
+        """Show it, once there is something to send; what earlier runs have sent takes no time and makes no rate."""
+        self.sent = progress.sent
+        if not progress.handed_over:
+            return
+        bar = self._bar or self._context.progress("sending", self._total_bytes or None)
+        bar.update(progress.bytes, skipped_bytes=progress.skipped_bytes, note=f"{progress.records} records")
+        if self._bar is None:
+            self._bar = bar.__enter__()  # only now: a run that goes on does not begin at 0
+
+    def refresh_failed(self, error: Exception) -> None:
+        """Warn, but not of the same every few seconds."""
+        text = f"there is no new view of the cluster, records go by the last one: {error}"
+        self._warn_once(text, text)
+
+    def topic_unseen(self, error: "KafkabalError") -> None:
+        """Warn once: records go on, and end the run if they are not taken."""
+        doubt = "nobody says whether the topic is still the same, records go on"
+        self._warn_once(doubt, f"{doubt}: {error.message}")
+
+    def new_scores(self) -> "tuple[WeightedScore, ...] | None":
+        """The scores of the profile, if its file changed and still makes sense."""
+        time_ns = self._profile_time()
+        if time_ns == self._profile_time_ns:
+            return None
+        self._profile_time_ns = time_ns
+        try:
+            scores = _scores(self._settings_now())
+        except UsageError as error:
+            self._context.warn(f"the changed profile is not used: {error.message}")
+            return None
+        self._context.say(f"scores from the changed profile: {', '.join(s.score.name for s in scores)}")
+        return scores
+
+    def _warn_once(self, what: str, text: str) -> None:
+        if what not in self._warned:
+            self._warned.add(what)
+            self._context.warn(text)
+
+    def _settings_now(self) -> Settings:
+        profile = self._settings.profile
+        assert profile is not None
+        flags: dict[str, Any] = {"profile": f"{profile.path}#{profile.name}"}
+        if self._settings.source("scores") == "--score":
+            flags["scores"] = list(self._settings.scores)
+        return settle(flags, self._context)
+
+    def _profile_time(self) -> int:
+        profile = self._settings.profile
+        try:
+            return profile.path.stat().st_mtime_ns if profile else 0
+        except OSError:
+            return 0  # it is just being replaced

@@ -1,0 +1,58 @@
+"""``kafkabal rebalance apply``: carry out a plan from a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS, BeginFlags, RunFlags, RunOutput
+from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.shared_options import Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode
+
+
+def apply(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
+    begin: BeginFlags,
+    flags: RunFlags,
+    output: RunOutput,
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, or JSON for Kafka's own tool.")],
+    skip_drifted: Annotated[
+        bool, typer.Option("--skip-drifted", help="Leave out partitions that have changed since.")
+    ] = False,
+) -> ExitCode:
+    """Carry out a plan from a file.
+
+    The plan is refused (exit 4) where a partition is no longer as it was when the plan was made. Everything that is
+    needed to resume, undo or clean up is written down before the first change.
+
+    Examples:
+
+      kafkabal rebalance apply plan.json
+
+      kafkabal rebalance apply plan.json --yes --throttle 50MB --max-runtime 4h
+
+      kafkabal rebalance apply plan.json --dry-run
+    """
+    from kafkabal.cli.commands.rebalance.begin_run import carry_out_plan, resume_unfinished
+    from kafkabal.cli.commands.rebalance.run_command import make_workplace
+    from kafkabal.plan.plan_file import read_plan
+
+    plan = read_plan(plan_file)
+    with open_cluster(settings, context) as cluster:
+        workplace = make_workplace(cluster, settings, context, output, "rebalance apply")
+        workplace = resume_unfinished(workplace, begin, flags, output, context, "rebalance apply")
+        return carry_out_plan(
+            plan,
+            workplace,
+            settings,
+            begin,
+            flags,
+            output,
+            context,
+            "rebalance apply",
+            skip_drifted=skip_drifted,
+        )

@@ -1,0 +1,143 @@
+"""From a plan to a run: checks shown, the question asked, the plan carried out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kafkabal.cli.commands.rebalance.run_command import end, measured_load, run_options, work
+from kafkabal.errors import ExitCode, FindingsError
+
+if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.run_flags import BeginFlags, RunFlags, RunOutput
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.config.settings import Settings
+    from kafkabal.executor.run_environment import Workplace
+    from kafkabal.executor.run_options import RunOptions
+    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.plan.plan import Plan
+
+
+def resume_unfinished(
+    workplace: Workplace,
+    begin: BeginFlags,
+    flags: RunFlags,
+    output: RunOutput,
+    context: CommandContext,
+    command: str,
+) -> Workplace:
+    """Bring a run that this host began and did not end to its end, where nobody is there to be asked.
+
+    Returns
+    -------
+    Workplace
+        Where to go on; the time that the command may take runs from before a run that was resumed.
+
+    Raises
+    ------
+    KafkabalError
+        Where it could not be ended; then nothing new is begun.
+    """
+    from kafkabal.cli.commands.rebalance.run_flags import OnUnfinished
+    from kafkabal.executor.run_actions import resume
+    from kafkabal.executor.state.find_run import find_run
+    from kafkabal.reporting.runs.result_report import summary
+
+    if not begin.yes or begin.dry_run or begin.on_unfinished is OnUnfinished.REFUSE:
+        return workplace
+    found = find_run(workplace)
+    if found is None or not found.is_open or found.record.host != workplace.host:
+        return workplace
+    if flags.max_runtime_s is not None:
+        workplace = replace(workplace, ends_at_s=workplace.clock.monotonic() + flags.max_runtime_s)
+    context.say(f"run {found.record.run_id} was left in state '{found.state.phase}': resuming it first")
+    result = work(workplace, context, lambda: resume(workplace))
+    assert result is not None
+    if result.is_complete:
+        context.say(summary(result))
+    else:
+        end(result, output, context, command)
+    return workplace
+
+
+def carry_out_plan(
+    plan: Plan,
+    workplace: Workplace,
+    settings: Settings,
+    begin: BeginFlags,
+    flags: RunFlags,
+    output: RunOutput,
+    context: CommandContext,
+    command: str,
+    *,
+    skip_drifted: bool = False,
+) -> ExitCode:
+    """Check, ask, and carry a plan out; or show what would be asked of the brokers.
+
+    Raises
+    ------
+    KafkabalError
+        With the exit code of the contract.
+    """
+    from kafkabal.executor.observe.cluster_load import moves_of_plan
+    from kafkabal.executor.run_actions import apply
+
+    if not plan.partitions:
+        context.say("nothing to do")
+        return ExitCode.DONE
+    moves = moves_of_plan(plan.partitions)
+    load = measured_load(settings, workplace, context, moves)
+    options = run_options(settings, flags, workplace.cluster, load, moves)
+    state = workplace.completed(load.state) if load is not None else None
+    _check(workplace, plan, options, begin, context, state, skip_drifted=skip_drifted)
+    if begin.dry_run:
+        return _dry_run(plan, workplace, options, begin, context)
+    if not begin.yes and not context.confirm(f"apply {len(plan.partitions)} changes?", flag="--yes"):
+        context.say("nothing was changed")
+        return ExitCode.DONE
+    result = work(
+        workplace,
+        context,
+        lambda: apply(workplace, plan, options, rollback_file=begin.rollback_file, skip_drifted=skip_drifted),
+    )
+    if result is None:
+        context.say("nothing to do: every partition is as planned")
+        return ExitCode.DONE
+    return end(result, output, context, command)
+
+
+def _check(
+    workplace: Workplace,
+    plan: Plan,
+    options: RunOptions,
+    begin: BeginFlags,
+    context: CommandContext,
+    state: ClusterState | None,
+    *,
+    skip_drifted: bool,
+) -> None:
+    from kafkabal.executor.safety.preflight import Verdict, enforce, preflight
+    from kafkabal.executor.state.find_run import find_run
+
+    checks = preflight(workplace, plan, options, find_run(workplace), state=state, skip_drifted=skip_drifted)
+    for check in checks:
+        if check.verdict is Verdict.OK:
+            context.detail(f"check {check.name}: {check.message}")
+        elif check.verdict is Verdict.WARNING or begin.force:
+            context.warn(check.message)
+    enforce(checks, force=begin.force)
+
+
+def _dry_run(
+    plan: Plan, workplace: Workplace, options: RunOptions, begin: BeginFlags, context: CommandContext
+) -> ExitCode:
+    from kafkabal.cli.commands.rebalance.dry_run import rehearse
+    from kafkabal.units import format_duration
+
+    rehearsal = rehearse(plan, workplace.read_state(), options)
+    for line in rehearsal.calls:
+        context.stdout.write(line + "\n")
+    context.say(f"{len(rehearsal.calls)} requests, about {format_duration(rehearsal.elapsed_s)}; nothing was changed")
+    if begin.exit_code and rehearsal.calls:
+        raise FindingsError("a plan is pending")
+    return ExitCode.DONE

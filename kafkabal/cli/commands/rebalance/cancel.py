@@ -1,0 +1,38 @@
+"""``kafkabal rebalance cancel``."""
+
+from typing import Annotated
+
+from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput
+from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.shared_options import Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode
+
+
+def cancel(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER)],
+    output: RunOutput,
+    journal: JournalOption = None,
+) -> ExitCode:
+    """Stop what the latest run has in flight, and put its throttles back.
+
+    What has finished stays as it is. A partition whose original replicas are offline cannot be cancelled, and is
+    named.
+
+    Examples:
+
+      kafkabal rebalance cancel
+
+      kafkabal rebalance cancel --journal run.jsonl
+    """
+    from kafkabal.cli.commands.rebalance.run_command import end, make_workplace, work
+    from kafkabal.executor.run_actions import cancel as go
+
+    command = "rebalance cancel"
+    with open_cluster(settings, context) as cluster:
+        workplace = make_workplace(cluster, settings, context, output, command)
+        result = work(workplace, context, lambda: go(workplace, journal=journal))
+        assert result is not None
+        return end(result, output, context, command)

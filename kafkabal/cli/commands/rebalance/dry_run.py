@@ -1,0 +1,87 @@
+"""A run rehearsed on an in-memory copy of the cluster: the very requests that it would make, in their order."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kafkabal.clusters.protocol import ConfigOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkabal.clusters.simulated.fault_injection import Call
+    from kafkabal.executor.run_options import RunOptions
+    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.plan.plan import Plan
+
+_NAMES = {
+    "alter_reassignments": "AlterPartitionReassignments",
+    "move_log_dirs": "AlterReplicaLogDirs",
+    "elect_preferred_leaders": "ElectLeaders",
+    "alter_configs": "IncrementalAlterConfigs",
+}
+_SIGNS = {ConfigOperation.SET: "=", ConfigOperation.APPEND: "+=", ConfigOperation.SUBTRACT: "-="}
+_LOOKS = 200
+"""About how often the rehearsed run looks at its copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a run would do."""
+
+    calls: tuple[str, ...]
+    """One line a request."""
+    elapsed_s: float
+    """How long it took on the clock of the copy."""
+
+
+def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
+    """Carry a plan out on a copy of the cluster that has no throttles yet."""
+    from kafkabal.clusters.simulated.cluster import InMemoryCluster
+    from kafkabal.clusters.simulated.fault_injection import FaultyCluster
+    from kafkabal.executor.run_actions import apply
+    from kafkabal.executor.run_environment import Workplace
+
+    memory = InMemoryCluster.of(state)
+    recorded = FaultyCluster(memory)
+    clock = memory.kafka.clock
+    times: list[float] = []
+    recorded.before.append(lambda call: times.append(clock.monotonic()))  # noqa: ARG005
+    with tempfile.TemporaryDirectory() as folder:
+        workplace = Workplace(cluster=recorded, state_dir=Path(folder), clock=clock)
+        apply(workplace, plan, _without_waiting(options, plan))
+    lines = tuple(
+        f"{at:8.0f} s  {line}"
+        for at, call in zip(times, recorded.calls, strict=True)
+        if call.method in _NAMES
+        for line in _lines(call)
+    )
+    return Rehearsal(lines, clock.monotonic())
+
+
+def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:
+    """Look less often where copies take long, and at any time of day."""
+    rate = options.throttle.bytes_per_s or 100_000_000
+    poll_s = max(options.patience.poll_s, plan.moved_bytes / rate / _LOOKS)
+    patience = msgspec.structs.replace(options.patience, poll_s=poll_s)
+    throttle = msgspec.structs.replace(options.throttle, is_auto=False)
+    return msgspec.structs.replace(options, patience=patience, throttle=throttle, window=None, max_runtime_s=None)
+
+
+def _lines(call: Call) -> Iterator[str]:
+    name, argument = _NAMES[call.method], call.arguments[0]
+    if call.method == "alter_configs":
+        for change in argument:
+            value = "(deleted)" if change.value is None else change.value
+            yield f"{name} {change.resource}: {change.key}{_SIGNS[change.operation]}{value}"
+    elif call.method == "elect_preferred_leaders":
+        yield from (f"{name} {partition}" for partition in argument)
+    else:
+        for item, target in argument.items():
+            goal = "cancel" if target is None else target if isinstance(target, str) else ",".join(map(str, target))
+            yield f"{name} {item}: {goal}"

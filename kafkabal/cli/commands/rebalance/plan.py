@@ -1,0 +1,121 @@
+"""``kafkabal rebalance plan``: make a plan and change nothing."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags, plan_options
+from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode, UsageError
+from kafkabal.files import check_replaceable
+from kafkabal.gc_pause import cycle_collection_paused
+
+if TYPE_CHECKING:
+    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.planner.plan_options import PlanOptions
+
+
+def plan(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity", "throttle")],
+    flags: PlanFlags,
+    plan_file: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--plan-file",
+            metavar="FILE",
+            parser=check_replaceable,
+            help="Write the plan there.",
+            rich_help_panel=OUTPUT_SECTION,
+        ),
+    ] = None,
+    form: Annotated[
+        Format,
+        typer.Option("--format", help="Form of what is shown.", rich_help_panel=OUTPUT_SECTION),
+        Forms("table", "json", "yaml", "csv"),
+    ] = Format.TABLE,
+    frontier: Annotated[
+        bool, typer.Option("--frontier", help="Show bytes against tolerance; no plan is kept.")
+    ] = False,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option("--what-if", metavar="add=ID:RACK:SIZE", help="Suppose brokers, or remove=ID; only shown."),
+    ] = None,
+) -> ExitCode:
+    """Make a plan and change nothing.
+
+    The plan brings every score inside its band with as few bytes moved as possible, and says how few any plan must
+    move. The same cluster and options give the same plan on every machine. The file can be applied by 'kafkabal
+    rebalance apply', and by Kafka's own kafka-reassign-partitions.
+
+    Examples:
+
+      kafkabal rebalance plan -o plan.json
+
+      kafkabal rebalance plan --snapshot cluster.jsonl --tolerance 2% -o plan.json
+
+      kafkabal rebalance plan --drain 3,4 --max-bytes 2TB -o plan.json
+
+      kafkabal rebalance plan --max-bytes 500GB --keep-moved plans -o plans/monday.json
+
+      kafkabal rebalance plan --frontier
+
+      kafkabal rebalance plan --what-if add=7:r1:4TiB
+    """
+    if plan_file is not None and (frontier or what_if):
+        raise UsageError("what is only supposed cannot be kept as a plan", hint="leave out -o")
+    # rows and changes by the million, none of them in a cycle
+    with cycle_collection_paused():
+        state, options = _supposed(what_if or [], _state(settings, context), plan_options(settings, flags))
+        if frontier:
+            _show_frontier(state, options, OutputOptions(output=form), context)
+        else:
+            _show_plan(state, options, plan_file, form, context)
+    return ExitCode.DONE
+
+
+def _show_frontier(
+    state: "ClusterState", options: "PlanOptions", output: OutputOptions, context: CommandContext
+) -> None:
+    from kafkabal.planner.tolerance_frontier import frontier
+    from kafkabal.reporting.frontier_report import frontier_report
+
+    show(frontier_report(frontier(state, options)), output, context)
+
+
+def _show_plan(
+    state: "ClusterState", options: "PlanOptions", plan_file: Path | None, form: Format, context: CommandContext
+) -> None:
+    from kafkabal.plan.plan_file import write_plan
+    from kafkabal.planner.make_plan import make_plan
+    from kafkabal.reporting.plan_report import plan_report
+
+    made = make_plan(state, options)
+    if plan_file is not None:
+        write_plan(made, plan_file)
+    if form is not Format.TABLE or not context.quiet:
+        show(plan_report(made, "rebalance plan"), OutputOptions(output=form), context)
+    if form is not Format.TABLE or context.quiet:
+        # the table tells them itself
+        for warning in made.warnings:
+            context.warn(warning)
+
+
+def _state(settings: Settings, context: CommandContext) -> "ClusterState":
+    with open_cluster(settings, context) as cluster:
+        return read_cluster(cluster, settings, context).state
+
+
+def _supposed(what_if: list[str], state: "ClusterState", options: "PlanOptions") -> "tuple[ClusterState, PlanOptions]":
+    """The cluster and the options, with the brokers that are supposed to come and go."""
+    if not what_if:
+        return state, options
+    from kafkabal.planner.what_if import parse_what_if, suppose
+
+    return suppose(state, options, parse_what_if(what_if))

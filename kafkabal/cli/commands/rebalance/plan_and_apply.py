@@ -1,0 +1,62 @@
+"""``kafkabal rebalance``: plan, show, ask, apply."""
+
+from typing import Annotated
+
+from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags
+from kafkabal.cli.commands.rebalance.run_flags import (
+    RUN_CLUSTER,
+    RUN_SETTINGS,
+    BeginFlags,
+    RunFlags,
+    RunFormat,
+    RunOutput,
+)
+from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode
+
+
+def rebalance(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *PLAN_SETTINGS, *RUN_SETTINGS)],
+    planning: PlanFlags,
+    begin: BeginFlags,
+    flags: RunFlags,
+    output: RunOutput,
+) -> ExitCode:
+    """Bring what lies unevenly into place, safely.
+
+    Plans, shows the plan, asks, and carries it out under a throttle. Everything that is needed to resume, undo or
+    clean up is written down before the first change. With --yes it is safe for cron: it refuses (exit 4) what is not
+    safe, leaves no throttle behind, and is quiet when there is nothing to do. A run of this host that crashed is
+    resumed first.
+
+    Examples:
+
+      kafkabal rebalance
+
+      kafkabal rebalance --yes --throttle 50MB --window 01:00-05:00 -q
+
+      kafkabal rebalance --dry-run --exit-code
+
+      kafkabal rebalance --drain 3,4
+    """
+    from kafkabal.cli.commands.rebalance.begin_run import carry_out_plan, resume_unfinished
+    from kafkabal.cli.commands.rebalance.plan_flags import make
+    from kafkabal.cli.commands.rebalance.run_command import make_workplace
+    from kafkabal.reporting.plan_report import plan_report
+
+    with open_cluster(settings, context) as cluster:
+        workplace = make_workplace(cluster, settings, context, output, "rebalance")
+        workplace = resume_unfinished(workplace, begin, flags, output, context, "rebalance")
+        plan = make(settings, planning, read_cluster(cluster, settings, context).state)
+        if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
+            show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)
+        else:
+            # the table tells them itself
+            for warning in plan.warnings:
+                context.warn(warning)
+        return carry_out_plan(plan, workplace, settings, begin, flags, output, context, "rebalance")

@@ -1,0 +1,220 @@
+"""Options that shape a plan, and the plan made from them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kafkabal.cli.framework.shared_options import SAFETY_SECTION, SCOPE_SECTION
+from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
+from kafkabal.config.settings import Settings
+from kafkabal.errors import UsageError
+from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions
+from kafkabal.units import parse_bytes, parse_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.plan.plan import Plan
+
+PLAN_SETTINGS: Final = (
+    "scores",
+    "tolerance",
+    "max_bytes",
+    "max_moves",
+    "max_leader_changes",
+    "max_duration",
+    "topics",
+    "exclude_topics",
+    "exclude_brokers",
+    "include_internal",
+)
+"""Settings that shape a plan."""
+
+
+def parse_brokers(text: str) -> frozenset[int]:
+    """Read broker ids such as ``3,4``.
+
+    Raises
+    ------
+    UsageError
+        If one of them is no id.
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() for word in words):
+        raise UsageError(f"{text!r} is no list of broker ids", hint="write it like 3,4")
+    return frozenset(map(int, words))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFlags:
+    """What is planned, beside the settings."""
+
+    drain: Annotated[
+        frozenset[int] | None,
+        typer.Option(
+            "--drain",
+            metavar="ID[,...]",
+            parser=parse_brokers,
+            help="Brokers to empty.",
+            rich_help_panel=SCOPE_SECTION,
+        ),
+    ] = None
+    repair_only: Annotated[
+        bool, typer.Option("--repair-only", help="Racks and dead brokers only.", rich_help_panel=SCOPE_SECTION)
+    ] = False
+    leaders_only: Annotated[
+        bool, typer.Option("--leaders-only", help="Leaders only; no byte moves.", rich_help_panel=SCOPE_SECTION)
+    ] = False
+    log_dirs_only: Annotated[
+        bool,
+        typer.Option("--log-dirs-only", help="Between log dirs of one broker only.", rich_help_panel=SCOPE_SECTION),
+    ] = False
+    only_to_new: Annotated[
+        bool, typer.Option("--only-to-new", help="Only onto brokers that are empty.", rich_help_panel=SCOPE_SECTION)
+    ] = False
+    below: Annotated[
+        float | None,
+        typer.Option(
+            "--below",
+            metavar="SHARE",
+            parser=parse_share,
+            help="Only relieve brokers whose disks are fuller.",
+            rich_help_panel=SCOPE_SECTION,
+        ),
+    ] = None
+    broker_limits: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--broker-limit",
+            metavar="ID:REPLICAS[:SIZE]",
+            help="Most that a broker may hold; may be repeated.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = None
+    keep_moved: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--keep-moved",
+            metavar="PLAN",
+            help="Leave what an earlier plan moved where it is; a folder stands for its plans; may be repeated.",
+            rich_help_panel=SCOPE_SECTION,
+        ),
+    ] = None
+    replication_factor: Annotated[
+        int | None,
+        typer.Option(
+            "--replication-factor",
+            metavar="N",
+            min=1,
+            help="Change how many replicas the partitions have.",
+            rich_help_panel=SCOPE_SECTION,
+        ),
+    ] = None
+
+    def chosen_mode(self) -> Mode:
+        """The part of the work that a flag chooses.
+
+        Raises
+        ------
+        UsageError
+            If several flags choose.
+        """
+        flags = {
+            Mode.REPAIR_ONLY: self.repair_only,
+            Mode.LEADERS_ONLY: self.leaders_only,
+            Mode.LOG_DIRS_ONLY: self.log_dirs_only,
+            Mode.ONLY_TO_NEW: self.only_to_new,
+        }
+        chosen = [mode for mode, given in flags.items() if given]
+        if len(chosen) > 1:
+            raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
+        return chosen[0] if chosen else Mode.FULL
+
+
+def parse_broker_limits(texts: "Iterable[str]") -> dict[int, BrokerLimit]:
+    """Read limits such as ``3:4000`` (replicas), ``3:4000:2TiB`` and ``3::2TiB``.
+
+    Raises
+    ------
+    UsageError
+        If a text is no limit.
+    """
+    limits = {}
+    for text in texts:
+        broker, replicas, size, *rest = [*text.split(":"), "", ""]
+        if not broker.isdecimal() or not (replicas or size) or any(rest) or (replicas and not replicas.isdecimal()):
+            raise UsageError(f"{text!r} is no broker limit", hint="write it like 3:4000:2TiB or 3::2TiB")
+        limits[int(broker)] = BrokerLimit(
+            replicas=int(replicas) if replicas else None, bytes=parse_bytes(size) if size else None
+        )
+    return limits
+
+
+def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":
+    """Read plans, and all plans of a folder, in an order of their own: by id, each once.
+
+    Raises
+    ------
+    InputFileError
+        If one cannot be read, or is no plan.
+    """
+    from kafkabal.plan.plan_file import read_plan
+
+    files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+    plans = {plan.plan_id: plan for plan in map(read_plan, files)}
+    return tuple(plans[plan_id] for plan_id in sorted(plans))
+
+
+def make(settings: Settings, flags: PlanFlags, state: "ClusterState") -> "Plan":
+    """Make the plan that settings and flags ask for."""
+    from kafkabal.planner.make_plan import make_plan
+
+    return make_plan(state, plan_options(settings, flags))
+
+
+def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
+    """The options of the planner that settings and flags ask for.
+
+    Raises
+    ------
+    UsageError
+        If one is wrong.
+    """
+    from kafkabal.scoring.registry import DEFAULT_SCORES, load_scores
+    from kafkabal.scoring.score_options import ScoreOptions
+
+    measured = ScoreOptions(
+        count_by_disk=settings.count_capacity == "disk", nic_rate_bytes_per_s=settings.nic_rate_bytes_per_s
+    )
+    # which replicas count for how much is no matter where only disks are looked at
+    counts = measured.count_by_disk and flags.below is None
+    names = settings.scores or (DEFAULT_SCORES if counts else ())
+    return PlanOptions(
+        tolerance=DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance,
+        scores=load_scores(names, measured),
+        mode=flags.chosen_mode(),
+        below=flags.below,
+        broker_limits=parse_broker_limits(flags.broker_limits or ()),
+        replication_factor=flags.replication_factor,
+        keep_moved=earlier_plans(flags.keep_moved or ()),
+        drain=flags.drain or frozenset(),
+        exclude_brokers=frozenset(settings.exclude_brokers),
+        topics=settings.topics,
+        exclude_topics=settings.exclude_topics,
+        include_internal=settings.include_internal,
+        max_bytes=settings.max_bytes,
+        max_moves=settings.max_moves,
+        max_leader_changes=settings.max_leader_changes,
+        max_duration_s=settings.max_duration_s,
+        throttle_bytes_per_s=_rate_to_plan_with(settings),
+    )
+
+
+def _rate_to_plan_with(settings: Settings) -> int | None:
+    """The throttle, where it shapes the plan: without a longest duration the same plan comes of any."""
+    if settings.max_duration_s is None or not isinstance(settings.throttle, int):
+        return None
+    return settings.throttle

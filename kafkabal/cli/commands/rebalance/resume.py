@@ -1,0 +1,65 @@
+"""``kafkabal rebalance resume``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS, JournalOption, RunFlags, RunOutput
+from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.shared_options import Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode
+
+if TYPE_CHECKING:
+    from kafkabal.executor.run_environment import Workplace
+    from kafkabal.executor.run_options import RunOptions
+
+
+def resume(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
+    flags: RunFlags,
+    output: RunOutput,
+    journal: JournalOption = None,
+) -> ExitCode:
+    """Go on with the latest run, after whatever stopped it.
+
+    What has been done is not done again. A run that was being rolled back or cancelled goes on with that. With
+    --throttle, the other options of speed and safety are those given here too.
+
+    Examples:
+
+      kafkabal rebalance resume
+
+      kafkabal rebalance resume --throttle 100MB --max-runtime 2h
+
+      kafkabal rebalance resume --journal run.jsonl
+    """
+    from kafkabal.cli.commands.rebalance.run_command import end, make_workplace, work
+    from kafkabal.executor.run_actions import resume as go
+
+    command = "rebalance resume"
+    with open_cluster(settings, context) as cluster:
+        workplace = make_workplace(cluster, settings, context, output, command)
+        options = _options(settings, flags, workplace, context, journal)
+        result = work(workplace, context, lambda: go(workplace, journal=journal, options=options))
+        assert result is not None
+        return end(result, output, context, command)
+
+
+def _options(
+    settings: Settings, flags: RunFlags, workplace: "Workplace", context: CommandContext, journal: Path | None
+) -> "RunOptions | None":
+    """Whoever says here how fast means it; else the run goes on as it was begun, at the rate that it had last."""
+    from kafkabal.cli.commands.rebalance.run_command import measured_load, run_options
+    from kafkabal.executor.observe.cluster_load import moves_of_run
+    from kafkabal.executor.state.find_run import find_run
+
+    if settings.source("throttle") != "--throttle":
+        return None
+    if settings.throttle != "auto":
+        return run_options(settings, flags, workplace.cluster)
+    found = find_run(workplace, journal)
+    moves = moves_of_run(found.record.partitions) if found is not None else {}
+    load = measured_load(settings, workplace, context, moves)
+    return run_options(settings, flags, workplace.cluster, load, moves)

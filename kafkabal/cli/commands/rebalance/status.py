@@ -1,0 +1,41 @@
+"""``kafkabal rebalance status``: what is true of the latest run."""
+
+from typing import Annotated
+
+from kafkabal.cli.commands.rebalance.run_flags import JournalOption, RunOutput
+from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode
+
+
+def status(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER)],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml")],
+    journal: JournalOption = None,
+) -> ExitCode:
+    """Show what is true of the latest run on the cluster now.
+
+    Exits 0 where every partition is as wanted and no throttle of the run is left, and 3 while it is going on or
+    differs.
+
+    Examples:
+
+      kafkabal rebalance status
+
+      kafkabal rebalance status -o json
+    """
+    from kafkabal.cli.commands.rebalance.run_command import make_workplace
+    from kafkabal.executor.run_status import run_status
+    from kafkabal.executor.state.find_run import find_run
+    from kafkabal.reporting.runs.status_report import status_report
+
+    with open_cluster(settings, context) as cluster:
+        workplace = make_workplace(cluster, settings, context, RunOutput(), "rebalance status")
+        found = find_run(workplace, journal)
+        known = run_status(cluster, found) if found is not None and found.state.has_begun else None
+    show(status_report(known), output, context)
+    return ExitCode.DONE if known is None or known.is_settled else ExitCode.FINDINGS

@@ -1,0 +1,47 @@
+"""Ctrl-C and SIGTERM during a run: the first asks it to stop in good order, the second ends it at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.executor.safety.stop_request import HardStop, StopReason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafkabal.executor.safety.stop_request import StopSwitch
+
+_REASONS = {
+    signal.SIGINT: StopReason.INTERRUPT,
+    signal.SIGTERM: StopReason.TERMINATE,
+    signal.SIGHUP: StopReason.TERMINATE,
+}
+
+
+@contextmanager
+def stopping_on_signals(switch: StopSwitch, say: Callable[[str], None]) -> Iterator[None]:
+    """Turn the switch on the first signal; raise :class:`HardStop` on the second."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def handle(number: int, frame: Any) -> None:  # noqa: ARG001
+        came.append(number)
+        if len(came) > 1:
+            raise HardStop
+        switch.request(_REASONS[signal.Signals(number)])
+        say("stopping in good order; once more ends at once and leaves moves and throttles as they are")
+
+    before = {number: signal.getsignal(number) for number in _REASONS}
+    handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in handled:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, before[number])

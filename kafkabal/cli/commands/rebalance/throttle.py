@@ -1,0 +1,82 @@
+"""``kafkabal rebalance throttle``: another throttle for a run that is going on."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from kafkabal.cli.commands.rebalance.run_flags import RunOutput
+from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.shared_options import CLUSTER, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import UsageError
+from kafkabal.units import format_rate, parse_rate
+
+if TYPE_CHECKING:
+    from kafkabal.executor.throttle.throttle_request import Wish
+
+
+class Rate(NamedTuple):
+    """What is asked for between brokers."""
+
+    bytes_per_s: int | None
+    """None for an automatic rate."""
+
+
+def _rate(text: str) -> Rate:
+    return Rate(None if text == "auto" else parse_rate(text))
+
+
+def throttle(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER)],
+    rate: Annotated[
+        Rate | None,
+        typer.Argument(
+            metavar="RATE",
+            parser=_rate,
+            help="Bytes a second for each broker, such as 50MB, or 'auto' to follow what the cluster bears.",
+        ),
+    ] = None,
+    log_dir_throttle: Annotated[
+        int | None,
+        typer.Option(
+            "--log-dir-throttle", metavar="RATE", parser=parse_rate, help="The same between log dirs of one broker."
+        ),
+    ] = None,
+) -> None:
+    """Give the run that is going on another throttle, from any host.
+
+    The run takes it within seconds, and keeps it when it is resumed. A run that is interrupted takes it when it is
+    resumed. Where the cluster could not keep a record of the run, this works on the host of the run only.
+
+    Examples:
+
+      kafkabal rebalance throttle 50MB
+
+      kafkabal rebalance throttle auto --log-dir-throttle 100MB
+    """
+    from kafkabal.cli.commands.rebalance.run_command import make_workplace
+    from kafkabal.executor.throttle.throttle_request import Wish, request_throttle
+
+    if rate is None and log_dir_throttle is None:
+        raise UsageError("no rate is given", hint="give RATE, --log-dir-throttle, or both")
+    wish = Wish(
+        bytes_per_s=rate.bytes_per_s if rate else None,
+        is_auto=rate is not None and rate.bytes_per_s is None,
+        log_dir_bytes_per_s=log_dir_throttle,
+    )
+    with open_cluster(settings, context) as cluster:
+        workplace = make_workplace(cluster, settings, context, RunOutput(), "rebalance throttle")
+        run_id = request_throttle(workplace, wish)
+    context.say(f"run {run_id} goes on with {' and '.join(_in_words(wish))} within seconds")
+
+
+def _in_words(wish: "Wish") -> Iterator[str]:
+    if wish.is_auto:
+        yield "an automatic rate"
+    if wish.bytes_per_s is not None:
+        yield f"{format_rate(wish.bytes_per_s)} a broker"
+    if wish.log_dir_bytes_per_s is not None:
+        yield f"{format_rate(wish.log_dir_bytes_per_s)} between log dirs"

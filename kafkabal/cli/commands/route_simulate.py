@@ -1,0 +1,222 @@
+"""``kafkabal route-simulate``: how a data set would lie, before a byte of it is written."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import UsageError
+from kafkabal.units import parse_bytes
+
+if TYPE_CHECKING:
+    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.routing.topic_view import RoutingView
+    from kafkabal.simulator.training_time import TrainingSetup
+    from kafkabal.simulator.workload_file import WorkloadFile
+
+_WORKLOAD = "Workload"
+_TRAINING = "Training"
+# twice as narrow an interval takes four times as many: nobody waits for more
+_MOST_SEEDS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadOptions:
+    """What is written."""
+
+    workload: Annotated[
+        str,
+        typer.Option(
+            "--workload", metavar="NAME|FILE", help="A built-in workload or a .yaml file.", rich_help_panel=_WORKLOAD
+        ),
+    ] = "records"
+    records: Annotated[
+        int | None,
+        typer.Option("--records", metavar="N", min=1, help="Write so many records.", rich_help_panel=_WORKLOAD),
+    ] = None
+    total_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--bytes", metavar="SIZE", parser=parse_bytes, help="Write so many bytes.", rich_help_panel=_WORKLOAD
+        ),
+    ] = None
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="Write records of the sizes of these files, each once unless --records or --bytes says otherwise.",
+            rich_help_panel=_WORKLOAD,
+        ),
+    ] = None
+
+    def load(self) -> "WorkloadFile":
+        """The chosen workload with what the other options change.
+
+        Raises
+        ------
+        UsageError
+            If it is unknown, malformed, or both --records and --bytes are given.
+        """
+        from kafkabal.simulator.data_set_sizes import folder_sizes
+        from kafkabal.simulator.workload_file import load_workload
+
+        if self.records is not None and self.total_bytes is not None:
+            raise UsageError("--records and --bytes both say when to end", hint="give one of them")
+        if self.total_bytes == 0:
+            raise UsageError("--bytes: must be above 0")
+        chosen = load_workload(self.workload)
+        workload = chosen.workload
+        if self.data is not None:
+            sizes = folder_sizes(self.data)
+            workload = replace(workload, sizes=sizes, records=len(sizes.size_bytes), total_bytes=None)
+        if self.records is not None:
+            workload = replace(workload, records=self.records, total_bytes=None)
+        if self.total_bytes is not None:
+            workload = replace(workload, records=None, total_bytes=self.total_bytes)
+        return replace(chosen, workload=workload)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingOptions:
+    """Who reads the data afterwards."""
+
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            "--storage",
+            metavar="NAME",
+            help="Predict training time: brokers read as local-ssd, nfs, lustre or a profile of yours.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None
+    training: Annotated[
+        Path | None,
+        typer.Option(
+            "--training",
+            metavar="FILE",
+            help="YAML with profiles, the job and brokers' read rates.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None
+    rack: Annotated[
+        str | None,
+        typer.Option("--rack", metavar="RACK", help="Rack of the readers.", rich_help_panel=_TRAINING),
+    ] = None
+
+    def load(self) -> "TrainingSetup | None":
+        """Profile and job; None where no training is asked for.
+
+        Raises
+        ------
+        UsageError
+            If there is no such profile or the file is wrong.
+        """
+        from kafkabal.simulator.training_time import load_training
+
+        if self.storage is None:
+            if self.training is not None:
+                raise UsageError("--training needs to know the storage", hint="add --storage NAME")
+            return None
+        return load_training(self.storage, self.training)
+
+
+def route_simulate(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, "scores")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+    workload_options: WorkloadOptions,
+    training_options: TrainingOptions,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option("--policy", metavar="NAME[:OPTION=VALUE,...]", help="Simulate it; repeatable. [default: all]"),
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="TOPIC", help="Its partitions and leaders are taken as they are.")
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option("--seeds", metavar="N", min=1, max=_MOST_SEEDS, help="Repeat with so many seeds.")
+    ] = 1,
+    latency: Annotated[
+        bool, typer.Option("--latency/--no-latency", help="Simulate batches, queues and acknowledgements too.")
+    ] = True,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .svg, .png or .html (extra 'plots').")
+    ] = None,
+) -> None:
+    """Predict how a workload would lie and what it would cost, for one policy after the other.
+
+    Starts from a topic of a live cluster or snapshot, or from the cluster that the workload describes. Nothing is
+    written. The same seeds give the same figures.
+
+    Examples:
+
+      kafkabal route-simulate --topic images --policy score --policy default
+
+      kafkabal route-simulate --topic images --data ./imagenet --storage nfs
+
+      kafkabal route-simulate --workload uneven --seeds 5
+
+      kafkabal route-simulate --workload events --policy d-choices --policy key-hash -o json
+    """
+    from kafkabal.reporting.simulation_report import Simulated, simulation_report
+    from kafkabal.routing.registry import load_policy, policy_names
+    from kafkabal.simulator.compare_policies import compare
+    from kafkabal.simulator.simulate_policy import SimulationOptions
+
+    if plot is not None:
+        from kafkabal.reporting.simulation_plots import check_plot
+
+        check_plot(plot)
+    choices = [load_policy(text) for text in policy or policy_names()]
+    chosen, training = workload_options.load(), training_options.load()
+    view = _view(chosen, topic, settings, context)
+    _expect_rack(training_options.rack, view)
+    if training is not None:
+        training.expect_brokers(view.broker_id)
+    options = SimulationOptions(delivery=latency, rack=training_options.rack)
+    compared = []
+    for runs in compare(view, choices, chosen.workload, range(seeds), options):
+        context.detail(f"{runs.label}: done")
+        compared.append(runs)
+    simulated = Simulated.ranked(view, chosen.workload, compared, training)
+    if plot is not None:
+        from kafkabal.reporting.simulation_plots import plot_simulation
+
+        plot_simulation(simulated, plot)
+        context.say(f"plot written to {plot}")
+    show(simulation_report(simulated), output, context)
+
+
+def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context: CommandContext) -> "RoutingView":
+    """The topic at the start: of the cluster that the workload brings along, unless a real topic is named."""
+    from kafkabal.routing.topic_view import view_of
+    from kafkabal.scoring.protocol import Need
+    from kafkabal.scoring.registry import load_scores
+    from kafkabal.simulator.synthetic_topic import TOPIC, build_synthetic
+
+    scores = load_scores(settings.scores or ("disk",))
+    if topic is None and chosen.cluster is not None:
+        return view_of(build_synthetic(chosen.cluster), TOPIC, scores, supplied=[Need.TELEMETRY])
+    with open_cluster(settings, context) as cluster:
+        state = read_cluster(cluster, settings, context).state
+    return view_of(state, topic or _only_topic(state), scores, supplied=[Need.TELEMETRY])
+
+
+def _expect_rack(rack: str | None, view: "RoutingView") -> None:
+    if rack is not None and rack not in view.racks:
+        listed = ", ".join(view.racks) or "none"
+        raise UsageError(f"--rack: no broker is in rack {rack!r}", hint=f"racks of this cluster: {listed}")
+
+
+def _only_topic(state: "ClusterState") -> str:
+    own = [name for name, internal in zip(state.topics.name, state.topics.internal, strict=True) if not internal]
+    if len(own) == 1:
+        return own[0]
+    raise UsageError("which topic is to be written to?", hint="add --topic NAME")

@@ -1,0 +1,316 @@
+"""``kafkabal sandbox``: a real Apache Kafka of several brokers on this machine."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import Forms, OutputOptions
+from kafkabal.errors import UsageError
+from kafkabal.units import parse_bytes, parse_some_time
+
+if TYPE_CHECKING:
+    from kafkabal.sandbox import Listener, Sandbox, SandboxSpec
+
+_SECTION = "Shape"
+_DEFAULT_NAME: Final = "default"
+_ZOOKEEPER: Final = "zookeeper"
+_ZOOKEEPER_ID: Final = 0
+
+
+def parse_node(text: str) -> int:
+    """Read the id of a node, or ``zookeeper``.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+    """
+    if text == _ZOOKEEPER:
+        return _ZOOKEEPER_ID
+    if not text.isdecimal():
+        raise UsageError(f"{text!r} is no node", hint="give the number of a broker or controller, or zookeeper")
+    return int(text)
+
+
+def parse_assignment(text: str) -> tuple[str, str]:
+    """Read ``KEY=VALUE``.
+
+    Raises
+    ------
+    UsageError
+        If there is no key.
+    """
+    key, equals, value = text.partition("=")
+    if not key.strip() or not equals:
+        raise UsageError(f"{text!r} is no setting", hint="write it like num.io.threads=8")
+    return key.strip(), value.strip()
+
+
+def parse_broker_assignment(text: str) -> tuple[int, tuple[str, str]]:
+    """Read ``ID:KEY=VALUE``.
+
+    Raises
+    ------
+    UsageError
+        If it is no such setting.
+    """
+    broker, colon, setting = text.partition(":")
+    if not broker.isdecimal() or not colon:
+        raise UsageError(f"{text!r} is no setting of a broker", hint="write it like 3:num.io.threads=8")
+    return int(broker), parse_assignment(setting)
+
+
+def parse_listener(text: str) -> "Listener":
+    """Read ``NAME=PROTOCOL``.
+
+    Raises
+    ------
+    UsageError
+        If it is no such listener.
+    """
+    from kafkabal.sandbox import Listener
+
+    name, protocol = parse_assignment(text)
+    return Listener(name=name, protocol=protocol)  # type: ignore[arg-type]  # it checks its protocol itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeOptions:
+    """What a sandbox is made of; what is not given is left to its defaults."""
+
+    brokers: Annotated[
+        int | None, typer.Option("--brokers", metavar="N", help="Brokers. [default: 3]", rich_help_panel=_SECTION)
+    ] = None
+    racks: Annotated[
+        int | None,
+        typer.Option("--racks", metavar="N", help="Racks, 0 for none. [default: up to 3]", rich_help_panel=_SECTION),
+    ] = None
+    log_dirs: Annotated[
+        int | None,
+        typer.Option("--log-dirs", metavar="N", help="Log dirs a broker. [default: 2]", rich_help_panel=_SECTION),
+    ] = None
+    capacity: Annotated[
+        int | None,
+        typer.Option(
+            "--capacity",
+            metavar="SIZE",
+            parser=parse_bytes,
+            help="What a log dir is said to hold. [default: 10GiB]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    controllers: Annotated[
+        int | None,
+        typer.Option(
+            "--controllers",
+            metavar="N",
+            help="Controllers of their own, 1 for broker 1. [default: 1]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    zookeeper: Annotated[
+        bool, typer.Option("--zookeeper", help="ZooKeeper and the last Kafka with it.", rich_help_panel=_SECTION)
+    ] = False
+    kafka_version: Annotated[
+        str | None,
+        typer.Option("--kafka-version", metavar="VERSION", help="Version of Kafka.", rich_help_panel=_SECTION),
+    ] = None
+    expected_replicas: Annotated[
+        int | None,
+        typer.Option(
+            "--replicas",
+            metavar="N",
+            help="Replicas that a broker is to bear; its heap grows with them. [default: 1000]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    heap: Annotated[
+        int | None,
+        typer.Option("--heap", metavar="SIZE", parser=parse_bytes, help="Heap of a broker.", rich_help_panel=_SECTION),
+    ] = None
+    properties: Annotated[
+        list[tuple[str, str]] | None,
+        typer.Option(
+            "--property",
+            metavar="KEY=VALUE",
+            parser=parse_assignment,
+            help="Setting of every node; may be repeated.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    broker_properties: Annotated[
+        list[tuple[int, tuple[str, str]]] | None,
+        typer.Option(
+            "--broker-property",
+            metavar="ID:KEY=VALUE",
+            parser=parse_broker_assignment,
+            help="Setting of one broker; may be repeated.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    listeners: Annotated[
+        list[Any] | None,
+        typer.Option(
+            "--listener",
+            metavar="NAME=PROTOCOL",
+            parser=parse_listener,
+            help="One more listener, such as TLS=SSL; may be repeated.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    class_path: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--class-path", metavar="PATH", help="Jar for every node; may be repeated.", rich_help_panel=_SECTION
+        ),
+    ] = None
+
+    def spec(self) -> "SandboxSpec | None":
+        """What was asked for, None if nothing was.
+
+        Raises
+        ------
+        UsageError
+            If it does not fit together.
+        """
+        from kafkabal.sandbox import SandboxSpec
+
+        given = {
+            "brokers": self.brokers,
+            "racks": self.racks,
+            "log_dirs": self.log_dirs,
+            "controllers": self.controllers,
+            "zookeeper": self.zookeeper or None,
+            "kafka_version": self.kafka_version,
+            "log_dir_capacity_bytes": self.capacity,
+            "expected_replicas": self.expected_replicas,
+            "heap_bytes": self.heap,
+            "listeners": tuple(self.listeners or ()) or None,
+            "properties": dict(self.properties or ()) or None,
+            "broker_properties": self._broker_properties() or None,
+            "class_path": tuple(path.absolute() for path in self.class_path or ()) or None,
+        }
+        shape: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        return SandboxSpec(**shape) if shape else None
+
+    def _broker_properties(self) -> dict[int, dict[str, str]]:
+        settings: dict[int, dict[str, str]] = {}
+        for broker, (key, value) in self.broker_properties or ():
+            settings.setdefault(broker, {})[key] = value
+        return settings
+
+
+Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Which sandbox.")]
+Nodes = Annotated[list[int], typer.Argument(metavar="NODE...", parser=parse_node, help="By number, or zookeeper.")]
+ReportOptions = Annotated[OutputOptions, Forms("table", "json", "yaml")]
+
+
+def up(
+    context: CommandContext,
+    shape: ShapeOptions,
+    output: ReportOptions,
+    name: Name = _DEFAULT_NAME,
+    timeout_s: Annotated[
+        float,
+        typer.Option("--timeout", metavar="TIME", parser=parse_some_time, help="How long to wait. [default: 90s]"),
+    ] = 90.0,
+) -> None:
+    """Start a cluster, or what is missing of one.
+
+    The first time, Apache Kafka is fetched as ordinary packages and checked against the checksums that kafkabal
+    comes with; later the network is not needed. While it is up, commands that are given no cluster use it.
+
+    Examples:
+
+      kafkabal sandbox up --brokers 6 --racks 3
+
+      kafkabal sandbox up --name old --zookeeper
+
+      kafkabal sandbox up --property auto.create.topics.enable=false --broker-property 2:num.io.threads=1
+    """
+    from kafkabal.reporting.sandbox_report import status_report
+    from kafkabal.sandbox import Patience
+    from kafkabal.sandbox import up as bring_up
+    from kafkabal.sandbox.sandbox_home import cache_of, home_of
+
+    started_s = context.monotonic()
+    sandbox = bring_up(
+        shape.spec(),
+        name,
+        home=home_of(context.environ, context.state_dir),
+        cache_folder=cache_of(context.cache_dir),
+        patience=Patience(deadline_s=timeout_s, clock=context.monotonic, sleep=context.sleep),
+        on_step=context.say,
+    )
+    context.say(f"up after {context.monotonic() - started_s:.1f} s")
+    show(status_report("sandbox up", [sandbox]), output, context)
+
+
+def status(
+    context: CommandContext,
+    output: ReportOptions,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Only this sandbox.")] = None,
+) -> None:
+    """Show how the nodes are, and why one has ended."""
+    from kafkabal.reporting.sandbox_report import status_report
+    from kafkabal.sandbox import list_sandboxes
+    from kafkabal.sandbox.sandbox_home import home_of
+
+    home = home_of(context.environ, context.state_dir)
+    sandboxes = list_sandboxes(home=home) if name is None else [_find(context, name)]
+    show(status_report("sandbox status", sandboxes), output, context)
+
+
+def logs(
+    context: CommandContext,
+    node: Annotated[int, typer.Argument(metavar="NODE", parser=parse_node, help="The node, as status names it.")],
+    name: Name = _DEFAULT_NAME,
+    lines: Annotated[int, typer.Option("-n", "--lines", metavar="N", min=0, help="How many of the last.")] = 50,
+) -> None:
+    """Show the end of what a node has printed."""
+    from kafkabal.sandbox.exit_diagnosis import last_lines
+
+    log = _find(context, name).log(node)
+    context.detail(str(log))
+    context.stdout.writelines(f"{line}\n" for line in last_lines(log, lines))
+
+
+def kill(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
+    """Kill nodes, as a crash would (SIGKILL)."""
+    _find(context, name).kill(*nodes)
+
+
+def pause(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
+    """Pause nodes, as a machine that hangs would (SIGSTOP)."""
+    _find(context, name).pause(*nodes)
+
+
+def stop(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
+    """Stop nodes in good order (SIGTERM)."""
+    _find(context, name).stop(*nodes)
+
+
+def start(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
+    """Bring nodes back, and wait until they answer."""
+    _find(context, name).start(*nodes, on_step=context.say)
+
+
+def down(context: CommandContext, name: Name = _DEFAULT_NAME) -> None:
+    """Kill every process of a sandbox and remove every file of it."""
+    from kafkabal.sandbox import take_down
+    from kafkabal.sandbox.sandbox_home import home_of
+
+    take_down(name, home=home_of(context.environ, context.state_dir))
+    context.say(f"sandbox {name} is gone")
+
+
+def _find(context: CommandContext, name: str) -> "Sandbox":
+    from kafkabal.sandbox import find_sandbox
+    from kafkabal.sandbox.sandbox_home import cache_of, home_of
+
+    home = home_of(context.environ, context.state_dir)
+    return find_sandbox(name, home=home, cache_folder=cache_of(context.cache_dir))

@@ -1,0 +1,281 @@
+"""``kafkabal telemetry``: what clients measure, brought to where routing can use it (KIP-714)."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ConfigError, MissingCapabilityError, RefusedByClusterError, UsageError
+from kafkabal.files import check_replaceable
+from kafkabal.telemetry.subscriptions import (
+    DEFAULT_INTERVAL_S,
+    DEFAULT_NAME,
+    KEYS,
+    LATENCY_METRICS,
+    Subscription,
+    checked,
+    parse_matches,
+)
+from kafkabal.units import parse_duration, parse_some_time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+    from kafkabal.clusters.kafka.cluster import KafkaCluster
+    from kafkabal.clusters.protocol import ConfigResource, Fault
+    from kafkabal.config.connection_settings import ConnectionSettings
+    from kafkabal.telemetry.http_intake import HttpIntake
+    from kafkabal.telemetry.latency_store import LatencyTable
+    from kafkabal.telemetry.topic_intake import TopicIntake
+
+_CLUSTER = ("bootstrap_servers", "command_config", "profile")
+_PARTITIONS = 3
+_REPLICAS = 3
+_TOPIC_CONFIGS = {
+    "cleanup.policy": "delete",
+    "retention.ms": "600000",
+    "segment.ms": "600000",
+    "max.message.bytes": "2097152",
+}
+_TOPIC_EXISTS = "TOPIC_ALREADY_EXISTS"
+
+LiveSettings = Annotated[Settings, Uses(*_CLUSTER)]
+Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Of the subscription.")]
+TopicName = Annotated[
+    str | None, typer.Option("--topic", metavar="TOPIC", help="Where brokers forward to. [default: ours]")
+]
+
+
+def subscribe(
+    context: CommandContext,
+    settings: LiveSettings,
+    name: Name = DEFAULT_NAME,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="PREFIX", help="Push metrics of this prefix; may be repeated."),
+    ] = None,
+    interval_s: Annotated[
+        float | None,
+        typer.Option("--interval", metavar="TIME", parser=parse_some_time, help="Push so often. [default: 10s]"),
+    ] = None,
+    match: Annotated[
+        list[str] | None,
+        typer.Option("--match", metavar="KEY=PATTERN", help="Only clients like this; may be repeated."),
+    ] = None,
+    topic: TopicName = None,
+) -> None:
+    """Make clients push metrics to the brokers.
+
+    Without --metric, what the score 'latency' needs is asked for. The topic that brokers forward to is made as well.
+    Clients push only while a broker has a plug-in that takes what they push, see 'kafkabal telemetry plugin'.
+
+    Examples:
+
+      kafkabal telemetry subscribe -b broker1:9092 --interval 5s
+
+      kafkabal telemetry subscribe --metric org.apache.kafka.producer. --match 'client_id=trainer-.*'
+    """
+    wanted = checked(
+        Subscription(
+            name=name,
+            metrics=tuple(metric or LATENCY_METRICS),
+            interval_s=DEFAULT_INTERVAL_S if interval_s is None else interval_s,
+            match=parse_matches(match or ()),
+        )
+    )
+    if wanted.is_longer_than_brokers_allow:
+        context.warn("clients push every 5 minutes at the longest, whatever a subscription asks for")
+    from kafkabal.clusters.protocol import ConfigChange
+
+    with _live(settings, context) as cluster:
+        _make_topic(cluster, topic or _default_topic(), context)
+        resource = _resource(name)
+        _expect_done(
+            cluster.alter_configs([ConfigChange(resource, key, value) for key, value in wanted.as_configs().items()])
+        )
+    context.say(f"subscription {name}: {', '.join(wanted.metrics)} every {wanted.interval_s:g} s")
+
+
+def list_subscriptions(
+    context: CommandContext,
+    settings: LiveSettings,
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+) -> None:
+    """List the subscriptions: which clients push which metrics, and how often."""
+    from kafkabal.reporting.telemetry_report import subscriptions_report
+
+    with _live(settings, context) as cluster:
+        resources = [_resource(name) for name in cluster.client_metrics_names()]
+        found, faults = cluster.configs(resources, KEYS) if resources else ({}, {})
+    _expect_done(faults)
+    subscriptions = [
+        Subscription.from_configs(resource.name, {key: value.value or "" for key, value in found[resource].items()})
+        for resource in resources
+    ]
+    show(subscriptions_report(subscriptions), output, context)
+
+
+def remove(
+    context: CommandContext,
+    settings: LiveSettings,
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Subscriptions to remove.")],
+) -> None:
+    """Remove subscriptions; what was forwarded stays until it is too old."""
+    from kafkabal.clusters.protocol import ConfigChange
+
+    names = list(dict.fromkeys(names))
+    with _live(settings, context) as cluster:
+        known = cluster.client_metrics_names()
+        for name in names:
+            if name not in known:
+                listed = ", ".join(known) or "none"
+                raise UsageError(f"there is no subscription {name!r}", hint=f"there are: {listed}")
+        _expect_done(
+            cluster.alter_configs([ConfigChange(_resource(name), key, None) for name in names for key in KEYS])
+        )
+    context.say(f"removed: {', '.join(names)}")
+
+
+def plugin(
+    context: CommandContext,
+    libs: Annotated[list[Path], typer.Option("--libs", metavar="PATH", help="Kafka's libs folder, or jars of it.")],
+    jar: Annotated[
+        Path,
+        typer.Option("-o", "--output-file", metavar="FILE.jar", parser=check_replaceable, help="Where the jar goes."),
+    ],
+) -> None:
+    """Build the broker plug-in that forwards what clients push.
+
+    The jar belongs into the libs folder of every broker, with metric.reporters=kafkabal.telemetry.TelemetryForwarder
+    in its properties. It works with Kafka 3.7 and later, in KRaft mode. No JDK is needed.
+
+    Examples:
+
+      kafkabal telemetry plugin --libs /opt/kafka/libs -o kafkabal-telemetry.jar
+    """
+    from kafkabal.sandbox.java_compiler import ensure_java_compiler
+    from kafkabal.sandbox.java_runtime import java_binary
+    from kafkabal.sandbox.sandbox_home import cache_of
+    from kafkabal.telemetry.broker_plugin.build_jar import REPORTER_CLASS, build_plugin, kafka_jars
+
+    class_path = kafka_jars(libs)
+    compiler = ensure_java_compiler(cache_of(context.cache_dir), on_step=context.say)
+    build_plugin(jar, class_path, java=java_binary(), compiler=compiler)
+    context.say(f"{jar}: put it on the class path of every broker, and set metric.reporters={REPORTER_CLASS}")
+
+
+def latency(
+    context: CommandContext,
+    settings: LiveSettings,
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+    topic: TopicName = None,
+    listen: Annotated[
+        str | None,
+        typer.Option("--listen", metavar="[HOST:]PORT", help="Take OTLP/HTTP posts instead of reading the topic."),
+    ] = None,
+    for_s: Annotated[
+        float | None,
+        typer.Option("--for", metavar="TIME", parser=parse_some_time, help="How long to collect. [default: 15s]"),
+    ] = None,
+    last_s: Annotated[
+        float | None,
+        typer.Option("--last", metavar="TIME", parser=parse_duration, help="Also what came before. [default: 1m]"),
+    ] = None,
+) -> None:
+    """Show how long each broker takes to answer producers, as they measure it.
+
+    A broker that no client wrote to is unknown, not fast.
+
+    Examples:
+
+      kafkabal telemetry latency -b broker1:9092
+
+      kafkabal telemetry latency --listen 4318 --for 1m
+    """
+    from kafkabal.reporting.telemetry_report import latency_report
+    from kafkabal.telemetry.latency_store import LatencyTable
+
+    collect_s, before_s = 15.0 if for_s is None else for_s, 60.0 if last_s is None else last_s
+    table = LatencyTable(max_age_s=collect_s + before_s, clock=context.monotonic)
+    with _live(settings, context) as cluster:
+        with _intake(cluster, listen, topic, table, settings, context, before_s) as intake:
+            context.say(f"collecting for {collect_s:g} s")
+            context.sleep(collect_s)
+            payloads = intake.payloads
+        brokers = sorted(cluster.broker_ids())
+    show(latency_report(table.latencies_s(), brokers, payloads), output, context)
+
+
+def _intake(
+    cluster: "KafkaCluster",
+    listen: str | None,
+    topic: str | None,
+    table: "LatencyTable",
+    settings: Settings,
+    context: CommandContext,
+    before_s: float,
+) -> "AbstractContextManager[HttpIntake | TopicIntake]":
+    if listen is not None:
+        return open_http_intake(listen, table)
+    return open_topic_intake(cluster, _connection(settings), topic, table, context, before_s=before_s)
+
+
+def _default_topic() -> str:
+    from kafkabal.telemetry.topic_intake import TELEMETRY_TOPIC
+
+    return TELEMETRY_TOPIC
+
+
+def _connection(settings: Settings) -> "ConnectionSettings":
+    from kafkabal.config.cluster_address import cluster_address
+    from kafkabal.config.connection_settings import ConnectionSettings
+
+    address = cluster_address(settings)
+    if not isinstance(address, ConnectionSettings):
+        raise ConfigError("only live brokers have telemetry", hint="give --bootstrap-server HOST:PORT")
+    return address
+
+
+def _live(settings: Settings, context: CommandContext) -> "KafkaCluster":
+    from kafkabal.cli.framework.cluster_access import open_cluster
+    from kafkabal.clusters.kafka.cluster import KafkaCluster
+
+    cluster = open_cluster(settings, context)
+    if not isinstance(cluster, KafkaCluster):
+        cluster.close()
+        raise MissingCapabilityError(f"{cluster.name} has no telemetry", hint="give --bootstrap-server HOST:PORT")
+    return cluster
+
+
+def _resource(name: str) -> "ConfigResource":
+    from kafkabal.clusters.protocol import ConfigResource, ResourceKind
+
+    return ConfigResource(ResourceKind.CLIENT_METRICS, name)
+
+
+def _make_topic(cluster: "KafkaCluster", topic: str, context: CommandContext) -> None:
+    from kafkabal.clusters.protocol import NewTopic
+
+    brokers = sorted(cluster.broker_ids())
+    replicas = min(_REPLICAS, len(brokers))
+    assignment = tuple(
+        tuple(brokers[(partition + place) % len(brokers)] for place in range(replicas))
+        for partition in range(_PARTITIONS)
+    )
+    faults = cluster.create_topics([NewTopic(name=topic, assignment=assignment, configs=_TOPIC_CONFIGS)])
+    fault = faults.get(topic)
+    if fault is None:
+        context.detail(f"topic {topic} made")
+    elif fault.name != _TOPIC_EXISTS:
+        raise RefusedByClusterError(f"topic {topic} cannot be made: {fault}")
+
+
+def _expect_done(faults: "Mapping[ConfigResource, Fault]") -> None:
+    for resource, fault in faults.items():
+        raise RefusedByClusterError(f"subscription {resource.name}: {fault}")

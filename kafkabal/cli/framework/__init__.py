@@ -1,0 +1,1 @@
+"""What every command uses: options, settings, context, errors, output."""

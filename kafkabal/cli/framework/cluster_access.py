@@ -1,0 +1,92 @@
+"""The cluster that a command is about: opened, read, and completed by what the settings say of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkabal.errors import UnreachableError
+
+if TYPE_CHECKING:
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
+    from kafkabal.config.settings import Settings
+    from kafkabal.model.cluster_state import ClusterState
+
+_STARTING_S: Final = 3.0
+_PAUSE_S: Final = 0.25
+
+
+def open_cluster(settings: Settings, context: CommandContext) -> Cluster:
+    """Connect to the cluster that the settings name; to be used in a ``with`` block.
+
+    Raises
+    ------
+    ConfigError
+        If they name none.
+    UnreachableError
+        If nobody answers there.
+    """
+    from kafkabal.clusters.open_cluster import connect
+    from kafkabal.config.cluster_address import cluster_address
+
+    cluster = connect(cluster_address(settings))
+    context.detail(f"cluster: {cluster.name}")
+    return cluster
+
+
+def await_broker(cluster: Cluster, context: CommandContext) -> None:
+    """Wait until a broker answers, for a few seconds: it may just be starting.
+
+    To be called before any client of librdkafka is asked, which waits far longer and then cannot say what is wrong.
+
+    Raises
+    ------
+    KafkabalError
+        If none answers; it says why, and what to look at.
+    """
+    end_s = context.monotonic() + _STARTING_S
+    while True:
+        try:
+            cluster.cluster_id()
+        except UnreachableError:
+            if context.monotonic() >= end_s:
+                raise
+            context.sleep(_PAUSE_S)
+        else:
+            return
+
+
+def read_cluster(
+    cluster: Cluster, settings: Settings, context: CommandContext, request: ReadRequest | None = None
+) -> Reading:
+    """Read the state, with the volumes and capacities that the profile states, and remember its names for completion.
+
+    Brokers that could not be read are warned of; the rest of the state stands.
+    """
+    from dataclasses import replace
+
+    from kafkabal.cli.framework.completion_names import remember_names
+    from kafkabal.clusters.protocol import Reading, ReadRequest
+
+    request = request or ReadRequest()
+    if settings.broker_timeout_s is not None:
+        request = replace(request, deadline_s=settings.broker_timeout_s)
+    reading = cluster.read(request)
+    for problem in reading.problems:
+        context.warn(f"broker {problem.broker}: {problem.message}")
+    remember_names(reading.state, context.cache_dir)
+    return Reading(completed(reading.state, settings), reading.problems)
+
+
+def completed(state: ClusterState, settings: Settings) -> ClusterState:
+    """The state with the volumes and capacities that the profile states.
+
+    Raises
+    ------
+    ConfigError
+        If the profile names a log dir that does not exist.
+    """
+    from kafkabal.model.capacity import with_capacity
+    from kafkabal.model.volumes import with_volumes
+
+    return with_capacity(with_volumes(state, settings.volumes), settings.capacity)

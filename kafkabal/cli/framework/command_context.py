@@ -1,0 +1,190 @@
+"""What a command may know of the world around it: streams, terminal, environment, clock and folders, in one object.
+
+``main`` makes it from the running process; a test makes its own, and so needs no patching.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kafkabal.reporting.drawable_area import Surface
+    from kafkabal.reporting.transfer_progress import Progress
+
+PROGRAM = "kafkabal"
+_YES = frozenset({"y", "yes"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandContext:
+    """The world of one invocation.
+
+    Results go to :attr:`stdout` by way of :func:`kafkabal.cli.framework.output.show`; everything else
+    goes to :attr:`stderr` by
+    way of :meth:`say`, :meth:`detail` and :meth:`warn`.
+    """
+
+    stdin: TextIO = field(default_factory=lambda: sys.stdin or _closed())
+    stdout: TextIO = field(default_factory=lambda: sys.stdout or _closed())
+    stderr: TextIO = field(default_factory=lambda: sys.stderr or StringIO())
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    wall_clock: Callable[[], float] = time.time
+    """Seconds since the epoch."""
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    """Overrides of the folders by name: ``config``, ``cache``, ``state``."""
+    quiet: bool = False
+    verbosity: int = 0
+    plain: bool = False
+    """``--no-color`` was given."""
+
+    def adjusted(self, *, quiet: bool, verbosity: int, plain: bool) -> CommandContext:
+        """The same world, as the options of one command want it."""
+        return replace(self, quiet=quiet, verbosity=verbosity, plain=plain)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody sits at a terminal who reads and answers."""
+        return _is_terminal(self.stdin) and _is_terminal(self.stderr)
+
+    @cached_property
+    def out(self) -> Surface:
+        """What can be drawn on stdout."""
+        return self._surface(self.stdout)
+
+    @cached_property
+    def err(self) -> Surface:
+        """What can be drawn on stderr."""
+        return self._surface(self.stderr)
+
+    @property
+    def config_dir(self) -> Path:
+        """Where profiles are."""
+        return self._folder("config")
+
+    @property
+    def cache_dir(self) -> Path:
+        """Where lies what can be made again, such as the names for completion."""
+        return self._folder("cache")
+
+    @property
+    def state_dir(self) -> Path:
+        """Where lies what must outlive a run, such as journals."""
+        return self._folder("state")
+
+    def say(self, text: str) -> None:
+        """Tell how it goes, unless ``-q``."""
+        if not self.quiet:
+            self._tell(text)
+
+    def detail(self, text: str) -> None:
+        """Tell more, with ``-v``."""
+        if self.verbosity:
+            self._tell(text)
+
+    def warn(self, text: str) -> None:
+        """Tell what the user should not miss."""
+        self._tell(f"{PROGRAM}: warning: {text}")
+
+    def complain(self, text: str, hint: str | None = None) -> None:
+        """Tell why the command ends, and what to do about it."""
+        self._tell(f"{PROGRAM}: {text}")
+        if hint:
+            self._tell(f"{PROGRAM}: hint: {hint}")
+
+    def confirm(self, question: str, *, flag: str) -> bool:
+        """Ask for a yes; everything else is a no.
+
+        Parameters
+        ----------
+        flag
+            The option that answers yes beforehand, such as ``--yes``.
+
+        Raises
+        ------
+        UsageError
+            If nobody is there to ask; it names ``flag``.
+        """
+        if not self.can_ask:
+            raise UsageError(f"cannot ask {question!r} without a terminal", hint=f"add {flag} to answer yes")
+        print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
+        return self.stdin.readline().strip().lower() in _YES
+
+    def clear(self) -> None:
+        """Wipe the terminal that stdout is, to draw on it anew."""
+        self.stdout.write("\x1b[H\x1b[2J\x1b[3J")
+
+    def progress(self, what: str, total_bytes: int | None) -> Progress:
+        """Show how far ``total_bytes`` have come: a bar on a terminal, now and then a line elsewhere, else nothing.
+
+        None where nobody knows how many there are.
+        """
+        from kafkabal.reporting.transfer_progress import open_progress  # rich is costly to import
+
+        return open_progress(
+            what,
+            total_bytes,
+            surface=self.err,
+            stream=self.stderr,
+            monotonic=self.monotonic,
+            hidden=self.quiet,
+        )
+
+    def _tell(self, text: str) -> None:
+        print(text, file=self.stderr, flush=True)
+
+    def _folder(self, kind: str) -> Path:
+        if kind in self.folders:
+            return self.folders[kind]
+        import platformdirs
+
+        find: Callable[[str], Any] = getattr(platformdirs, f"user_{kind}_path")
+        return Path(find(PROGRAM))
+
+    def _surface(self, stream: TextIO) -> Surface:
+        from kafkabal.reporting.drawable_area import Surface
+
+        terminal = _is_terminal(stream)
+        dumb = self.environ.get("TERM") == "dumb"
+        colour = terminal and not (self.plain or dumb or self.environ.get("NO_COLOR"))
+        return Surface(
+            width=_width(self.environ, stream) if terminal or "COLUMNS" in self.environ else None,
+            colour=colour,
+            animated=terminal and not dumb,
+            unicode=(getattr(stream, "encoding", None) or "ascii").lower().startswith("utf"),
+        )
+
+
+def _closed() -> TextIO:
+    """Stand in for a stream that the process was started without."""
+    stream = StringIO()
+    stream.close()
+    return stream
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return not stream.closed and stream.isatty()
+
+
+def _width(environ: Mapping[str, str], stream: TextIO) -> int:
+    """Columns of the terminal, or what ``COLUMNS`` says."""
+    stated = environ.get("COLUMNS", "")
+    if stated.isdigit() and int(stated) > 0:
+        return int(stated)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return shutil.get_terminal_size().columns

@@ -1,0 +1,79 @@
+"""The settings of a command: flags, environment and profile together, and the sandbox where nothing names a cluster."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.config.settings import Settings
+
+
+PROFILES_FILE: Final = "profiles.yaml"
+_CLUSTER_FLAGS: Final = {
+    "bootstrap_servers": "--bootstrap-server",
+    "command_config": "--command-config",
+    "zookeeper": "--zookeeper",
+    "snapshot": "--snapshot",
+}
+
+
+def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
+    """Bring flags, environment and profile together.
+
+    A command that may be told a cluster and is told none, not even a profile, takes the profile of the sandbox that
+    was made last, if one is up, and says so where there are several.
+
+    Raises
+    ------
+    UsageError
+        If a value is wrong, naming where it was written.
+    """
+    from kafkabal.config.resolve_settings import resolve
+
+    profiles_file = context.config_dir / PROFILES_FILE
+    settings = resolve(flags, environ=context.environ, profiles_file=profiles_file)
+    if "bootstrap_servers" not in flags or names_cluster(settings) or settings.profile is not None:
+        return settings
+    sandboxes = _sandbox_profiles(context)
+    if not sandboxes:
+        return settings
+    newest, *others = sandboxes
+    if others:
+        context.warn(
+            f"several sandboxes are up, and {newest.parent.name} is the newest; --profile {others[0]} takes another"
+        )
+    return resolve({**flags, "profile": str(newest)}, environ=context.environ, profiles_file=profiles_file)
+
+
+def cluster_flags(settings: Settings, context: CommandContext) -> str:
+    """The flags that lead another command to the same cluster; empty where it finds it by itself."""
+    from kafkabal.config.profiles import DEFAULT_PROFILE
+
+    flags = []
+    for field, flag in _CLUSTER_FLAGS.items():
+        if settings.source(field) == flag:
+            value = getattr(settings, field)
+            flags.append(f"{flag} {shlex.quote(','.join(value) if isinstance(value, tuple) else str(value))}")
+    profile = settings.profile
+    if profile is not None and profile.path not in _sandbox_profiles(context)[:1]:
+        own = profile.path == context.config_dir / PROFILES_FILE
+        name = profile.name if own else str(profile.path)
+        flags += [f"--profile {shlex.quote(name)}"] if not own or name != DEFAULT_PROFILE else []
+    return " ".join(flags)
+
+
+def names_cluster(settings: Settings) -> bool:
+    """Whether flags, environment or profile name a cluster."""
+    return bool(settings.bootstrap_servers or settings.command_config or settings.zookeeper or settings.snapshot)
+
+
+def _sandbox_profiles(context: CommandContext) -> list[Path]:
+    from kafkabal.sandbox import sandboxes_up
+    from kafkabal.sandbox.sandbox_home import home_of
+
+    return sandboxes_up(home=home_of(context.environ, context.state_dir))

@@ -1,0 +1,1 @@
+"""Completion scripts for bash, zsh and fish, generated from the commands."""

@@ -1,0 +1,122 @@
+"""The commands as pages: their texts, arguments and options, as every generated form needs them."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.cli.framework.command_context import PROGRAM
+from kafkabal.cli.framework.command_table import COMMANDS
+from kafkabal.cli.framework.completion.option_values import Values, values_of
+from kafkabal.cli.main import root_command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kafkabal.cli.framework.command_table import Row
+    from kafkabal.cli.framework.lazy_groups import Command, Group
+
+_EXAMPLES = "Examples:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """An option, or an argument, which has no flags."""
+
+    flags: tuple[str, ...]
+    metavar: str
+    """Empty for a flag without a value."""
+    help: str
+    section: str
+    values: Values
+    """What can be completed in its place."""
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A command."""
+
+    path: tuple[str, ...]
+    """``kafkabal``, group, name."""
+    summary: str
+    paragraphs: tuple[str, ...]
+    examples: tuple[str, ...]
+    options: tuple[Option, ...]
+    arguments: tuple[Option, ...]
+    commands: Mapping[str, str]
+    """One-line help of the commands of a group, by name."""
+
+    @property
+    def title(self) -> str:
+        """The words to type."""
+        return " ".join(self.path)
+
+    @property
+    def usage(self) -> str:
+        """The command line in short."""
+        words = [self.title, "[OPTIONS]" if self.options else ""]
+        words += [argument.metavar for argument in self.arguments]
+        words += ["[COMMAND]"] if self.commands else []
+        return " ".join(word for word in words if word)
+
+    def sections(self) -> dict[str, list[Option]]:
+        """Options by section, in the order of the help."""
+        found: dict[str, list[Option]] = {}
+        for option in self.options:
+            found.setdefault(option.section, []).append(option)
+        return found
+
+
+def pages(commands: Mapping[str, Row] = COMMANDS) -> list[Page]:
+    """All commands, the program itself first, each group before its commands."""
+    root = root_command()
+    root.rows = commands
+    return list(_walk(root, (PROGRAM,)))
+
+
+def _walk(command: Command | Group, path: tuple[str, ...], parent: Any = None) -> Iterator[Page]:
+    context = command.context_class(command, info_name=path[-1], parent=parent, **command.context_settings)
+    rows: Mapping[str, Row] = getattr(command, "rows", {})
+    yield _page(command, path, context, rows)
+    for name in rows:
+        child = command.get_command(context, name)  # type: ignore[union-attr] # only a group has rows
+        yield from _walk(child, (*path, name), context)
+
+
+def _page(command: Command | Group, path: tuple[str, ...], context: Any, rows: Mapping[str, Row]) -> Page:
+    text = inspect.cleandoc(command.help or "")
+    body, _, examples = text.partition(_EXAMPLES)
+    summary, *paragraphs = [" ".join(part.split()) for part in body.split("\n\n") if part.strip()]
+    options = [_option(parameter, context) for parameter in command.get_params(context)]
+    return Page(
+        path=path,
+        summary=summary,
+        paragraphs=(*paragraphs, *([command.epilog] if command.epilog else [])),
+        examples=tuple(" ".join(part.split()) for part in examples.split("\n\n") if part.strip()),
+        options=tuple(option for option in options if option.flags),
+        arguments=tuple(option for option in options if not option.flags),
+        commands={name: row.help for name, row in rows.items()},
+    )
+
+
+def _option(parameter: Any, context: Any) -> Option:
+    is_option = parameter.param_type_name == "option"
+    takes_value = not (is_option and (parameter.is_flag or parameter.count))
+    metavar = _metavar(parameter, context) if takes_value else ""
+    record = parameter.get_help_record(context)
+    return Option(
+        # short ones first; typer itself keeps the names of --help in no order
+        flags=tuple(sorted([*parameter.opts, *parameter.secondary_opts], key=len) if is_option else []),
+        metavar=metavar,
+        help=" ".join(record[1].split()) if record else "",
+        section=getattr(parameter, "rich_help_panel", None) or "Options",
+        values=values_of(parameter, metavar) if takes_value else Values(),
+        repeated=bool(parameter.multiple) if is_option else parameter.nargs == -1,
+    )
+
+
+def _metavar(parameter: Any, context: Any) -> str:
+    shown = str(parameter.metavar or parameter.display_type(context))
+    return shown.strip("<>")

@@ -1,0 +1,106 @@
+"""The completion script for zsh."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkabal.cli.framework.completion.option_values import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kafkabal.cli.framework.completion.command_pages import Option, Page
+    from kafkabal.cli.framework.completion.option_values import Values
+
+_HEAD = """\
+#compdef kafkabal
+# zsh completion for kafkabal. Generated: change the commands, then run  python -m tools.reference
+# Topics and brokers come from files that every command refreshes: no cluster is asked, no Python is started.
+
+_kafkabal_names() {
+    local -a names
+    names=(${(f)"$(cat "${XDG_CACHE_HOME:-$HOME/.cache}/kafkabal/$1" 2>/dev/null)"})
+    compadd -a names
+}
+"""
+_TAIL = """
+if [ "$funcstack[1]" = _kafkabal ]; then
+    _kafkabal "$@"
+else
+    compdef _kafkabal kafkabal
+fi
+"""
+
+
+def script(pages: Sequence[Page]) -> str:
+    """The text of ``completions/_kafkabal``."""
+    return "".join([_HEAD, *(_function(page) for page in pages), _TAIL])
+
+
+def _function(page: Page) -> str:
+    name = _function_name(page.path)
+    arguments = [*(_option(option) for option in page.options), *(_argument(argument) for argument in page.arguments)]
+    if not page.commands:
+        return f"\n{name}() {{\n    _arguments -s \\\n{_lines(arguments)}\n}}\n"
+    arguments += ["'1: :->command'", "'*:: :->arguments'"]
+    return (
+        f"\n{name}() {{\n    local context state state_descr line\n    typeset -A opt_args\n"
+        f"    _arguments -C -s \\\n{_lines(arguments)}\n"
+        f"    case $state in\n        command)\n            local -a commands=(\n{_commands(page)}            )\n"
+        f"            _describe command commands ;;\n        arguments)\n            case $line[1] in\n"
+        f"{''.join(_dispatch(page))}            esac ;;\n    esac\n}}\n"
+    )
+
+
+def _lines(arguments: list[str]) -> str:
+    return " \\\n".join(f"        {argument}" for argument in arguments)
+
+
+def _commands(page: Page) -> str:
+    return "".join(f"                {_quoted(f'{name}:{help_text}')}\n" for name, help_text in page.commands.items())
+
+
+def _dispatch(page: Page) -> Iterator[str]:
+    for name in page.commands:
+        yield f"                {name}) {_function_name((*page.path, name))} ;;\n"
+
+
+def _function_name(path: Sequence[str]) -> str:
+    return "_" + "_".join(path).replace("-", "_")
+
+
+def _option(option: Option) -> str:
+    text = f"[{_escaped(option.help)}]" + (
+        f":{_escaped(option.metavar)}:{_action(option.values)}" if option.metavar else ""
+    )
+    many = "\\*" if option.repeated else ""
+    if len(option.flags) == 1:
+        return (many and "'*'") + option.flags[0] + _quoted(text)
+    excluded = "'*'" if option.repeated else f"'({' '.join(option.flags)})'"
+    return excluded + "{" + ",".join(option.flags) + "}" + _quoted(text)
+
+
+def _argument(argument: Option) -> str:
+    return _quoted(f"{'*' if argument.repeated else ''}:{_escaped(argument.metavar)}:{_action(argument.values)}")
+
+
+def _action(values: Values) -> str:
+    match values.source:
+        case Source.WORDS:
+            return f"({' '.join(values.words)})"
+        case Source.FILES:
+            return "_files"
+        case Source.TOPICS | Source.BROKERS:
+            return f"_kafkabal_names {values.source}"
+        case _:
+            return " "
+
+
+def _escaped(text: str) -> str:
+    for sign in "\\[]:":
+        text = text.replace(sign, "\\" + sign)
+    return text
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"

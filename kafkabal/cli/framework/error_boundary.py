@@ -1,0 +1,135 @@
+"""The one place where exceptions end: a line for people, an exit code for programs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+import typer
+
+from kafkabal.cli.framework.lazy_groups import environment_name
+from kafkabal.cli.framework.nagios_output import is_wanted, report_failure
+from kafkabal.cli.framework.termination_signals import Terminated
+from kafkabal.errors import (
+    ExitCode,
+    FindingsError,
+    InterruptedRunError,
+    KafkabalError,
+    OutputError,
+    PartialFailureError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TextIO
+
+    from kafkabal.cli.framework.command_context import CommandContext
+
+_FAILURES_SHOWN = 20
+
+
+def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandContext) -> int:
+    """Run a command to its end, whatever that is.
+
+    Parameters
+    ----------
+    words
+        The command line; where it or the environment asks for ``--nagios``, errors take the form and the codes of a
+        monitoring plugin.
+    """
+    try:
+        code = run()
+        context.stdout.flush()
+    except BrokenPipeError:
+        # whoever read our output has gone, which is their right
+        _silence(context.stdout)
+        return ExitCode.FAILED
+    except typer.Exit as leave:
+        return _flushed(context, leave.exit_code)
+    except BaseException as error:  # noqa: BLE001 - nothing lies above that could handle it
+        return _report(_as_ours(error), words, context)
+    return code
+
+
+def _as_ours(error: BaseException) -> BaseException:
+    """Errors of typer and of writing to stdout in terms of our own tree; all others as they are."""
+    if isinstance(error, typer.TyperException):
+        return _usage_error(error)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF):
+        return OutputError(f"the output cannot be written: {os.strerror(error.errno)}")
+    if isinstance(error, ValueError) and "closed file" in str(error):
+        return OutputError("the output cannot be written: it is closed")
+    return error
+
+
+def _usage_error(error: typer.TyperException) -> UsageError:
+    message = error.format_message().rstrip(".").replace("\n\t", " ").replace("\n", " ").replace("Value error, ", "")
+    ctx, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
+    if ctx is None:
+        return UsageError(message)
+    if parameter is not None and getattr(ctx.get_parameter_source(parameter.name), "name", "") == "DEFAULT_MAP":
+        message = f"{environment_name(parameter)}: {message}"
+    else:
+        message = message[:1].lower() + message[1:]
+    return UsageError(message, hint=f"see '{ctx.command_path} --help'")
+
+
+def _report(error: BaseException, words: Sequence[str], context: CommandContext) -> int:
+    if is_wanted(words, context.environ) and not isinstance(error, KeyboardInterrupt):
+        return report_failure(error, context)
+    if isinstance(error, KafkabalError):
+        return _report_ours(error, context)
+    if isinstance(error, KeyboardInterrupt):
+        terminated = isinstance(error, Terminated)
+        context.complain("terminated" if terminated else "interrupted")
+        return ExitCode.TERMINATED if terminated else ExitCode.INTERRUPTED
+    if isinstance(error, SystemExit):
+        return _code_of_exit(error, context)
+    report_bug(error, context)
+    return ExitCode.FAILED
+
+
+def _code_of_exit(error: SystemExit, context: CommandContext) -> int:
+    """The code that the interpreter would end with; a text is a failure, and shown."""
+    if error.code is None or isinstance(error.code, int):
+        return error.code or ExitCode.DONE
+    context.complain(f"error: {error.code}")
+    return ExitCode.FAILED
+
+
+def _report_ours(error: KafkabalError, context: CommandContext) -> int:
+    described = isinstance(error, FindingsError | InterruptedRunError)
+    context.complain(error.message if described else f"error: {error.message}", error.hint)
+    if isinstance(error, PartialFailureError):
+        for name, reason in error.failures[:_FAILURES_SHOWN]:
+            print(f"  {name}: {reason}", file=context.stderr)
+        if len(error.failures) > _FAILURES_SHOWN:
+            print(f"  ... and {len(error.failures) - _FAILURES_SHOWN} more", file=context.stderr)
+    return error.exit_code
+
+
+def report_bug(error: BaseException, context: CommandContext) -> None:
+    """Show the traceback, and that it is not the user's fault."""
+    print("".join(traceback.format_exception(error)), end="", file=context.stderr)
+    context.complain(
+        f"error: {type(error).__name__}: this is a bug in kafkabal",
+        hint="please report it together with the lines above",
+    )
+
+
+def _flushed(context: CommandContext, code: int) -> int:
+    try:
+        context.stdout.flush()
+    except BrokenPipeError:
+        _silence(context.stdout)
+    return code
+
+
+def _silence(stream: TextIO) -> None:
+    """Let the interpreter flush into nothing when it ends, where it would complain of the closed pipe again."""
+    if stream is sys.stdout:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

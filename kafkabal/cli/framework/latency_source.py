@@ -1,0 +1,68 @@
+"""Where a command takes client telemetry from: the topic that brokers forward to, or posts over OTLP/HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.config.connection_settings import ConnectionSettings
+    from kafkabal.telemetry.http_intake import HttpIntake
+    from kafkabal.telemetry.latency_store import LatencyTable
+    from kafkabal.telemetry.topic_intake import TopicIntake
+
+_LOOPBACK = "127.0.0.1"
+_PORTS = range(2**16)
+_PORT_DIGITS = 5
+_WRITE_IT = "write it like 4318, 0.0.0.0:4318 or [::1]:4318; ports end at 65535"
+
+
+def open_http_intake(address: str, table: LatencyTable) -> HttpIntake:
+    """Listen on ``[HOST:]PORT``, an IPv6 address in brackets; to be used in a ``with`` block.
+
+    Raises
+    ------
+    UsageError
+        If that is no address, or it cannot be listened on.
+    """
+    from kafkabal.telemetry.http_intake import HttpIntake
+
+    host, _, port = address.rpartition(":")
+    if not (port.isascii() and port.isdecimal() and len(port) <= _PORT_DIGITS and int(port) in _PORTS):
+        raise UsageError(f"{address!r} is no port", hint=_WRITE_IT)
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise UsageError(f"{address!r} is no address to listen on", hint=_WRITE_IT)
+    return HttpIntake(table, host=host or _LOOPBACK, port=int(port))
+
+
+def open_topic_intake(
+    cluster: Cluster,
+    connection: ConnectionSettings,
+    topic: str | None,
+    table: LatencyTable,
+    context: CommandContext,
+    *,
+    before_s: float,
+) -> TopicIntake:
+    """Read a topic, None meaning ours, from ``before_s`` seconds ago on; to be used in a ``with`` block.
+
+    Raises
+    ------
+    UsageError
+        If there is no such topic.
+    UnreachableError
+        If no broker answers.
+    """
+    from kafkabal.cli.framework.cluster_access import await_broker
+    from kafkabal.config.librdkafka_settings import librdkafka_settings
+    from kafkabal.telemetry.topic_intake import TELEMETRY_TOPIC, TopicIntake
+
+    await_broker(cluster, context)
+    client = {**librdkafka_settings(connection), "log_level": 2}
+    since_ms = round((context.wall_clock() - before_s) * 1000)
+    return TopicIntake(client, topic or TELEMETRY_TOPIC, table, since_ms=since_ms)

@@ -1,0 +1,131 @@
+"""Commands and groups as typer shows them: lazy, with the environment behind every option, help by section."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from kafkabal.cli.framework.command_context import PROGRAM
+from kafkabal.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafkabal.cli.framework.command_table import Row
+
+_OWN_SECTION = "Options"
+
+
+def environment_name(option: TyperOption) -> str:
+    """The environment variable of an option, see :func:`variable_of`."""
+    return variable_of(option.opts)
+
+
+def variable_of(flags: Sequence[str]) -> str:
+    """The environment variable of an option of these flags: the longest in capitals, after ``KAFKABAL_``."""
+    flag = max(flags, key=len)
+    return f"{PROGRAM}_{flag.lstrip('-')}".replace("-", "_").upper()
+
+
+class Command(TyperCommand):
+    """A command whose options are also taken from the environment, and shown by section in its help."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Parse the arguments, with the environment for what they do not give."""
+        extra["default_map"] = _from_environment(self, parent)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options by section."""
+        _format_options(self, ctx, formatter)
+
+
+class Group(TyperGroup):
+    """A group that imports a command only when it is invoked, and lists them without importing any."""
+
+    rows: Mapping[str, Row]
+    runs_alone: bool = False
+    """It does something without a command too."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Parse the arguments, with the environment for what they do not give."""
+        if parent is not None:
+            extra["default_map"] = _from_environment(self, parent)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the command; without any word, show the help on stderr as bad usage."""
+        if not args and not self.runs_alone and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), err=True)
+            ctx.exit(ExitCode.USAGE)
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Names in the order of the table."""
+        return list(self.rows)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """Import a command."""
+        from kafkabal.cli.framework.typer_command import build_command  # only now, so that help need not know how
+
+        row = self.rows.get(cmd_name)
+        return build_command(cmd_name, row) if row else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the first argument names.
+
+        Raises
+        ------
+        UsageError
+            If there is none of that name, or an option stands before it.
+        """
+        from difflib import get_close_matches
+
+        if args[0] not in self.rows:
+            near = get_close_matches(args[0], self.rows, n=1)
+            raise UsageError(
+                f"{ctx.command_path} has no command {args[0]!r}",
+                hint=f"did you mean {near[0]!r}?" if near else f"see '{ctx.command_path} --help'",
+            )
+        misplaced = [p.opts[-1] for p in self.params if ctx.get_parameter_source(p.name).name == "COMMANDLINE"]
+        if misplaced:
+            raise UsageError(
+                f"{misplaced[0]} stands before {args[0]!r}",
+                hint=f"options go after the command: {ctx.command_path} {args[0]} {misplaced[0]} ...",
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, then the options by section."""
+        if self.rows:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, row.help) for name, row in self.rows.items()])
+        _format_options(self, ctx, formatter)
+
+
+def _from_environment(command: TyperCommand | TyperGroup, parent: Any) -> dict[str, Any]:
+    """Values that the environment gives for options; an empty one gives none; lists are split at blanks.
+
+    Settings are left out: theirs are read together with the profile.
+    """
+    from kafkabal.cli.framework.shared_options import SETTINGS
+
+    environ = parent.find_root().obj.environ
+    options = [p for p in command.params if isinstance(p, TyperOption) and p.name not in SETTINGS]
+    texts = [(option, environ.get(environment_name(option))) for option in options]
+    return {option.name: text.split() if option.multiple else text for option, text in texts if text}
+
+
+def _format_options(command: TyperCommand | TyperGroup, ctx: Any, formatter: Any) -> None:
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(ctx):
+        record = parameter.get_help_record(ctx)
+        if record is not None:
+            section = "Arguments" if parameter.param_type_name == "argument" else None
+            section = section or getattr(parameter, "rich_help_panel", None) or _OWN_SECTION
+            sections.setdefault(section, []).append(record)
+    for title, records in sections.items():
+        with formatter.section(title):
+            formatter.write_dl(records)

@@ -1,0 +1,58 @@
+"""The form of a monitoring plugin: one line on stdout, exit 0, 1, 2 or 3.
+
+``STATUS - text | label=value[unit];warn;crit;min;max``, after the Monitoring Plugins development guidelines: UNKNOWN
+is for bad arguments and for what went wrong here; a cluster that does not answer is CRITICAL.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from kafkabal.errors import KafkabalError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafkabal.cli.framework.command_context import CommandContext
+
+_SERVICE = "KAFKABAL"
+_COMMAND = "inspect"
+_FLAG = "--nagios"
+_VARIABLE = "KAFKABAL_NAGIOS"
+_NO = frozenset({"", "0", "f", "false", "n", "no", "off"})
+
+
+class Status(IntEnum):
+    """Exit codes of a monitoring plugin."""
+
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+    UNKNOWN = 3
+
+
+def is_wanted(words: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Whether a command line asks for this form, or the environment of the command that has it does.
+
+    It is asked of commands that failed, perhaps because their options could not be read. So a value that is neither a
+    yes nor a no counts as a yes: whoever set it waits for the codes of a plugin.
+    """
+    return _FLAG in words or (words[:1] == [_COMMAND] and environ.get(_VARIABLE, "").strip().lower() not in _NO)
+
+
+def status_line(status: Status, text: str, figures: str = "") -> str:
+    """The one line; a ``|`` in the text would start the figures, so it is replaced."""
+    line = f"{_SERVICE} {status.name} - {text.replace('|', '/')}"
+    return f"{line} | {figures}" if figures else line
+
+
+def report_failure(error: BaseException, context: CommandContext) -> int:
+    """Print the line for an error and return its status."""
+    status = Status.CRITICAL if isinstance(error, UnreachableError) else Status.UNKNOWN
+    if not isinstance(error, KafkabalError):
+        from kafkabal.cli.framework.error_boundary import report_bug
+
+        report_bug(error, context)
+    print(status_line(status, str(error) or type(error).__name__), file=context.stdout, flush=True)
+    return status

@@ -1,0 +1,33 @@
+"""Results: a report goes to stdout, or to a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.cli.framework.shared_options import OutputOptions
+    from kafkabal.reporting.report import Report
+
+
+def show(report: Report, options: OutputOptions, context: CommandContext) -> None:
+    """Write a report in the form, and to the place, that the options ask for.
+
+    Raises
+    ------
+    UsageError
+        If the report has no such form.
+    OutputError
+        If the file cannot be written; what stood there before is untouched.
+    """
+    from kafkabal.reporting.drawable_area import PLAIN
+    from kafkabal.reporting.output_formats import render
+
+    if options.output_file is None:
+        context.stdout.write(render(report, options.output.value, context.out))
+        return
+    from kafkabal.files import replacing
+
+    text = render(report, options.output.value, PLAIN)
+    with replacing(options.output_file) as file:
+        file.write(text.encode())

@@ -1,0 +1,82 @@
+"""Make typer's command of a command function, and run the function when it is invoked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from kafkabal.cli.framework.command_settings import settle
+from kafkabal.cli.framework.lazy_groups import Command, Group
+from kafkabal.cli.framework.library_logs import direct_logs
+from kafkabal.cli.framework.shared_options import CommonOptions
+from kafkabal.cli.framework.typer_parameters import Signature, common_leaves, read_signature
+from kafkabal.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.cli.framework.command_table import Row
+
+CommandFunction = Callable[..., ExitCode | None]
+
+
+def build_command(name: str, row: Row) -> Command | Group:
+    """The command, or the group of commands, that a row of the table describes; its module is imported now."""
+    function = _load(row.function) if row.function else None
+    text = inspect.getdoc(function) if function else row.help
+    run = _runner(function) if function else _nothing
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    settings = {"help_option_names": ["-h", "--help"]}
+    if row.commands is None:
+        app.command(name, cls=Command, help=text, context_settings=settings)(run)
+    else:
+        app.callback(cls=Group, help=text, context_settings=settings, invoke_without_command=function is not None)(run)
+    command = typer.main.get_command(app)
+    assert isinstance(command, Command | Group)
+    if isinstance(command, Group) and row.commands is not None:
+        command.name, command.rows, command.runs_alone = name, row.commands, function is not None
+    return command
+
+
+def _load(location: str) -> CommandFunction:
+    module, _, name = location.partition(":")
+    function: CommandFunction = getattr(import_module(module), name)
+    return function
+
+
+def _nothing() -> None:
+    """Stand in for the function of a group that does nothing by itself."""
+
+
+def _runner(function: CommandFunction) -> Callable[..., ExitCode]:
+    """A function with the signature that typer reads, which calls ``function`` with the arguments it wants."""
+    signature = read_signature(function)
+    leaves = (*signature.leaves(), *common_leaves())
+
+    def run(ctx: typer.Context, **given: Any) -> ExitCode:
+        if ctx.invoked_subcommand is not None:
+            return ExitCode.DONE
+        return _call(function, signature, ctx.find_root().obj, given) or ExitCode.DONE
+
+    first = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    parameters = [first, *(leaf.parameter for leaf in leaves)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _call(
+    function: CommandFunction, signature: Signature, context: CommandContext, given: Mapping[str, Any]
+) -> ExitCode | None:
+    common = CommonOptions(**{leaf.name: given[leaf.name] for leaf in common_leaves()})
+    context = context.adjusted(quiet=common.quiet, verbosity=common.verbose, plain=common.no_color)
+    direct_logs(context.stderr, everything=common.verbose > 1)
+    arguments = signature.arguments(given, lambda flags: settle(flags, context))
+    if signature.context_name:
+        arguments[signature.context_name] = context
+    return function(**arguments)

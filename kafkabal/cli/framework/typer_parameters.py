@@ -1,0 +1,207 @@
+"""From the signature of a command function to the parameters that typer shows, and back to its arguments.
+
+A parameter of the function is the :class:`~kafkabal.cli.framework.command_context.CommandContext`; the
+:class:`~kafkabal.config.settings.Settings` that it ``Uses``; a group of options, which is a dataclass whose fields
+are typer options; or one typer option or argument. Where an option has a ``parser``, typer sees text and the parser
+is called here, so that its error keeps its hint and names the option.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from copy import copy
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import typer
+from typer.models import OptionInfo, ParameterInfo
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, Uses
+from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kafkabal.config.settings import Settings
+
+Settle = Callable[["Mapping[str, Any]"], "Settings"]
+_NO_DEFAULT = inspect.Parameter.empty
+# its value chooses the profile, so it stands in none and is no key of the settings
+_PROFILE = "profile"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One option or argument as typer is to see it, and how its text becomes the value."""
+
+    name: str
+    annotation: Any
+    info: ParameterInfo
+    default: Any
+    parse: Callable[[str], Any] | None = None
+    text_default: str | None = None
+    """The default as help shows it, where there is a parser."""
+
+    @property
+    def is_option(self) -> bool:
+        """Not an argument."""
+        return isinstance(self.info, OptionInfo)
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """As it stands in the signature that typer reads."""
+        default = self.text_default if self.parse and self.default is not _NO_DEFAULT else self.default
+        annotation = Annotated[self.annotation, self.info]  # type: ignore[name-defined] # made at run time
+        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+    def value(self, given: Any) -> Any:
+        """What the function is to get.
+
+        Raises
+        ------
+        UsageError
+            If the parser refuses the text.
+        """
+        if self.parse is None:
+            return given
+        if given is None:
+            return self.default
+        try:
+            return [self.parse(text) for text in given] if isinstance(given, list) else self.parse(given)
+        except UsageError as error:
+            raise UsageError(f"{self._title}: {error.message}", hint=error.hint) from error
+
+    @property
+    def _title(self) -> str:
+        if not self.is_option:
+            return self.info.metavar or self.name.upper()
+        # within Annotated, the first flag is where a default would be elsewhere
+        written = (self.info.default, *(self.info.param_decls or ()))
+        flags = [flag for flag in written if isinstance(flag, str) and flag.startswith("--")]
+        return flags[0] if flags else "--" + self.name.replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a command function takes."""
+
+    context_name: str
+    settings_name: str
+    settings: tuple[Leaf, ...]
+    groups: Mapping[str, tuple[type[Any], tuple[Leaf, ...]]]
+    own: tuple[Leaf, ...]
+
+    def leaves(self) -> Iterator[Leaf]:
+        """All that typer is to show, in the order of the help: arguments, own options, settings, groups."""
+        yield from sorted(self.own, key=lambda leaf: leaf.is_option)
+        yield from self.settings
+        for _, leaves in self.groups.values():
+            yield from leaves
+
+    def arguments(self, given: Mapping[str, Any], settle: Settle) -> dict[str, Any]:
+        """Arguments of the function, but for the context, from what typer read.
+
+        Raises
+        ------
+        UsageError
+            If a value is wrong; it is named.
+        """
+        arguments = {leaf.name: leaf.value(given[leaf.name]) for leaf in self.own}
+        for name, (group, leaves) in self.groups.items():
+            arguments[name] = group(**{leaf.name: leaf.value(given[leaf.name]) for leaf in leaves})
+        if self.settings_name:
+            arguments[self.settings_name] = settle({leaf.name: given[leaf.name] for leaf in self.settings})
+        return arguments
+
+
+def read_signature(function: Callable[..., Any]) -> Signature:
+    """What a command function takes."""
+    hints = get_type_hints(function, include_extras=True)
+    context_name = settings_name = ""
+    settings: tuple[Leaf, ...] = ()
+    groups: dict[str, tuple[type[Any], tuple[Leaf, ...]]] = {}
+    own: list[Leaf] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        bare, extras = _unwrap(hints[name])
+        uses = next((extra for extra in extras if isinstance(extra, Uses)), None)
+        if bare is CommandContext:
+            context_name = name
+        elif uses:
+            settings_name, settings = name, tuple(_setting(key) for key in uses.keys)
+        elif isinstance(bare, type) and is_dataclass(bare):
+            groups[name] = (bare, tuple(_group_leaves(bare, extras)))
+        else:
+            own.append(_leaf(name, hints[name], parameter.default))
+    return Signature(context_name, settings_name, settings, groups, tuple(own))
+
+
+def common_leaves() -> tuple[Leaf, ...]:
+    """The options that every command has."""
+    return tuple(_group_leaves(CommonOptions, ()))
+
+
+def _setting(key: str) -> Leaf:
+    """The option of a setting: text, or a flag; None where it is not given."""
+    shown = SETTINGS[key]
+    flags = [flag for flag in (shown.short_flag, _setting_flag(key)) if flag]
+    info = typer.Option(
+        *flags, help=shown.help, metavar=shown.metavar or None, rich_help_panel=shown.section, show_default=False
+    )
+    annotation = list[str] | None if shown.repeated else str | None if shown.metavar else bool | None
+    return Leaf(key, annotation, info, None)
+
+
+def _setting_flag(key: str) -> str:
+    if key == _PROFILE:
+        return "--profile"
+    from kafkabal.config.settings import KEYS
+
+    return next(k.option for k in KEYS if k.name == key)
+
+
+def _group_leaves(group: type[Any], extras: tuple[Any, ...]) -> Iterator[Leaf]:
+    hints = get_type_hints(group, include_extras=True)
+    forms = next((extra for extra in extras if isinstance(extra, Forms)), None)
+    for item in fields(group):
+        leaf = _leaf(item.name, hints[item.name], _NO_DEFAULT if item.default is MISSING else item.default)
+        yield _offering(forms, leaf) if forms and leaf.annotation is Format else leaf
+
+
+def _offering(forms: Forms, leaf: Leaf) -> Leaf:
+    """An option for the form of output that offers only some of all."""
+    first = forms.names[0]
+    choice = Literal[forms.names]  # type: ignore[name-defined] # made at run time
+    return replace(leaf, annotation=choice, default=Format(first), parse=Format, text_default=first)
+
+
+def _leaf(name: str, hint: Any, default: Any) -> Leaf:
+    annotation, extras = _unwrap(hint)
+    forms = next((extra for extra in extras if isinstance(extra, Forms)), None)
+    if forms:
+        return _offering(forms, _leaf(name, Annotated[annotation, *(e for e in extras if e is not forms)], default))
+    info = next((extra for extra in extras if isinstance(extra, ParameterInfo)), None) or typer.Option()
+    if info.parser is None:
+        return Leaf(name, annotation, info, default)
+    # what stands in the annotation may be read again
+    info = copy(info)
+    parse, info.parser = info.parser, None
+    return Leaf(name, _as_text(annotation, default), info, default, parse)
+
+
+def _as_text(annotation: Any, default: Any) -> Any:
+    """``str`` or ``list[str]``, optional where there is a default, in place of what the parser makes of it."""
+    plain = annotation
+    if get_origin(annotation) in (Union, UnionType):
+        plain = next(arg for arg in get_args(annotation) if arg is not NoneType)
+    text = list[str] if get_origin(plain) is list else str
+    return text if default is _NO_DEFAULT else text | None
+
+
+def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    if get_origin(hint) is Annotated:
+        bare, *extras = get_args(hint)
+        return bare, tuple(extras)
+    return hint, ()

@@ -1,0 +1,269 @@
+"""The right broker for a request: a certain one, any of them, all of them, or the controller."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from kafka.protocol.metadata import MetadataRequest
+
+from kafkabal.clusters.clock import Clock, Deadline
+from kafkabal.clusters.kafka.broker_address import Address, parse_address
+from kafkabal.clusters.kafka.error_mapping import NOT_CONTROLLER, translated
+from kafkabal.clusters.kafka.parallel_requests import run_all, run_first
+from kafkabal.clusters.kafka.reconnecting_connection import BrokerLink
+from kafkabal.clusters.kafka.tls import tls_context
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.errors import KafkabalError, MissingCapabilityError, NoAnswerError, UnreachableError
+
+_V = TypeVar("_V")
+
+# a bootstrap server that hesitates for so long does not keep the others from being tried
+_HEAD_START_S = 0.5
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 1.0
+_BROKERS_SHARE = 0.8
+# how many known brokers a question is put to before the bootstrap servers are tried again
+_KNOWN_TRIED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A broker that is registered with the cluster."""
+
+    address: Address
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """What the last metadata said."""
+
+    cluster_id: str = ""
+    controller: int = -1
+    """In a KRaft cluster some broker that hands requests on to the controller."""
+    by_id: Mapping[int, Node] = field(default_factory=dict)
+
+
+class KafkaClient:
+    """Connections to the brokers of one cluster; threads may share it."""
+
+    def __init__(self, settings: ConnectionSettings, clock: Clock) -> None:
+        self.settings = settings
+        self.clock = clock
+        self._seeds = [parse_address(server) for server in settings.bootstrap_servers]
+        self._controllers = [parse_address(server) for server in settings.bootstrap_controllers]
+        self._tls = tls_context(settings.tls) if settings.security_protocol.has_tls else None
+        self._nodes = Nodes()
+        self._links: dict[Address, BrokerLink] = {}
+        self._guard = threading.Lock()
+
+    def deadline(self, seconds: float | None = None) -> Deadline:
+        """A deadline from now on; the request timeout of the settings unless told otherwise."""
+        return Deadline(self.settings.request_timeout_s if seconds is None else seconds, self.clock)
+
+    @property
+    def broker_timeout_ms(self) -> int:
+        """How long a broker may wait for others before it answers: a little less than we wait for it."""
+        return int(self.settings.request_timeout_s * _BROKERS_SHARE * 1000)
+
+    def close(self) -> None:
+        """Drop all connections."""
+        for link in self._links.values():
+            link.close()
+
+    def nodes(self) -> Nodes:
+        """The brokers as they were last known; asked for if nothing is known yet."""
+        if not self._nodes.by_id:
+            self.metadata(())
+        return self._nodes
+
+    def metadata(self, topics: Collection[str] | None, deadline: Deadline | None = None) -> Any:
+        """Ask for brokers, controller and some topics; None means all topics.
+
+        Returns
+        -------
+        kafka.protocol.metadata.MetadataResponse
+        """
+        named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=named, allow_auto_topic_creation=False, min_version=1)
+        answer = self.call_any(request, deadline)
+        by_id = {b.node_id: Node(Address(b.host, b.port), b.rack) for b in answer.brokers}
+        self._nodes = Nodes(answer.cluster_id or "", answer.controller_id, by_id)
+        return answer
+
+    def supports(self, request: Any, version: int = 0) -> bool:
+        """Whether the brokers know a kind of request (a class of kafka-python) in this version or a later one."""
+        try:
+            with translated("the brokers"):
+                return bool(self._first_answering().versions(self.deadline()).api_version(request) >= version)
+        except MissingCapabilityError:
+            return False
+
+    def call_any(self, request: Any, deadline: Deadline | None = None) -> Any:
+        """Put a question to some broker, and to another one if that one does not answer.
+
+        Raises
+        ------
+        UnreachableError
+            If none answers in time.
+        """
+        deadline = deadline or self.deadline()
+        for link in self._known_links()[:_KNOWN_TRIED]:
+            try:
+                return link.call(request, _share(deadline))
+            except UnreachableError:
+                continue
+        return self._first_seed(deadline).call(request, deadline)
+
+    def call_broker(self, broker: int, request: Any, deadline: Deadline | None = None) -> Any:
+        """Put a request to one broker.
+
+        Raises
+        ------
+        UnreachableError
+            If it is not registered, or cannot be connected to in time; nothing was sent.
+        NoAnswerError
+            If the answer does not come; the request may have taken effect.
+        """
+        deadline = deadline or self.deadline()
+        node = self.nodes().by_id.get(broker)
+        if node is None:
+            self.metadata((), deadline)
+            node = self._nodes.by_id.get(broker)
+        if node is None:
+            raise UnreachableError(f"broker {broker} is not registered with the cluster")
+        return self._link(node.address).call(request, deadline)
+
+    def for_each(
+        self, brokers: Iterable[int], task: Callable[[int, Deadline], _V], seconds: float | None = None
+    ) -> dict[int, _V | KafkabalError]:
+        """Run a task for every broker at once; none waits for another one beyond the deadline."""
+        deadline = self.deadline(seconds)
+        return run_all({broker: partial(task, broker, deadline) for broker in brokers}, deadline)
+
+    def call_controller(
+        self,
+        request: Any,
+        codes: Callable[[Any], Iterable[int]],
+        deadline: Deadline | None = None,
+        *,
+        may_repeat: bool = False,
+    ) -> Any:
+        """Put a request to the controller, and to the next one while brokers say that it has changed.
+
+        Parameters
+        ----------
+        codes
+            The error codes in an answer.
+        may_repeat
+            It changes nothing, so that it can be put to another one if no answer comes.
+
+        Raises
+        ------
+        UnreachableError
+            If no controller can be reached in time; nothing was sent.
+        NoAnswerError
+            If the answer does not come; the request may have taken effect.
+        """
+        deadline = deadline or self.deadline()
+        is_needed = False  # the controller itself: brokers of a KRaft cluster hand requests on to it
+        for pause_s in pauses():
+            try:
+                limit = _share(deadline) if may_repeat else deadline
+                answer = self._controller_link(is_needed=is_needed).call(request, limit)
+                if NOT_CONTROLLER not in codes(answer) or deadline.remaining_s < pause_s:
+                    return answer
+                is_needed = True
+            except UnreachableError as error:
+                if deadline.remaining_s < pause_s or (isinstance(error, NoAnswerError) and not may_repeat):
+                    raise
+                is_needed = False
+            self.clock.sleep(pause_s)
+            self.metadata((), deadline)
+        raise AssertionError  # the pauses never end
+
+    def call_controller_listener(self, request: Any, codes: Callable[[Any], Iterable[int]]) -> Any:
+        """Put a request to the listener of the active KRaft controller itself (KIP-919).
+
+        Raises
+        ------
+        UnreachableError
+            If none of the bootstrap controllers of the settings is the active one.
+        """
+        for address in self._controllers:
+            try:
+                answer = self._link(address).call(request, self.deadline())
+            except NoAnswerError:
+                raise
+            except UnreachableError:
+                continue
+            if NOT_CONTROLLER not in codes(answer):
+                return answer
+        named = ", ".join(map(str, self._controllers))
+        raise UnreachableError(f"none of the bootstrap controllers is the active one: {named or 'none was given'}")
+
+    def _known_links(self) -> list[BrokerLink]:
+        """Those that work and are open come first."""
+        links = [self._link(node.address) for node in self._nodes.by_id.values()]
+        return sorted(links, key=lambda link: (link.failures, not link.is_open))
+
+    def _first_answering(self) -> BrokerLink:
+        known = self._known_links()
+        return known[0] if known and not known[0].failures else self._first_seed(self.deadline())
+
+    def _first_seed(self, deadline: Deadline) -> BrokerLink:
+        """The first of the bootstrap servers that can be connected to."""
+        links = [self._link(address) for address in self._seeds]
+        limit = deadline.at_most(self.settings.connect_timeout_s)
+        found = run_first([partial(_connected, link, limit) for link in links], limit, _HEAD_START_S)
+        if isinstance(found, BrokerLink):
+            return found
+        raise _of_all(self._seeds, found)
+
+    def _controller_link(self, *, is_needed: bool) -> BrokerLink:
+        nodes = self.nodes()
+        node = nodes.by_id.get(nodes.controller)
+        link = None if node is None else self._link(node.address)
+        if link is None or (link.failures and not is_needed):
+            return self._first_answering()
+        return link
+
+    def _link(self, address: Address) -> BrokerLink:
+        with self._guard:
+            if address not in self._links:
+                self._links[address] = BrokerLink(address, self.settings, self._tls, self.clock)
+            return self._links[address]
+
+
+def _share(deadline: Deadline) -> Deadline:
+    """What one may take, where others may still have to be tried."""
+    return deadline.at_most(deadline.remaining_s / (_KNOWN_TRIED + 1))
+
+
+def _connected(link: BrokerLink, deadline: Deadline) -> BrokerLink:
+    link.versions(deadline)
+    return link
+
+
+def _of_all(seeds: Sequence[Address], errors: Sequence[KafkabalError]) -> KafkabalError:
+    """One error for bootstrap servers that all failed: the one that is no matter of reach, else every reason once."""
+    refused = next((error for error in errors if not isinstance(error, UnreachableError)), None)
+    if refused is not None or len(errors) == 1:
+        return refused or errors[0]
+    reasons = {error.message.replace(str(seed), "*"): error.message for seed, error in zip(seeds, errors, strict=False)}
+    if len(reasons) > 1:
+        return UnreachableError("; ".join(reasons.values()), hint=errors[0].hint)
+    others = ", ".join(map(str, seeds[1:]))
+    return UnreachableError(f"{errors[0].message} (the same with {others})", hint=errors[0].hint)
+
+
+def pauses() -> Iterator[float]:
+    """Yield without end how long to wait before each further attempt: doubling, up to a second."""
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

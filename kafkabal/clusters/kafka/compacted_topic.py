@@ -1,0 +1,207 @@
+"""Small records by key in a compacted topic of our own, written and read without a producer or a consumer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from typing import Any
+
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.producer import ProduceRequest
+from kafka.record import MemoryRecords, MemoryRecordsBuilder
+
+from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.kafka.broker_requests import KafkaClient, Node, pauses
+from kafkabal.clusters.kafka.create_topics import create_topics
+from kafkabal.clusters.kafka.error_mapping import TOPIC_ALREADY_EXISTS, check, error_name, fault_of, translated
+from kafkabal.clusters.kafka.metadata import partition_status
+from kafkabal.clusters.kafka.offsets import leader_offsets
+from kafkabal.clusters.protocol import NewTopic, TopicPartition
+from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
+
+RECORDS_TOPIC = "__kafkabal"
+_PARTITION = TopicPartition(RECORDS_TOPIC, 0)
+_REPLICATION_FACTOR = 3
+_LARGEST_RECORD_BYTES = 10 * 2**20
+# from version 13 on topics are named by id
+_LAST_VERSION_WITH_NAMES = 12
+_ALL_IN_SYNC_REPLICAS = -1
+# request timeouts: a leader waits half a minute for a follower that has stopped before it goes on without it
+_PATIENCE, _ATTEMPT = 1.5, 1 / 3
+_MAGIC, _GZIP = 2, 1
+
+
+class TopicRecordStore:
+    """The records of one cluster; the topic is created by the first write.
+
+    The topic has one partition and as many replicas as are usual, so that a record that was written is there as long
+    as the cluster is. What has been read once is not read again.
+    """
+
+    def __init__(self, client: KafkaClient) -> None:
+        self._client = client
+        self._found: dict[str, bytes] = {}
+        self._read_to = 0
+        """Offset up to which the topic is in ``_found``."""
+
+    def put(self, key: str, value: bytes | None) -> None:
+        """Write and wait until all in-sync replicas have it; None deletes the key.
+
+        A write without an answer is repeated: the last value of a key counts, so that doing it twice does no harm.
+
+        Raises
+        ------
+        UnreachableError
+            If it cannot be written in time.
+        NotAuthorizedError
+            If the principal may not create or write the topic.
+        """
+        deadline = self._patience()
+        batch = _batch(key, value, self._client.clock.utc_now().timestamp())
+        for pause_s in pauses():
+            try:
+                code, message = self._produce(batch, self._attempt(deadline))
+            except UnreachableError:
+                if deadline.remaining_s < pause_s:
+                    raise
+            else:
+                if not fault_of(code).retriable or deadline.remaining_s < pause_s:
+                    check(code, f"write to topic {RECORDS_TOPIC}", message)
+                    return
+            self._client.clock.sleep(pause_s)
+
+    def get_all(self) -> dict[str, bytes]:
+        """Everything that is there now; empty where the topic does not exist.
+
+        A leader that is gone is waited for until another broker leads.
+
+        Raises
+        ------
+        UnreachableError
+            If it cannot be read in time.
+        NotAuthorizedError
+            If the principal may not read the topic.
+        """
+        deadline = self._patience()
+        for pause_s in pauses():
+            try:
+                leader = self._leader()
+                if leader is not None:
+                    self._read_on(leader, self._attempt(deadline))
+                break
+            except UnreachableError:
+                if deadline.remaining_s < pause_s:
+                    raise
+            self._client.clock.sleep(pause_s)
+        return dict(self._found) if leader is not None else {}
+
+    def _patience(self) -> Deadline:
+        return self._client.deadline(_PATIENCE * self._client.settings.request_timeout_s)
+
+    def _attempt(self, whole: Deadline) -> Deadline:
+        """A part of the time: by the next attempt another broker may lead, or a follower be out of sync."""
+        return self._client.deadline(min(whole.remaining_s, _ATTEMPT * self._client.settings.request_timeout_s))
+
+    def _leader(self) -> int | None:
+        """Id of the broker that leads the topic; None where the topic does not exist."""
+        status = partition_status(self._client, [RECORDS_TOPIC]).get(_PARTITION)
+        if status is not None and status.leader < 0:
+            raise UnreachableError(f"topic {RECORDS_TOPIC} has no leader")
+        return None if status is None else status.leader
+
+    def _produce(self, batch: bytes, deadline: Deadline) -> tuple[int, str | None]:
+        leader = self._leader()
+        if leader is None:
+            self._create()
+            leader = self._leader()
+        if leader is None:
+            raise UnreachableError(f"topic {RECORDS_TOPIC} was created and is not known to all brokers yet")
+        topic = ProduceRequest.TopicProduceData
+        request = ProduceRequest(
+            acks=_ALL_IN_SYNC_REPLICAS,
+            timeout_ms=int(deadline.remaining_s * 1000),
+            topic_data=[topic(name=RECORDS_TOPIC, partition_data=[topic.PartitionProduceData(index=0, records=batch)])],
+            max_version=_LAST_VERSION_WITH_NAMES,
+        )
+        answer = self._client.call_broker(leader, request, deadline).responses[0].partition_responses[0]
+        return answer.error_code, answer.error_message
+
+    def _create(self) -> None:
+        topics = self._client.metadata(None).topics
+        led = Counter(p.leader_id for topic in topics for p in topic.partitions)
+        held = Counter(broker for topic in topics for p in topic.partitions for broker in p.replica_nodes)
+        replicas = idle_first(self._client.nodes().by_id, led, held)[:_REPLICATION_FACTOR]
+        topic = NewTopic(
+            name=RECORDS_TOPIC,
+            assignment=(tuple(replicas),),
+            configs={
+                "cleanup.policy": "compact",
+                "max.message.bytes": str(_LARGEST_RECORD_BYTES),
+                "min.insync.replicas": str(max(1, len(replicas) - 1)),
+            },
+        )
+        for fault in create_topics(self._client, [topic], validate_only=False).values():
+            if fault.name.endswith("AUTHORIZATION_FAILED"):
+                raise NotAuthorizedError(f"cannot create topic {RECORDS_TOPIC}: {fault}")
+            if fault.name != error_name(TOPIC_ALREADY_EXISTS):
+                raise RefusedByClusterError(f"cannot create topic {RECORDS_TOPIC}: {fault}")
+
+    def _read_on(self, leader: int, deadline: Deadline) -> None:
+        offsets = leader_offsets(self._client, leader, [_PARTITION], deadline)
+        if _PARTITION not in offsets.end or _PARTITION not in offsets.start:
+            raise UnreachableError(f"broker {leader} does not tell the offsets of topic {RECORDS_TOPIC}")
+        start, end = offsets.start[_PARTITION], offsets.end[_PARTITION]
+        if end < self._read_to:  # the topic was made anew
+            self._found, self._read_to = {}, 0
+        self._read_to = max(self._read_to, start)
+        while self._read_to < end:
+            before = self._read_to
+            for batch in self._fetch(leader, self._read_to, deadline):
+                for record in batch:
+                    self._take(bytes(record.key).decode(), record.value)
+                self._read_to = batch.next_offset
+            if self._read_to == before and deadline.is_over:
+                raise UnreachableError(f"topic {RECORDS_TOPIC} could not be read to its end in time")
+
+    def _take(self, key: str, value: bytes | None) -> None:
+        if value is None:
+            self._found.pop(key, None)
+        else:
+            self._found[key] = value
+
+    def _fetch(self, leader: int, offset: int, deadline: Deadline) -> Iterator[Any]:
+        kind = FetchRequest.FetchTopic
+        partition = kind.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=2 * _LARGEST_RECORD_BYTES)
+        request = FetchRequest(
+            replica_id=-1,
+            max_wait_ms=100,
+            min_bytes=1,
+            topics=[kind(topic=RECORDS_TOPIC, partitions=[partition])],
+            max_version=_LAST_VERSION_WITH_NAMES,
+        )
+        answer = self._client.call_broker(leader, request, deadline)
+        check(answer.error_code, f"read topic {RECORDS_TOPIC}")
+        found = answer.responses[0].partitions[0]
+        check(found.error_code, f"read topic {RECORDS_TOPIC}")
+        with translated(f"topic {RECORDS_TOPIC}"):
+            yield from MemoryRecords(bytes(found.records or b""))
+
+
+def idle_first(nodes: Mapping[int, Node], led: Mapping[int, int], held: Mapping[int, int]) -> list[int]:
+    """Broker ids in the order in which to place replicas, so that a topic of our own puts no broker outside its band.
+
+    First the broker that leads the fewest partitions, then one of each rack in turn, those that hold the fewest first.
+    """
+    leader = min(nodes, key=lambda broker: (led.get(broker, 0), held.get(broker, 0), broker))
+    racks: dict[str | None, list[int]] = {nodes[leader].rack: [leader]}
+    for broker in sorted(nodes.keys() - {leader}, key=lambda broker: (held.get(broker, 0), broker)):
+        racks.setdefault(nodes[broker].rack, []).append(broker)
+    return [broker for turn in zip_longest(*racks.values()) for broker in turn if broker is not None]
+
+
+def _batch(key: str, value: bytes | None, timestamp_s: float) -> bytes:
+    builder = MemoryRecordsBuilder(_MAGIC, _GZIP, 2 * _LARGEST_RECORD_BYTES)
+    builder.append(timestamp=int(timestamp_s * 1000), key=key.encode(), value=value)
+    builder.close()
+    return bytes(builder.buffer())

@@ -1,0 +1,149 @@
+"""The boundary to kafka-python: its errors, and the codes in brokers' answers, become ours.
+
+A code that belongs to one item of an answer becomes a :class:`~kafkabal.clusters.protocol.Fault`, one that spoils
+the whole answer an exception.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import kafka.errors as foreign
+
+from kafkabal.clusters.protocol import Fault
+from kafkabal.errors import (
+    ConfigError,
+    KafkabalError,
+    MissingCapabilityError,
+    NoAnswerError,
+    NotAuthorizedError,
+    RefusedByClusterError,
+    UnreachableError,
+)
+
+NO_ERROR = 0
+UNKNOWN_TOPIC_OR_PARTITION = 3
+COORDINATOR_LOAD_IN_PROGRESS = 14
+COORDINATOR_NOT_AVAILABLE = 15
+NOT_COORDINATOR = 16
+INCONSISTENT_GROUP_PROTOCOL = 23
+REBALANCE_IN_PROGRESS = 27
+TOPIC_AUTHORIZATION_FAILED = 29
+GROUP_AUTHORIZATION_FAILED = 30
+UNSUPPORTED_VERSION = 35
+TOPIC_ALREADY_EXISTS = 36
+INVALID_REPLICATION_FACTOR = 38
+NOT_CONTROLLER = 41
+KAFKA_STORAGE_ERROR = 56
+MEMBER_ID_REQUIRED = 79
+ELECTION_NOT_NEEDED = 84
+
+# where kafka-python's name of a code is not Kafka's own
+_KAFKAS_OWN_NAMES = {
+    -1: "UNKNOWN_SERVER_ERROR",
+    0: "NONE",
+    6: "NOT_LEADER_OR_FOLLOWER",
+    10: "MESSAGE_TOO_LARGE",
+    17: "INVALID_TOPIC_EXCEPTION",
+    39: "INVALID_REPLICA_ASSIGNMENT",
+}
+
+UNREACHABLE = "unreachable"
+"""Name of the fault of an item whose request could not be sent."""
+TIMEOUT = "timeout"
+"""Name of the fault of an item whose request was sent and not answered: it may have taken effect."""
+REFUSED = "refused"
+"""Name of the fault of an item whose request was refused as a whole."""
+
+# in this order: the first that fits an error decides
+_BECOMES: tuple[tuple[type[Exception], type[KafkabalError]], ...] = (
+    (foreign.AuthorizationError, NotAuthorizedError),
+    (foreign.UnsupportedVersionError, MissingCapabilityError),
+    (foreign.RequestTimedOutError, NoAnswerError),
+    (foreign.NetworkExceptionError, NoAnswerError),
+    (foreign.BrokerResponseError, RefusedByClusterError),
+    (foreign.KafkaTimeoutError, NoAnswerError),
+    (foreign.KafkaConnectionError, UnreachableError),
+    (foreign.NodeNotReadyError, UnreachableError),
+    (foreign.MetadataEmptyBrokerList, UnreachableError),
+    (foreign.IncompatibleBrokerVersion, MissingCapabilityError),
+    (foreign.UnrecognizedBrokerVersion, MissingCapabilityError),
+    (foreign.UnsupportedCodecError, MissingCapabilityError),
+    (foreign.KafkaConfigurationError, ConfigError),
+    (foreign.IllegalArgumentError, ConfigError),
+    (foreign.KafkaError, RefusedByClusterError),
+)
+# what its decoders and SASL conversations raise when the other side does not keep to the protocol
+_MALFORMED = (struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError)
+
+
+def error_name(code: int) -> str:
+    """Kafka's name of a code, such as ``NOT_CONTROLLER``; ``ERROR_n`` for a code that is newer than the library."""
+    if code in _KAFKAS_OWN_NAMES:
+        return _KAFKAS_OWN_NAMES[code]
+    return str(foreign.kafka_errors[code].message) if code in foreign.kafka_errors else f"ERROR_{code}"
+
+
+def fault_of(code: int, message: str | None = None) -> Fault:
+    """The fault of an item whose answer carries a code."""
+    kind = foreign.for_code(code)
+    return Fault(error_name(code), message or kind.description or "", retriable=bool(kind.retriable))
+
+
+def fault_of_error(error: KafkabalError) -> Fault:
+    """The fault of every item of a request that failed as a whole."""
+    if isinstance(error, NoAnswerError):
+        return Fault(TIMEOUT, error.message, retriable=True)
+    if isinstance(error, UnreachableError):
+        return Fault(UNREACHABLE, error.message, retriable=True)
+    return Fault(REFUSED, error.message)
+
+
+def check(code: int, what: str, message: str | None = None, *, hint: str | None = None) -> None:
+    """Raise what a code means, unless it means success.
+
+    Parameters
+    ----------
+    what
+        What was asked for, for people: ``describe the log dirs of broker 3``.
+
+    Raises
+    ------
+    KafkabalError
+        Of the kind that fits the code.
+    """
+    if code != NO_ERROR:
+        kind = _becomes(foreign.for_code(code))
+        fault = fault_of(code, message)
+        raise kind(f"cannot {what}: {fault}", hint=hint or _hint(kind))
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Let nothing of kafka-python out: what it raises inside becomes one of ours.
+
+    Parameters
+    ----------
+    what
+        What is being done, for people: ``the answer of broker1:9092``.
+    """
+    try:
+        yield
+    except foreign.KafkaError as error:
+        kind = _becomes(type(error))
+        detail = error.args[0] if error.args else getattr(error, "description", None) or type(error).__name__
+        raise kind(f"{what}: {detail}", hint=_hint(kind)) from error
+    except _MALFORMED as error:
+        raise RefusedByClusterError(f"{what} does not keep to the protocol of Kafka: {error}") from error
+
+
+def _becomes(error: type[Exception]) -> type[KafkabalError]:
+    return next((ours for theirs, ours in _BECOMES if issubclass(error, theirs)), RefusedByClusterError)
+
+
+def _hint(kind: type[KafkabalError]) -> str | None:
+    if kind is NotAuthorizedError:
+        return "docs/permissions.md lists what each command needs"
+    return None

@@ -1,0 +1,171 @@
+"""A lock that holds over all hosts: membership in a consumer group that admits only one.
+
+A classic group takes a new member only if it supports a protocol that all members have in common. Every process
+brings a protocol name of its own, so the first one in keeps the others out, without any topic, until it leaves or is
+silent for its session. The coordinator answers ``INCONSISTENT_GROUP_PROTOCOL`` at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from contextlib import suppress
+from typing import Any
+
+from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+
+from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.consumer_groups import call_coordinator, describe_group
+from kafkabal.clusters.kafka.error_mapping import (
+    INCONSISTENT_GROUP_PROTOCOL,
+    MEMBER_ID_REQUIRED,
+    NO_ERROR,
+    REBALANCE_IN_PROGRESS,
+    check,
+)
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, UnreachableError
+
+LOCK_GROUP = "__kafkabal-lock"
+_PROTOCOL_TYPE = "kafkabal"
+_HEARTBEATS_A_SESSION = 10
+# how long the end of a heartbeat is waited for on release: whoever comes next would wait for a whole session
+_PATIENCE_S = 5.0
+
+
+class GroupLock:
+    """Membership in the group, kept alive by a thread with connections of its own.
+
+    Parameters
+    ----------
+    owner
+        Who holds it, for those who are kept out.
+    session_s
+        After so long without a heartbeat the coordinator lets the next one in.
+
+    Raises
+    ------
+    BusyError
+        If another process holds it; it names the holder.
+    NotAuthorizedError
+        If the principal may not read the group.
+    """
+
+    scope = f"consumer group {LOCK_GROUP}"
+
+    def __init__(self, settings: ConnectionSettings, clock: Clock, owner: str, session_s: float) -> None:
+        self._client = KafkaClient(settings, clock)
+        self._clock = clock
+        self._owner = owner
+        self._session_s = session_s
+        self._protocol = f"kafkabal-{uuid.uuid4().hex}"
+        self._member = ""
+        self._generation = -1
+        self._lost = False
+        self._released = threading.Event()
+        self._last_heartbeat_s = clock.monotonic()
+        try:
+            self._join()
+        except BaseException:
+            self._client.close()
+            raise
+        self._thread = threading.Thread(target=self._keep, name="kafkabal-lock", daemon=True)
+        self._thread.start()
+
+    def seconds_since_heartbeat(self) -> float:
+        """Age of the last heartbeat that the coordinator acknowledged, counted from when it was sent."""
+        return self._clock.monotonic() - self._last_heartbeat_s
+
+    def is_held(self) -> bool:
+        """False once the coordinator has said so, or cannot have heard of us for a whole session."""
+        return not self._lost and not self._released.is_set() and self.seconds_since_heartbeat() < self._session_s
+
+    def release(self) -> None:
+        """Leave the group, so that the next one need not wait; harmless when it is lost or released already."""
+        if self._released.is_set():
+            return
+        self._released.set()
+        self._thread.join(_PATIENCE_S)
+        # where the coordinator is silent the session ends by itself
+        if not self._lost and not self._thread.is_alive():
+            with suppress(KafkabalError):
+                self._leave()
+        self._client.close()
+
+    def _join(self) -> None:
+        """Become a member, then its leader by being alone, and settle the group."""
+        answer = self._ask_to_join()
+        if answer.error_code == MEMBER_ID_REQUIRED:
+            self._member = answer.member_id
+            answer = self._ask_to_join()
+        if answer.error_code == INCONSISTENT_GROUP_PROTOCOL:
+            raise self._busy()
+        check(answer.error_code, f"join the consumer group {LOCK_GROUP}")
+        self._member, self._generation = answer.member_id, answer.generation_id
+        request = SyncGroupRequest(
+            group_id=LOCK_GROUP,
+            generation_id=self._generation,
+            member_id=self._member,
+            protocol_type=_PROTOCOL_TYPE,
+            protocol_name=self._protocol,
+            assignments=[SyncGroupRequest.SyncGroupRequestAssignment(member_id=self._member, assignment=b"")],
+        )
+        sent_s = self._clock.monotonic()
+        check(self._call(request).error_code, f"join the consumer group {LOCK_GROUP}")
+        self._last_heartbeat_s = sent_s
+
+    def _ask_to_join(self) -> Any:
+        protocol = JoinGroupRequest.JoinGroupRequestProtocol(name=self._protocol, metadata=self._owner.encode())
+        return self._call(
+            JoinGroupRequest(
+                group_id=LOCK_GROUP,
+                session_timeout_ms=int(self._session_s * 1000),
+                rebalance_timeout_ms=int(self._session_s * 1000),
+                member_id=self._member,
+                protocol_type=_PROTOCOL_TYPE,
+                protocols=[protocol],
+            )
+        )
+
+    def _busy(self) -> BusyError:
+        try:
+            members = describe_group(self._client, LOCK_GROUP, self._client.deadline())
+        except KafkabalError:
+            members = []
+        names = [
+            member.metadata.decode(errors="replace") or f"{member.client_id} at {member.host}" for member in members
+        ]
+        return BusyError(
+            f"{' and '.join(names) or 'another kafkabal'} is changing this cluster",
+            hint=f"wait for it; if it died, its lock ends within {self._session_s:g} s",
+        )
+
+    def _keep(self) -> None:
+        """Send heartbeats until the lock is released or lost; a coordinator that is away for a while is asked again."""
+        while not self._lost and not self._released.wait(self._session_s / _HEARTBEATS_A_SESSION):
+            try:
+                self._beat()
+            except UnreachableError:
+                continue
+            except KafkabalError:
+                self._lost = True
+
+    def _beat(self) -> None:
+        request = HeartbeatRequest(group_id=LOCK_GROUP, generation_id=self._generation, member_id=self._member)
+        sent_s = self._clock.monotonic()
+        code = self._call(request).error_code
+        if code == REBALANCE_IN_PROGRESS:
+            self._join()
+        elif code == NO_ERROR:
+            self._last_heartbeat_s = sent_s
+        else:
+            raise RefusedByClusterError(f"the lock is lost: error {code}")
+
+    def _leave(self) -> None:
+        member = LeaveGroupRequest.MemberIdentity(member_id=self._member)
+        self._call(LeaveGroupRequest(group_id=LOCK_GROUP, member_id=self._member, members=[member]))
+
+    def _call(self, request: Any) -> Any:
+        deadline = self._client.deadline(max(self._session_s / 2, self._client.settings.connect_timeout_s))
+        return call_coordinator(self._client, LOCK_GROUP, request, lambda answer: (answer.error_code,), deadline)

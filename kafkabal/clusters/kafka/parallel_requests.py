@@ -1,0 +1,82 @@
+"""Several servers asked at once, none of them able to hold up the others or the end of the program."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from kafkabal.clusters.clock import Deadline
+from kafkabal.errors import KafkabalError, NoAnswerError
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+# how long a task may overrun its deadline (in a look-up of a host name, which cannot be bounded) and still be heard
+_GRACE_S = 1.0
+
+
+def run_all(tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline) -> dict[_K, _V | KafkabalError]:
+    """Run every task in a thread of its own and return what each gave, or the error that it ended with.
+
+    A task that is not done soon after the deadline is left to itself and counts as not answered.
+    """
+    threads: _Threads[_K, _V] = _Threads()
+    for key, task in tasks.items():
+        threads.start(key, task)
+    outcomes: dict[_K, _V | KafkabalError] = {}
+    while len(outcomes) < len(tasks):
+        try:
+            key, outcome = threads.next_done(deadline.remaining_s + _GRACE_S)
+        except queue.Empty:
+            break
+        outcomes[key] = outcome
+    missing = NoAnswerError(f"no answer within {deadline}")
+    return {key: outcomes.get(key, missing) for key in tasks}
+
+
+def run_first(tasks: Sequence[Callable[[], _V]], deadline: Deadline, head_start_s: float) -> _V | list[KafkabalError]:
+    """Return what the first task that succeeds gives, or the errors of all of them in their order.
+
+    Parameters
+    ----------
+    head_start_s
+        A task is started when those before it have failed, or have hesitated for so long.
+    """
+    threads: _Threads[int, _V] = _Threads()
+    failures: dict[int, KafkabalError] = {}
+    for started, task in enumerate(tasks, 1):
+        threads.start(started, task)
+        while len(failures) < started:
+            is_last = started == len(tasks)
+            try:
+                task_number, outcome = threads.next_done(deadline.remaining_s + _GRACE_S if is_last else head_start_s)
+            except queue.Empty:
+                break
+            if not isinstance(outcome, KafkabalError):
+                return outcome
+            failures[task_number] = outcome
+    return [failures[number] for number in sorted(failures)] or [NoAnswerError(f"no answer within {deadline}")]
+
+
+class _Threads(Generic[_K, _V]):
+    """Threads that do not keep the program from ending, and a queue of what they gave."""
+
+    def __init__(self) -> None:
+        self._done: queue.SimpleQueue[tuple[_K, _V | BaseException]] = queue.SimpleQueue()
+
+    def start(self, key: _K, task: Callable[[], _V]) -> None:
+        threading.Thread(target=self._run, args=(key, task), daemon=True).start()
+
+    def next_done(self, timeout_s: float) -> tuple[_K, _V | KafkabalError]:
+        """What is done next; an error that is none of ours is a bug and is raised."""
+        key, outcome = self._done.get(timeout=timeout_s)
+        if isinstance(outcome, BaseException) and not isinstance(outcome, KafkabalError):
+            raise outcome
+        return key, outcome
+
+    def _run(self, key: _K, task: Callable[[], _V]) -> None:
+        try:
+            self._done.put((key, task()))
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+            self._done.put((key, error))

@@ -1,0 +1,154 @@
+"""The whole state of a cluster: every broker asked at once, each with its deadline; who fails is named.
+
+Metadata says which topics and brokers there are, each broker where its replicas lie and how large they are, the
+controller what is being reassigned; offsets come from the leaders, committed ones from the coordinators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.configs import describe_configs
+from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED
+from kafkabal.clusters.kafka.log_dirs import describe_log_dirs
+from kafkabal.clusters.kafka.metadata import topics_refused
+from kafkabal.clusters.kafka.offsets import group_offsets, leader_offsets
+from kafkabal.clusters.kafka.responses_to_rows import Facts, assemble
+from kafkabal.clusters.protocol import (
+    BrokerProblem,
+    ConfigResource,
+    ConfigSource,
+    Reading,
+    ReadRequest,
+    Reassignment,
+    ResourceKind,
+    TopicPartition,
+)
+from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.gc_pause import cycle_collection_paused
+
+_V = TypeVar("_V")
+
+
+class KafkaReader:
+    """Reads one cluster once.
+
+    Parameters
+    ----------
+    source
+        Name of the back end.
+    list_reassignments
+        How this cluster tells of reassignments that are running.
+    """
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        request: ReadRequest,
+        source: str,
+        list_reassignments: Callable[[], Mapping[TopicPartition, Reassignment]],
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._list_reassignments = list_reassignments
+        self._problems: dict[int, str] = {}
+        self._facts = Facts(source=source, taken_at=client.clock.utc_now())
+
+    def read(self) -> Reading:
+        """Ask all that was requested.
+
+        Raises
+        ------
+        UnreachableError
+            If no broker tells of its log dirs.
+        NotAuthorizedError
+            If the principal may not describe the cluster, or a topic that brokers hold.
+        """
+        with cycle_collection_paused():
+            return self._read()
+
+    def _read(self) -> Reading:
+        facts = self._facts
+        facts.topics = self._client.metadata(None).topics
+        facts.nodes = self._client.nodes()
+        facts.logs = self._ask_each(facts.nodes.by_id, lambda b, d: describe_log_dirs(self._client, b, d))
+        self._check_somebody_answered()
+        self._check_topics()
+        facts.reassignments = self._list_reassignments()
+        if self._request.configs:
+            facts.configs = self._topic_configs()
+        if self._request.offsets:
+            self._read_offsets()
+        if self._request.group_offsets:
+            found = self._ask_each(facts.logs, lambda b, d: group_offsets(self._client, b, d))
+            facts.groups = {group: offsets for groups in found.values() for group, offsets in groups.items()}
+        problems = tuple(BrokerProblem(broker, message) for broker, message in sorted(self._problems.items()))
+        return Reading(assemble(facts), problems)
+
+    def _ask_each(self, brokers: Iterable[int], task: Callable[[int, Deadline], _V]) -> dict[int, _V]:
+        """What each broker gave; one that failed is kept as a problem, and not asked again."""
+        asked = [broker for broker in brokers if broker not in self._problems]
+        found: dict[int, _V] = {}
+        for broker, outcome in self._client.for_each(asked, task, self._request.deadline_s).items():
+            if isinstance(outcome, NotAuthorizedError):
+                raise outcome
+            if isinstance(outcome, KafkabalError):
+                self._problems[broker] = outcome.message
+            else:
+                found[broker] = outcome
+        return found
+
+    def _check_somebody_answered(self) -> None:
+        if self._facts.logs:
+            return
+        if not self._problems:
+            raise UnreachableError("the cluster has no broker")
+        broker, message = min(self._problems.items())
+        raise UnreachableError(
+            f"none of the {len(self._problems)} brokers tells of its log dirs; broker {broker}: {message}",
+            hint="can this machine reach the addresses in advertised.listeners?",
+        )
+
+    def _check_topics(self) -> None:
+        """Metadata leaves out what the principal may not see; the brokers' log dirs do not."""
+        known = {topic.name for topic in self._facts.topics}
+        strangers = {name for logs in self._facts.logs.values() for name in logs.current} - known
+        if strangers:
+            answer = self._client.metadata(sorted(strangers))
+            refused = [topic.name for topic in answer.topics if topic.error_code == TOPIC_AUTHORIZATION_FAILED]
+            if refused:
+                raise topics_refused(refused)
+
+    def _topic_configs(self) -> dict[str, dict[str, str]]:
+        """Configs set on the topics themselves."""
+        resources = [ConfigResource(ResourceKind.TOPIC, topic.name) for topic in self._facts.topics]
+        values, faults = describe_configs(self._client, resources, None)
+        for resource, fault in faults.items():
+            if fault.name == "TOPIC_AUTHORIZATION_FAILED":
+                message = f"not allowed to describe the configs of {resource}"
+                raise NotAuthorizedError(message, hint="grant DESCRIBE_CONFIGS on topic '*'")
+            if fault.name != "UNKNOWN_TOPIC_OR_PARTITION":
+                raise RefusedByClusterError(f"cannot describe the configs of {resource}: {fault}")
+        return {
+            resource.name: {k: v.value for k, v in own.items() if v.source is ConfigSource.OWN and v.value is not None}
+            for resource, own in values.items()
+        }
+
+    def _read_offsets(self) -> None:
+        led = self._led_partitions()
+        found = self._ask_each(led, lambda b, d: leader_offsets(self._client, b, led[b], d))
+        for offsets in found.values():
+            self._facts.start_offsets |= offsets.start
+            self._facts.end_offsets |= offsets.end
+
+    def _led_partitions(self) -> Mapping[int, list[TopicPartition]]:
+        """Partitions of each broker that leads some and answers."""
+        led: dict[int, list[TopicPartition]] = {broker: [] for broker in self._facts.logs}
+        for topic in self._facts.topics:
+            for p in topic.partitions:
+                if p.leader_id in led:
+                    led[p.leader_id].append(TopicPartition(topic.name, p.partition_index))
+        return {broker: partitions for broker, partitions in led.items() if partitions}

@@ -1,0 +1,100 @@
+"""The connection to one address, opened when it is needed and again after it broke."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.clusters.clock import Clock, Deadline
+from kafkabal.clusters.kafka.broker_address import Address
+from kafkabal.clusters.kafka.connection import BrokerConnection, open_connection
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.errors import KafkabalError, UnreachableError
+
+if TYPE_CHECKING:
+    import ssl
+
+
+class BrokerLink:
+    """A connection that threads may share: it serves one of them at a time."""
+
+    def __init__(
+        self, address: Address, settings: ConnectionSettings, tls: ssl.SSLContext | None, clock: Clock
+    ) -> None:
+        self.address = address
+        self.failures = 0
+        """How often it failed since it last worked."""
+        self._settings = settings
+        self._tls = tls
+        self._clock = clock
+        self._turn = threading.Lock()
+        self._connection: BrokerConnection | None = None
+        self._is_closed = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection."""
+        return self._connection is not None
+
+    def call(self, request: Any, deadline: Deadline) -> Any:
+        """Send a request, connecting first where that is needed, and return the answer.
+
+        Raises
+        ------
+        UnreachableError
+            If there is no connection in time; nothing was sent.
+        NoAnswerError
+            If the answer does not come; the request may have taken effect.
+        """
+        with self._ready(deadline) as connection:
+            return connection.call(request, deadline)
+
+    def versions(self, deadline: Deadline) -> Any:
+        """What the broker speaks: kafka-python's ``BrokerVersionData``."""
+        with self._ready(deadline) as connection:
+            return connection.versions
+
+    def close(self) -> None:
+        """Drop the connection for good, also one that another thread is about to open."""
+        self._is_closed = True
+        self._drop()
+
+    @contextmanager
+    def _ready(self, deadline: Deadline) -> Iterator[BrokerConnection]:
+        if not self._turn.acquire(timeout=deadline.remaining_s):
+            raise UnreachableError(f"{self.address} is still busy with another request after {deadline}")
+        try:
+            yield self._usable(deadline)
+        except UnreachableError:
+            self.failures += 1
+            self._drop()
+            raise
+        except KafkabalError:
+            raise
+        except BaseException:
+            # interrupted between a request and its answer: the next request must not find that answer
+            self._drop()
+            raise
+        else:
+            self.failures = 0
+        finally:
+            self._turn.release()
+
+    def _usable(self, deadline: Deadline) -> BrokerConnection:
+        if self._connection is not None and not self._connection.is_usable:
+            self._drop()
+        if self._connection is None:
+            limit = deadline.at_most(self._settings.connect_timeout_s)
+            self._connection = open_connection(self.address, self._settings, self._tls, limit, self._clock)
+        connection = self._connection
+        if self._is_closed:
+            self._drop()
+            raise UnreachableError(f"the connection to {self.address} was closed")
+        return connection
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()

@@ -1,0 +1,38 @@
+"""Requests cut into pieces that a broker accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, islice
+from typing import TypeVar
+
+from kafkabal.clusters.protocol import TopicPartition
+
+_T = TypeVar("_T")
+
+
+def chunked(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """Yield lists of at most ``size`` items."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def weighed(items: Iterable[_T], weight: Callable[[_T], int], limit: int) -> Iterator[list[_T]]:
+    """Yield lists whose weights add up to at most ``limit``, or that hold a single item."""
+    chunk: list[_T] = []
+    total = 0
+    for item in items:
+        if chunk and total + weight(item) > limit:
+            yield chunk
+            chunk, total = [], 0
+        chunk.append(item)
+        total += weight(item)
+    if chunk:
+        yield chunk
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> Iterator[tuple[str, list[int]]]:
+    """Yield each topic with the numbers of its partitions, sorted."""
+    for topic, group in groupby(sorted(partitions), key=lambda p: p.topic):
+        yield topic, [p.partition for p in group]

@@ -1,0 +1,148 @@
+"""From the answers of brokers to the rows of which a :class:`~kafkabal.model.cluster_state.ClusterState` is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from kafkabal.clusters.kafka.broker_requests import Nodes
+from kafkabal.clusters.kafka.compacted_topic import RECORDS_TOPIC
+from kafkabal.clusters.kafka.log_dirs import BrokerLogs
+from kafkabal.clusters.protocol import Reassignment, TopicPartition
+from kafkabal.model.builder import build_cluster
+from kafkabal.model.cluster_state import ClusterState, CommittedOffsets
+from kafkabal.model.rows import SNAPSHOT_VERSION, BrokerRow, FutureRow, HeaderRow, PartitionRow, TopicRow
+
+_NOWHERE: tuple[None, None] = (None, None)
+_NOTHING_MOVES = Reassignment(replicas=())
+_NO_LOGS: dict[int, tuple[int, int]] = {}
+
+
+@dataclass(slots=True)
+class Facts:
+    """All that the brokers said."""
+
+    source: str
+    taken_at: datetime
+    nodes: Nodes = field(default_factory=Nodes)
+    topics: Sequence[Any] = ()
+    """Topics of kafka-python's ``MetadataResponse``."""
+    logs: Mapping[int, BrokerLogs] = field(default_factory=dict)
+    """By broker; one that did not answer is absent."""
+    reassignments: Mapping[TopicPartition, Reassignment] = field(default_factory=dict)
+    configs: Mapping[str, dict[str, str]] | None = None
+    """By topic; None where they were not asked for."""
+    start_offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    end_offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    """Group, partition -> committed offset."""
+
+
+def assemble(facts: Facts) -> ClusterState:
+    """Build the state."""
+    header = HeaderRow(
+        kafkabal_snapshot=SNAPSHOT_VERSION,
+        cluster_id=facts.nodes.cluster_id,
+        taken_at=facts.taken_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        source=facts.source,
+    )
+    return build_cluster(header, _broker_rows(facts), _TopicRows(facts), committed=_committed(facts))
+
+
+def _broker_rows(facts: Facts) -> list[BrokerRow]:
+    return [
+        BrokerRow(
+            broker=broker,
+            rack=node.rack,
+            host=node.address.host,
+            port=node.address.port,
+            log_dirs=facts.logs[broker].dirs if broker in facts.logs else [],
+        )
+        for broker, node in facts.nodes.by_id.items()
+    ]
+
+
+class _TopicRows:
+    """Makes one row a topic."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._copying = {broker for broker, logs in facts.logs.items() if logs.future}
+
+    def __iter__(self) -> Iterator[TopicRow]:
+        configs = self._facts.configs
+        for topic in self._facts.topics:
+            yield TopicRow(
+                topic=topic.name,
+                partitions=[self._partition(topic.name, p) for p in _described(topic)],
+                configs=None if configs is None else configs.get(topic.name),
+                internal=topic.is_internal or topic.name == RECORDS_TOPIC,
+            )
+
+    def _partition(self, topic: str, p: Any) -> PartitionRow:
+        name = TopicPartition(topic, p.partition_index)
+        replicas: list[int] = p.replica_nodes
+        found = [self._found(topic, p, broker) for broker in replicas]
+        moving = self._facts.reassignments.get(name, _NOTHING_MOVES)
+        return PartitionRow(
+            partition=p.partition_index,
+            leader=p.leader_id,
+            replicas=replicas,
+            isr=p.isr_nodes,
+            sizes=[size for _, size in found],
+            log_dirs=[log_dir for log_dir, _ in found],
+            # metadata and reassignments were read one after the other
+            adding=[broker for broker in moving.adding if broker in replicas],
+            removing=[broker for broker in moving.removing if broker in replicas],
+            start_offset=self._facts.start_offsets.get(name),
+            end_offset=self._facts.end_offsets.get(name),
+            future=self._futures(name, replicas) if self._copying else [],
+        )
+
+    def _found(self, topic: str, p: Any, broker: int) -> tuple[int | None, int | None]:
+        """Index of the log dir and bytes of a replica."""
+        logs = self._facts.logs.get(broker)
+        if logs is None:
+            return _NOWHERE
+        at = logs.current.get(topic, _NO_LOGS).get(p.partition_index)
+        if at is None and broker in p.offline_replicas:
+            return logs.only_offline_dir, None
+        return at or _NOWHERE
+
+    def _futures(self, name: TopicPartition, replicas: Sequence[int]) -> list[FutureRow]:
+        return [
+            FutureRow(broker=broker, log_dir=at[0], bytes=at[1])
+            for broker in replicas
+            if broker in self._copying
+            and (at := self._facts.logs[broker].future.get(name.topic, _NO_LOGS).get(name.partition))
+        ]
+
+
+def _described(topic: Any) -> list[Any]:
+    """Partitions that have replicas; one that is being deleted may have none."""
+    return [p for p in topic.partitions if p.replica_nodes]
+
+
+def _committed(facts: Facts) -> CommittedOffsets | None:
+    if not facts.groups:
+        return None
+    names = (TopicPartition(t.name, p.partition_index) for t in facts.topics for p in _described(t))
+    row = {name: at for at, name in enumerate(names)}
+    groups = tuple(sorted(facts.groups))
+    entries = [
+        (at, row[name], offset)
+        for at, group in enumerate(groups)
+        for name, offset in facts.groups[group].items()
+        if name in row
+    ]
+    table = np.array(entries, np.int64).reshape(-1, 3)
+    return CommittedOffsets(
+        groups=groups,
+        group=table[:, 0].astype(np.int32),
+        partition=table[:, 1].astype(np.int32),
+        offset=table[:, 2].copy(),
+    )

@@ -1,0 +1,30 @@
+"""Names of the subscriptions to metrics of clients (KIP-714, listed as KIP-1142 does)."""
+
+from __future__ import annotations
+
+from kafka.protocol.admin import ListConfigResourcesRequest
+
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.error_mapping import check
+from kafkabal.errors import MissingCapabilityError
+
+_CLIENT_METRICS = 16
+
+
+def client_metrics_names(client: KafkaClient) -> tuple[str, ...]:
+    """Names, sorted.
+
+    Raises
+    ------
+    MissingCapabilityError
+        If the brokers are older than Kafka 3.7, or run with ZooKeeper.
+    NotAuthorizedError
+        If the principal may not describe the cluster's configs.
+    """
+    if not client.supports(ListConfigResourcesRequest, 0):
+        raise MissingCapabilityError(
+            "these brokers know no subscriptions to client metrics", hint="they came with Kafka 3.7, for KRaft"
+        )
+    answer = client.call_any(ListConfigResourcesRequest(resource_types=[_CLIENT_METRICS]))
+    check(answer.error_code, "list the subscriptions to client metrics")
+    return tuple(sorted(resource.resource_name for resource in answer.config_resources))

@@ -1,0 +1,34 @@
+"""From the description of a cluster to a cluster: the one place that knows all back ends."""
+
+from __future__ import annotations
+
+from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.protocol import Cluster
+from kafkabal.config.connection_settings import ClusterAddress, ConnectionSettings, SnapshotAddress
+
+
+def connect(address: ClusterAddress, clock: Clock | None = None) -> Cluster:
+    """Return the cluster that an address stands for; brokers are first spoken to by its first call.
+
+    Each back end is imported when it is asked for: a snapshot needs no Kafka library.
+
+    Raises
+    ------
+    InputFileError
+        If a snapshot cannot be read.
+    UnreachableError
+        If ZooKeeper does not answer.
+    ConfigError
+        If a bootstrap server is no address, or a certificate cannot be used.
+    """
+    if isinstance(address, SnapshotAddress):
+        from kafkabal.clusters.snapshot.cluster import SnapshotCluster
+
+        return SnapshotCluster(address.path)
+    if isinstance(address, ConnectionSettings):
+        from kafkabal.clusters.kafka.cluster import KafkaCluster
+
+        return KafkaCluster(address, clock)
+    from kafkabal.clusters.zookeeper.cluster import ZookeeperCluster
+
+    return ZookeeperCluster(address, clock)

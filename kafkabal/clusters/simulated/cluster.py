@@ -1,0 +1,414 @@
+"""A whole cluster in memory: the :class:`~kafkabal.clusters.protocol.Cluster` protocol over a simulated Kafka.
+
+Deterministic and without network: placement, reassignments that progress with a fake clock under replication
+throttles, copies between log dirs, elections, configs with their sources, brokers that die or hang, a lock with a
+session, records. Wrap it in :class:`~kafkabal.clusters.simulated.fault_injection.FaultyCluster` to script faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import TracebackType
+
+from kafkabal.clusters.protocol import (
+    BrokerProblem,
+    Capability,
+    ConfigChange,
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
+    Fault,
+    NewTopic,
+    PartitionStatus,
+    Reading,
+    ReadRequest,
+    Reassignment,
+    ReplicaLog,
+    ReplicaOn,
+    ResourceKind,
+    TopicPartition,
+)
+from kafkabal.clusters.simulated import configs, controller, state_rows
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster_parts import BUILT_IN_TOPIC_CONFIGS, Broker, Lock, Log
+from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
+from kafkabal.errors import BusyError, MissingCapabilityError
+from kafkabal.model.builder import build_cluster
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.rows import SNAPSHOT_VERSION, HeaderRow, PartitionRow, TopicRow
+from kafkabal.model.state_to_rows import broker_rows, topic_rows
+
+_NO_ANSWER = Fault("timeout", "no answer within the deadline", retriable=True)
+
+
+class InMemoryCluster:
+    """One client of a simulated Kafka; :meth:`connect` gives another client of the same one.
+
+    Parameters
+    ----------
+    kafka
+        The cluster itself, with everything a test can do to it.
+    without
+        Capabilities that this client lacks, as if it had no permission or the brokers were too old.
+    request_timeout_s
+        How long a call waits for a broker that hangs.
+    """
+
+    def __init__(
+        self,
+        kafka: SimulatedKafka,
+        *,
+        name: str = "memory",
+        without: Collection[Capability] = (),
+        request_timeout_s: float = 5.0,
+    ) -> None:
+        self.kafka = kafka
+        self._is_stopped = False
+        self._name = name
+        self._capabilities = frozenset(Capability) - frozenset(without)
+        self._request_timeout_s = request_timeout_s
+
+    @classmethod
+    def of(cls, state: ClusterState, clock: FakeClock | None = None) -> InMemoryCluster:
+        """A cluster that starts as this state."""
+        kafka = SimulatedKafka(broker_rows(state), topic_rows(state), clock or FakeClock(), cluster_id=state.cluster_id)
+        return cls(kafka)
+
+    def connect(self, name: str) -> InMemoryCluster:
+        """Another client, such as that of another host."""
+        return InMemoryCluster(
+            self.kafka,
+            name=name,
+            without=frozenset(Capability) - self._capabilities,
+            request_timeout_s=self._request_timeout_s,
+        )
+
+    def stop(self) -> None:
+        """From now on this client's process is as good as stopped or dead: its lock gets no heartbeats."""
+        _beat(self.kafka.parts.lock, self.kafka.clock.monotonic())
+        self._is_stopped = True
+
+    def go_on(self) -> None:
+        """Its process is continued; a lock whose session has ended meanwhile stays lost."""
+        lock, now = self.kafka.parts.lock, self.kafka.clock.monotonic()
+        if lock is not None and lock.client is self and now - lock.heartbeat_s >= lock.session_s:
+            self.kafka.parts.lock = None
+        self._is_stopped = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its process stands still."""
+        return self._is_stopped
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return self._name
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Everything, but for what was taken away."""
+        return self._capabilities
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The whole state; brokers that hang cost their deadline and are named."""
+        parts = self.kafka.catch_up()
+        silent = [b for b in parts.brokers.values() if b.alive and not b.answers]
+        if silent:
+            self.kafka.clock.sleep(request.deadline_s)
+            parts = self.kafka.catch_up()
+        header = HeaderRow(
+            kafkabal_snapshot=SNAPSHOT_VERSION,
+            cluster_id=parts.cluster_id,
+            taken_at=self.kafka.clock.utc_now().isoformat(),
+            source="memory",
+        )
+        state = build_cluster(
+            header, state_rows.broker_rows(self.kafka), state_rows.topic_rows(self.kafka, configs=request.configs)
+        )
+        return Reading(state, tuple(BrokerProblem(b.id, f"broker {b.id} does not answer") for b in silent))
+
+    def cluster_id(self) -> str:
+        """Id of the cluster."""
+        return self.kafka.parts.cluster_id
+
+    def broker_ids(self) -> frozenset[int]:
+        """Ids of the brokers whose session is alive."""
+        return frozenset(b.id for b in self.kafka.catch_up().brokers.values() if b.alive)
+
+    def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
+        """Leader, replicas and ISR of every partition of these topics."""
+        parts = self.kafka.catch_up()
+        return {
+            p.name: PartitionStatus(leader=p.leader, replicas=tuple(p.replicas), isr=tuple(p.isr))
+            for topic in sorted(set(topics) & parts.topics.keys())
+            for p in parts.topics[topic].partitions.values()
+        }
+
+    def replica_logs(
+        self, brokers: Collection[int], partitions: Collection[TopicPartition]
+    ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
+        """Where partitions lie; a dir that is offline reports nothing."""
+        faults = self._silent(brokers)
+        parts = self.kafka.catch_up()
+        found: dict[ReplicaOn, ReplicaLog] = {}
+        for name in partitions:
+            partition = parts.partition(name)
+            for broker, log in partition.logs.items() if partition else ():
+                if broker in brokers and broker not in faults and parts.brokers[broker].log_dirs[log.log_dir].online:
+                    found[ReplicaOn(*name, broker)] = _replica_log(log)
+        return found, faults
+
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
+        """Create topics; one that exists, or names a strange broker, fails alone."""
+        parts = self.kafka.catch_up()
+        faults: dict[str, Fault] = {}
+        for topic in topics:
+            strangers = {b for replicas in topic.assignment for b in replicas} - parts.brokers.keys()
+            if topic.name in parts.topics:
+                faults[topic.name] = Fault("TOPIC_ALREADY_EXISTS", f"topic {topic.name} exists")
+            elif strangers:
+                faults[topic.name] = Fault("INVALID_REPLICA_ASSIGNMENT", f"broker {min(strangers)} is not registered")
+            elif not validate_only:
+                self.kafka.add_topic(_topic_row(topic))
+        return faults
+
+    def alter_reassignments(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = False,
+    ) -> Mapping[TopicPartition, Fault]:
+        """Start or cancel reassignments, each for itself."""
+        parts = self.kafka.catch_up()
+        faults: dict[TopicPartition, Fault] = {}
+        for name, target in targets.items():
+            if target is None:
+                fault = controller.cancel_reassignment(parts, name)
+            else:
+                guarded = not allow_replication_factor_change
+                fault = controller.start_reassignment(parts, name, target, guarded=guarded)
+            if fault is not None:
+                faults[name] = fault
+        return faults
+
+    def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
+        """All reassignments that are running."""
+        return {
+            name: Reassignment(replicas=tuple(p.replicas), adding=tuple(p.adding), removing=tuple(p.removing))
+            for name, p in sorted(self.kafka.catch_up().moving.items())
+        }
+
+    def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
+        """Ask brokers for log dirs; a replica that is not there yet is remembered and reported as missing."""
+        silent = self._silent({replica.broker for replica in targets})
+        self.kafka.catch_up()
+        faults: dict[ReplicaOn, Fault] = {}
+        for replica, path in targets.items():
+            fault = silent.get(replica.broker) or self._move_log_dir(replica, path)
+            if fault is not None:
+                faults[replica] = fault
+        return faults
+
+    def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
+        """Let the first replica of each lead."""
+        parts = self.kafka.catch_up()
+        faults = {name: controller.elect_preferred(parts, name) for name in partitions}
+        return {name: fault for name, fault in faults.items() if fault is not None}
+
+    def configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
+        """Values in force with their sources; a broker's own can only be asked of that broker."""
+        faults = self._resource_faults(resources)
+        found = {
+            resource: {key: value for key in keys if (value := self._config(resource, key)) is not None}
+            for resource in resources
+            if resource not in faults
+        }
+        return found, faults
+
+    def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
+        """Change keys of a resource itself: all that are asked for, or none."""
+        faults = self._resource_faults({change.resource for change in changes})
+        by_resource: dict[ConfigResource, list[ConfigChange]] = {}
+        for change in changes:
+            if change.resource not in faults:
+                by_resource.setdefault(change.resource, []).append(change)
+        for resource, own in by_resource.items():
+            fault = configs.alter(self._own_configs(resource), own)
+            if fault is not None:
+                faults[resource] = fault
+        return faults
+
+    def lock(self, owner: str, session_s: float) -> MemoryLock:
+        """Take the lock, unless a holder whose session is alive has it."""
+        parts, now = self.kafka.parts, self.kafka.clock.monotonic()
+        _beat(parts.lock, now)
+        if parts.lock is not None and now - parts.lock.heartbeat_s < parts.lock.session_s:
+            raise BusyError(f"{parts.lock.owner} is working on this cluster")
+        held = Lock(owner, self, now, session_s)
+        parts.lock = held
+        return MemoryLock(self, held)
+
+    def records(self) -> MemoryRecords:
+        """Records that all clients share.
+
+        Raises
+        ------
+        MissingCapabilityError
+            If this client may not keep any.
+        """
+        if Capability.RECORDS not in self._capabilities:
+            raise MissingCapabilityError(f"{self._name} cannot keep records in an internal topic")
+        return MemoryRecords(self.kafka.parts.records)
+
+    def close(self) -> None:
+        """Nothing to drop."""
+
+    def __enter__(self) -> InMemoryCluster:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _silent(self, brokers: Collection[int]) -> dict[int, Fault]:
+        parts = self.kafka.catch_up()
+        silent = {b: _NO_ANSWER for b in brokers if b not in parts.brokers or not parts.brokers[b].answers}
+        if any(b in parts.brokers and parts.brokers[b].alive for b in silent):
+            self.kafka.clock.sleep(self._request_timeout_s)
+            self.kafka.catch_up()
+        return silent
+
+    def _move_log_dir(self, replica: ReplicaOn, path: str) -> Fault | None:
+        name, broker = TopicPartition(replica.topic, replica.partition), self.kafka.parts.brokers[replica.broker]
+        if path not in broker.log_dirs:
+            return Fault("LOG_DIR_NOT_FOUND", f"broker {broker.id} has no log dir {path}")
+        if not all(d.online for d in broker.log_dirs.values()):
+            return Fault("KAFKA_STORAGE_ERROR", f"a log dir of broker {broker.id} is offline")
+        partition = self.kafka.parts.partition(name)
+        log = partition.logs.get(broker.id) if partition else None
+        if partition is None or log is None:
+            broker.preferred_log_dirs[name] = path
+            return Fault("REPLICA_NOT_AVAILABLE", f"broker {broker.id} does not hold {name}", retriable=True)
+        if path != log.future_log_dir:
+            log.future_log_dir, log.future_bytes = (None, 0.0) if path == log.log_dir else (path, 0.0)
+        if log.future_log_dir is None:
+            self.kafka.parts.copying.pop((name, broker.id), None)
+        else:
+            self.kafka.parts.copying[name, broker.id] = partition
+        return None
+
+    def _resource_faults(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, Fault]:
+        if Capability.CONFIGS not in self._capabilities:
+            denied = Fault("CLUSTER_AUTHORIZATION_FAILED", "no permission for configs")
+            return dict.fromkeys(resources, denied)
+        silent = self._silent({int(r.name) for r in resources if r.kind is ResourceKind.BROKER})
+        gone = Fault("UNKNOWN_TOPIC_OR_PARTITION", "there is no such topic")
+        faults = {r: silent[int(r.name)] for r in resources if r.kind is ResourceKind.BROKER and int(r.name) in silent}
+        topics = self.kafka.parts.topics
+        faults.update((r, gone) for r in resources if r.kind is ResourceKind.TOPIC and r.name not in topics)
+        return faults
+
+    def _own_configs(self, resource: ConfigResource) -> dict[str, str]:
+        parts = self.kafka.parts
+        if resource.kind is ResourceKind.BROKER_DEFAULT:
+            return parts.default_configs
+        if resource.kind is ResourceKind.BROKER:
+            return parts.brokers[int(resource.name)].own_configs
+        return parts.topics[resource.name].configs
+
+    def _config(self, resource: ConfigResource, key: str) -> ConfigValue | None:
+        parts, own = self.kafka.parts, self._own_configs(resource)
+        if key in own:
+            is_default = resource.kind is ResourceKind.BROKER_DEFAULT
+            return ConfigValue(own[key], ConfigSource.CLUSTER_DEFAULT if is_default else ConfigSource.OWN)
+        if resource.kind is ResourceKind.TOPIC:
+            if key in parts.default_configs:
+                return ConfigValue(parts.default_configs[key], ConfigSource.CLUSTER_DEFAULT)
+            built_in = BUILT_IN_TOPIC_CONFIGS.get(key)
+            return None if built_in is None else ConfigValue(built_in, ConfigSource.BUILT_IN)
+        return _inherited(parts.default_configs, parts.brokers.get(int(resource.name or -1)), key)
+
+
+class MemoryLock:
+    """The lock of a simulated cluster; heartbeats happen by themselves unless its client is stopped."""
+
+    def __init__(self, client: InMemoryCluster, lock: Lock) -> None:
+        self._client = client
+        self._lock = lock
+
+    @property
+    def scope(self) -> str:
+        """Every client of the same simulated cluster."""
+        return "simulated cluster"
+
+    def seconds_since_heartbeat(self) -> float:
+        """Age of the last heartbeat; 0 while the client runs."""
+        now = self._client.kafka.clock.monotonic()
+        if self._client.kafka.parts.lock is self._lock:
+            _beat(self._lock, now)
+        return now - self._lock.heartbeat_s
+
+    def is_held(self) -> bool:
+        """False once its session has ended."""
+        return self.seconds_since_heartbeat() < self._lock.session_s and self._client.kafka.parts.lock is self._lock
+
+    def release(self) -> None:
+        """Give it up."""
+        if self._client.kafka.parts.lock is self._lock:
+            self._client.kafka.parts.lock = None
+
+
+class MemoryRecords:
+    """Records in a dictionary."""
+
+    def __init__(self, records: dict[str, bytes]) -> None:
+        self._records = records
+
+    def put(self, key: str, value: bytes | None) -> None:
+        """Keep a value, or forget the key."""
+        if value is None:
+            self._records.pop(key, None)
+        else:
+            self._records[key] = value
+
+    def get_all(self) -> Mapping[str, bytes]:
+        """A copy of everything."""
+        return dict(self._records)
+
+
+def _beat(lock: Lock | None, now: float) -> None:
+    """Count the heartbeats that a holder which runs has sent up to now."""
+    if lock is not None and not lock.client.is_stopped:
+        lock.heartbeat_s = now
+
+
+def _inherited(defaults: Mapping[str, str], broker: Broker | None, key: str) -> ConfigValue | None:
+    if key in defaults:
+        return ConfigValue(defaults[key], ConfigSource.CLUSTER_DEFAULT)
+    if broker is not None and key in broker.static_configs:
+        return ConfigValue(broker.static_configs[key], ConfigSource.STATIC)
+    return None
+
+
+def _replica_log(log: Log) -> ReplicaLog:
+    return ReplicaLog(
+        log_dir=log.log_dir,
+        size_bytes=int(log.copied_bytes),
+        future_log_dir=log.future_log_dir,
+        future_bytes=int(log.future_bytes),
+    )
+
+
+def _topic_row(topic: NewTopic) -> TopicRow:
+    partitions = [
+        PartitionRow(partition=i, leader=replicas[0], replicas=list(replicas), isr=list(replicas))
+        for i, replicas in enumerate(topic.assignment)
+    ]
+    return TopicRow(topic=topic.name, partitions=partitions, configs=dict(topic.configs))

@@ -1,0 +1,153 @@
+"""The parts of a simulated cluster, as they change with time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kafkabal.clusters.protocol import TopicPartition
+
+LEADER_RATE = "leader.replication.throttled.rate"
+FOLLOWER_RATE = "follower.replication.throttled.rate"
+LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+MIN_INSYNC = "min.insync.replicas"
+
+BUILT_IN_TOPIC_CONFIGS = {LEADER_REPLICAS: "", FOLLOWER_REPLICAS: "", MIN_INSYNC: "1"}
+
+
+@dataclass(slots=True)
+class LogDir:
+    """A log dir on a volume of its own."""
+
+    path: str
+    total_bytes: int
+    """-1 where the broker does not tell."""
+    other_bytes: int = 0
+    """What other programs keep on the volume."""
+    online: bool = True
+    cordoned: bool = False
+
+
+@dataclass(slots=True)
+class Log:
+    """A replica on disk."""
+
+    log_dir: str
+    copied_bytes: float
+    future_log_dir: str | None = None
+    future_bytes: float = 0.0
+
+
+@dataclass(slots=True)
+class Broker:
+    """A broker process with its disks and the configs that the cluster keeps for it."""
+
+    id: int
+    rack: str | None
+    log_dirs: dict[str, LogDir]
+    host: str = ""
+    port: int = -1
+    alive: bool = True
+    hung_since_s: float | None = None
+    """When it stopped to answer; it loses its session a little later."""
+    own_configs: dict[str, str] = field(default_factory=dict)
+    static_configs: dict[str, str] = field(default_factory=dict)
+    preferred_log_dirs: dict[TopicPartition, str] = field(default_factory=dict)
+    """Wishes for replicas that it does not hold yet (KIP-113); a restart forgets them."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether a request to this very broker gets an answer."""
+        return self.alive and self.hung_since_s is None
+
+
+@dataclass(slots=True)
+class Partition:
+    """A partition; ``replicas`` holds those being added and removed as well (KIP-455)."""
+
+    name: TopicPartition
+    replicas: list[int]
+    leader: int
+    isr: list[int]
+    size_bytes: float
+    logs: dict[int, Log]
+    adding: list[int] = field(default_factory=list)
+    removing: list[int] = field(default_factory=list)
+    growth_bytes_per_s: float = 0.0
+    start_offset: int | None = None
+    end_offset: int | None = None
+
+    @property
+    def is_moving(self) -> bool:
+        """A reassignment of it is running."""
+        return bool(self.adding or self.removing)
+
+    @property
+    def target(self) -> list[int]:
+        """Its replicas once the reassignment is done."""
+        return [b for b in self.replicas if b not in self.removing]
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic with its partitions by number and the configs set on it."""
+
+    name: str
+    partitions: dict[int, Partition]
+    configs: dict[str, str] = field(default_factory=dict)
+    internal: bool = False
+
+
+class LockClient(Protocol):
+    """A client that may hold the lock."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its process stands still, and sends no heartbeats."""
+
+
+@dataclass(slots=True)
+class Lock:
+    """Who may change the cluster, and when that was last confirmed."""
+
+    owner: str
+    client: LockClient
+    heartbeat_s: float
+    session_s: float
+
+
+@dataclass(slots=True)
+class Parts:
+    """Everything there is."""
+
+    cluster_id: str
+    brokers: dict[int, Broker]
+    topics: dict[str, Topic]
+    default_configs: dict[str, str] = field(default_factory=dict)
+    """The cluster-wide dynamic defaults of brokers."""
+    records: dict[str, bytes] = field(default_factory=dict)
+    lock: Lock | None = None
+    moving: dict[TopicPartition, Partition] = field(default_factory=dict)
+    """Partitions with a reassignment that is running."""
+    copying: dict[tuple[TopicPartition, int], Partition] = field(default_factory=dict)
+    """Replicas on their way to another log dir of their broker."""
+
+    def partition(self, name: TopicPartition) -> Partition | None:
+        """The partition of this name, None where there is none."""
+        topic = self.topics.get(name.topic)
+        return topic.partitions.get(name.partition) if topic else None
+
+    def partitions(self) -> Iterator[Partition]:
+        """All partitions, by topic and number."""
+        for topic in self.topics.values():
+            yield from topic.partitions.values()
+
+    def broker_config(self, broker: Broker, key: str) -> str | None:
+        """The value in force: the broker's own, else the cluster-wide default, else its properties file."""
+        for values in (broker.own_configs, self.default_configs, broker.static_configs):
+            if key in values:
+                return values[key]
+        return None

@@ -1,0 +1,133 @@
+"""What the controller decides: leaders, in-sync replicas and reassignments, as KIP-455 describes them.
+
+A reassignment makes the replica list ``target + removed``. It ends when all added replicas are in sync; a cancelled
+one leaves ``list - added``, so the original set comes back, though not always in its original order.
+"""
+
+from __future__ import annotations
+
+from kafkabal.clusters.protocol import Fault, TopicPartition
+from kafkabal.clusters.simulated.cluster_parts import Broker, Log, Partition, Parts
+
+
+def start_reassignment(parts: Parts, name: TopicPartition, target: tuple[int, ...], *, guarded: bool) -> Fault | None:
+    """Begin, or change, the reassignment of one partition; ``guarded`` refuses another replication factor (KIP-860)."""
+    partition = parts.partition(name)
+    if partition is None:
+        return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"there is no {name}")
+    if not target or len(set(target)) != len(target):
+        return Fault("INVALID_REPLICA_ASSIGNMENT", "the replica list is empty or names a broker twice")
+    unknown = [b for b in target if b not in parts.brokers or not parts.brokers[b].alive]
+    if unknown:
+        return Fault("INVALID_REPLICA_ASSIGNMENT", f"broker {unknown[0]} is not registered")
+    if guarded and len(target) != len(partition.target if partition.is_moving else partition.replicas):
+        return Fault("INVALID_REPLICATION_FACTOR", "the replication factor would change")
+    _set_assignment(parts, partition, list(target))
+    settle(parts, partition)
+    return None
+
+
+def cancel_reassignment(parts: Parts, name: TopicPartition) -> Fault | None:
+    """Give up the reassignment of one partition."""
+    partition = parts.partition(name)
+    if partition is None:
+        return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"there is no {name}")
+    if not partition.is_moving:
+        return Fault("NO_REASSIGNMENT_IN_PROGRESS")
+    kept = [b for b in partition.replicas if b not in partition.adding]
+    if not set(partition.isr) & set(kept):
+        return Fault("INVALID_REPLICA_ASSIGNMENT", "cancelling would need an unclean election")
+    for broker in partition.adding:
+        _drop_log(parts, partition, broker)
+    partition.replicas, partition.adding, partition.removing = kept, [], []
+    partition.isr = [b for b in partition.isr if b in kept]
+    parts.moving.pop(name, None)
+    _elect_any(parts, partition)
+    return None
+
+
+def elect_preferred(parts: Parts, name: TopicPartition) -> Fault | None:
+    """Make the first replica lead; one that leads already is no fault."""
+    partition = parts.partition(name)
+    if partition is None:
+        return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"there is no {name}")
+    preferred = partition.replicas[0]
+    if preferred not in partition.isr or not parts.brokers[preferred].alive:
+        return Fault("PREFERRED_LEADER_NOT_AVAILABLE", f"broker {preferred} is not in sync")
+    partition.leader = preferred
+    return None
+
+
+def settle(parts: Parts, partition: Partition) -> None:
+    """Finish a reassignment whose added replicas are all in sync."""
+    if not partition.is_moving or not set(partition.adding) <= set(partition.isr):
+        return
+    target = partition.target
+    if not set(target) & set(partition.isr):
+        return
+    for broker in partition.removing:
+        _drop_log(parts, partition, broker)
+    partition.replicas, partition.adding, partition.removing = target, [], []
+    partition.isr = [b for b in partition.isr if b in target]
+    parts.moving.pop(partition.name, None)
+    _elect_any(parts, partition)
+
+
+def broker_lost(parts: Parts, broker: Broker) -> None:
+    """Take a broker out of every ISR (the last one stays) and give its leadership to others."""
+    for partition in parts.partitions():
+        if broker.id in partition.isr and len(partition.isr) > 1:
+            partition.isr.remove(broker.id)
+        _elect_any(parts, partition)
+
+
+def broker_back(parts: Parts, broker: Broker) -> None:
+    """Let a broker rejoin the ISR of what it holds in full; leadership does not come back by itself."""
+    for partition in parts.partitions():
+        log = partition.logs.get(broker.id)
+        if log is None or broker.id in partition.isr or broker.id in partition.adding:
+            continue
+        if broker.log_dirs[log.log_dir].online:
+            log.copied_bytes = partition.size_bytes
+            partition.isr.append(broker.id)
+        _elect_any(parts, partition)
+    for partition in list(parts.moving.values()):
+        settle(parts, partition)
+
+
+def _set_assignment(parts: Parts, partition: Partition, target: list[int]) -> None:
+    current = partition.replicas
+    partition.adding = [b for b in target if b not in current]
+    partition.removing = [b for b in current if b not in target]
+    partition.replicas = target + partition.removing
+    for broker in partition.adding:
+        partition.logs[broker] = Log(_choose_log_dir(parts, parts.brokers[broker], partition.name), 0.0)
+    if partition.is_moving:
+        parts.moving[partition.name] = partition
+
+
+def _choose_log_dir(parts: Parts, broker: Broker, name: TopicPartition) -> str:
+    """The dir that was asked for, else the one with the fewest logs."""
+    wished = broker.preferred_log_dirs.pop(name, None)
+    if wished is not None and broker.log_dirs[wished].online:
+        return wished
+    held = dict.fromkeys((path for path, d in broker.log_dirs.items() if d.online and not d.cordoned), 0)
+    if len(held) == 1:
+        return next(iter(held))
+    for partition in parts.partitions():
+        log = partition.logs.get(broker.id)
+        if log is not None and log.log_dir in held:
+            held[log.log_dir] += 1
+    return min(held, key=lambda path: (held[path], path)) if held else next(iter(broker.log_dirs))
+
+
+def _drop_log(parts: Parts, partition: Partition, broker: int) -> None:
+    partition.logs.pop(broker, None)
+    parts.copying.pop((partition.name, broker), None)
+
+
+def _elect_any(parts: Parts, partition: Partition) -> None:
+    """Keep a leader that is alive and in sync, else take the first replica that is."""
+    able = [b for b in partition.replicas if b in partition.isr and parts.brokers[b].alive]
+    if partition.leader not in able:
+        partition.leader = able[0] if able else -1

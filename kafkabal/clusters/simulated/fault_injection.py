@@ -1,0 +1,268 @@
+"""A cluster whose calls fail on demand, with a hook before and after every call.
+
+The wrapped cluster may be the in-memory one or a real one. Calls of the lock and of the records are counted like
+those of the cluster itself, under names such as ``lock.release`` and ``records.put``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import TracebackType
+from typing import Any, TypeVar
+
+from kafkabal.clusters.protocol import (
+    Capability,
+    Cluster,
+    ClusterLock,
+    ConfigChange,
+    ConfigResource,
+    ConfigValue,
+    Fault,
+    NewTopic,
+    PartitionStatus,
+    Reading,
+    ReadRequest,
+    Reassignment,
+    RecordStore,
+    ReplicaLog,
+    ReplicaOn,
+    TopicPartition,
+)
+from kafkabal.errors import NoAnswerError, RefusedByClusterError
+
+_T = TypeVar("_T")
+
+WRITES = frozenset(
+    {
+        "create_topics",
+        "alter_reassignments",
+        "move_log_dirs",
+        "elect_preferred_leaders",
+        "alter_configs",
+        "records.put",
+    }
+)
+"""Calls that change the cluster."""
+
+
+class Outcome(StrEnum):
+    """How a scripted call goes wrong."""
+
+    REFUSED = "refused"
+    """The cluster says no; nothing has changed."""
+    TIMEOUT = "timeout"
+    """No answer, and nothing has changed."""
+    ANSWER_LOST = "answer-lost"
+    """No answer, though it was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that was made."""
+
+    number: int
+    """Counted over all methods, from 1."""
+    method: str
+    method_number: int
+    """Counted over this method, from 1."""
+    arguments: tuple[Any, ...]
+
+
+class FaultyCluster:
+    """Passes calls on, unless its script says otherwise.
+
+    Attributes
+    ----------
+    calls
+        All calls so far, in order.
+    before, after
+        Called with each call before it reaches the cluster, and after it was answered; whatever they raise passes
+        through, which is how a crash of the tool at that point is made.
+    """
+
+    def __init__(self, inner: Cluster) -> None:
+        self.inner = inner
+        self.calls: list[Call] = []
+        self.before: list[Callable[[Call], None]] = []
+        self.after: list[Callable[[Call], None]] = []
+        self._by_number: dict[int, Outcome] = {}
+        self._by_method: dict[tuple[str, int], Outcome] = {}
+        self._always: dict[str, Outcome] = {}
+        self._counts: Counter[str] = Counter()
+
+    def fail_call(self, number: int, outcome: Outcome) -> None:
+        """Let the n-th call of all fail, counted from 1."""
+        self._by_number[number] = outcome
+
+    def fail_method(self, method: str, outcome: Outcome, number: int | None = None) -> None:
+        """Let the n-th call of a method fail, or every one."""
+        if number is None:
+            self._always[method] = outcome
+        else:
+            self._by_method[method, number] = outcome
+
+    def heal(self) -> None:
+        """Forget the script."""
+        self._by_number.clear()
+        self._by_method.clear()
+        self._always.clear()
+
+    @property
+    def name(self) -> str:
+        """That of the wrapped cluster."""
+        return self.inner.name
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Those of the wrapped cluster."""
+        return self.inner.capabilities
+
+    def read(self, request: ReadRequest) -> Reading:
+        """See the protocol."""
+        return self.call("read", lambda: self.inner.read(request), request)
+
+    def cluster_id(self) -> str:
+        """See the protocol."""
+        return self.call("cluster_id", self.inner.cluster_id)
+
+    def broker_ids(self) -> frozenset[int]:
+        """See the protocol."""
+        return self.call("broker_ids", self.inner.broker_ids)
+
+    def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
+        """See the protocol."""
+        return self.call("partition_status", lambda: self.inner.partition_status(topics), topics)
+
+    def replica_logs(
+        self, brokers: Collection[int], partitions: Collection[TopicPartition]
+    ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
+        """See the protocol."""
+        return self.call("replica_logs", lambda: self.inner.replica_logs(brokers, partitions), brokers, partitions)
+
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
+        """See the protocol."""
+        return self.call("create_topics", lambda: self.inner.create_topics(topics, validate_only=validate_only), topics)
+
+    def alter_reassignments(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = False,
+    ) -> Mapping[TopicPartition, Fault]:
+        """See the protocol."""
+
+        def call() -> Mapping[TopicPartition, Fault]:
+            return self.inner.alter_reassignments(
+                targets, allow_replication_factor_change=allow_replication_factor_change
+            )
+
+        return self.call("alter_reassignments", call, targets)
+
+    def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
+        """See the protocol."""
+        return self.call("reassignments", self.inner.reassignments)
+
+    def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
+        """See the protocol."""
+        return self.call("move_log_dirs", lambda: self.inner.move_log_dirs(targets), targets)
+
+    def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
+        """See the protocol."""
+        return self.call("elect_preferred_leaders", lambda: self.inner.elect_preferred_leaders(partitions), partitions)
+
+    def configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
+        """See the protocol."""
+        return self.call("configs", lambda: self.inner.configs(resources, keys), resources, keys)
+
+    def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
+        """See the protocol."""
+        return self.call("alter_configs", lambda: self.inner.alter_configs(changes), changes)
+
+    def lock(self, owner: str, session_s: float) -> ClusterLock:
+        """See the protocol."""
+        return _CountedLock(self, self.call("lock", lambda: self.inner.lock(owner, session_s), owner))
+
+    def records(self) -> RecordStore:
+        """See the protocol."""
+        return _CountedRecords(self, self.inner.records())
+
+    def close(self) -> None:
+        """Close the wrapped cluster."""
+        self.inner.close()
+
+    def __enter__(self) -> FaultyCluster:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def call(self, method: str, action: Callable[[], _T], *arguments: Any) -> _T:
+        """Count a call and let it go as the script says."""
+        self._counts[method] += 1
+        made = Call(len(self.calls) + 1, method, self._counts[method], arguments)
+        self.calls.append(made)
+        for hook in self.before:
+            hook(made)
+        outcome = self._outcome(made)
+        if outcome is Outcome.REFUSED:
+            raise RefusedByClusterError(f"{method}: refused by the script")
+        if outcome is Outcome.TIMEOUT:
+            raise NoAnswerError(f"{method}: no answer, by the script")
+        answer = action()
+        if outcome is Outcome.ANSWER_LOST:
+            raise NoAnswerError(f"{method}: the answer was lost, by the script")
+        for hook in self.after:
+            hook(made)
+        return answer
+
+    def _outcome(self, call: Call) -> Outcome | None:
+        return (
+            self._by_number.get(call.number)
+            or self._by_method.get((call.method, call.method_number))
+            or self._always.get(call.method)
+        )
+
+
+class _CountedLock:
+    """A lock whose release counts as a call."""
+
+    def __init__(self, cluster: FaultyCluster, inner: ClusterLock) -> None:
+        self._cluster = cluster
+        self._inner = inner
+
+    @property
+    def scope(self) -> str:
+        return self._inner.scope
+
+    def seconds_since_heartbeat(self) -> float:
+        return self._inner.seconds_since_heartbeat()
+
+    def is_held(self) -> bool:
+        return self._inner.is_held()
+
+    def release(self) -> None:
+        self._cluster.call("lock.release", self._inner.release)
+
+
+class _CountedRecords:
+    """Records whose reads and writes count as calls."""
+
+    def __init__(self, cluster: FaultyCluster, inner: RecordStore) -> None:
+        self._cluster = cluster
+        self._inner = inner
+
+    def put(self, key: str, value: bytes | None) -> None:
+        self._cluster.call("records.put", lambda: self._inner.put(key, value), key)
+
+    def get_all(self) -> Mapping[str, bytes]:
+        return self._cluster.call("records.get_all", self._inner.get_all)

@@ -1,0 +1,143 @@
+"""How bytes flow as time passes: copies between brokers under KIP-73 throttles, and between log dirs of a broker.
+
+The rate of a copy is the least of equal shares: of what its leader may send, of what its follower may receive, and
+of the throttles of both where the replica is listed as throttled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.clusters.simulated.cluster_parts import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    LOG_DIR_RATE,
+    Broker,
+    Log,
+    Partition,
+    Parts,
+)
+from kafkabal.clusters.simulated.controller import settle
+
+_NEARLY_NOTHING_BYTES = 1e-6
+
+
+@dataclass(slots=True)
+class _Flow:
+    """A copy that is on its way; ``leader`` is the broker itself for a copy between its log dirs."""
+
+    partition: Partition
+    follower: int
+    leader: int
+    log: Log
+    to_log_dir: bool
+    bytes_per_s: float = 0.0
+
+    @property
+    def copied_bytes(self) -> float:
+        return self.log.future_bytes if self.to_log_dir else self.log.copied_bytes
+
+    def seconds_left(self) -> float:
+        """Until the copy has caught up with a partition that may still grow."""
+        left = self.partition.size_bytes - self.copied_bytes
+        gain = self.bytes_per_s - self.partition.growth_bytes_per_s
+        return 0.0 if left <= _NEARLY_NOTHING_BYTES else left / gain if gain > 0 else math.inf
+
+    def advance(self, seconds: float) -> None:
+        copied = min(self.copied_bytes + self.bytes_per_s * seconds, self.partition.size_bytes)
+        if self.to_log_dir:
+            self.log.future_bytes = copied
+        else:
+            self.log.copied_bytes = copied
+
+
+def advance(parts: Parts, seconds: float, bandwidth_bytes_per_s: float, disk_bytes_per_s: float) -> None:
+    """Let replication go on for some seconds."""
+    left = seconds
+    while left > 0:
+        flows = list(_log_dir_flows(parts, disk_bytes_per_s)) + _replica_flows(parts, bandwidth_bytes_per_s)
+        step = min([left, *(max(f.seconds_left(), 0.0) for f in flows if f.bytes_per_s > 0)])
+        _grow(parts, step)
+        for flow in flows:
+            flow.advance(step)
+        for flow in flows:
+            if flow.bytes_per_s > 0 and flow.seconds_left() <= 0:
+                _arrive(parts, flow)
+        left -= step
+
+
+def _grow(parts: Parts, seconds: float) -> None:
+    for partition in parts.partitions():
+        if partition.growth_bytes_per_s:
+            partition.size_bytes += partition.growth_bytes_per_s * seconds
+            for broker in partition.isr:
+                partition.logs[broker].copied_bytes = partition.size_bytes
+
+
+def _arrive(parts: Parts, flow: _Flow) -> None:
+    if flow.to_log_dir:
+        assert flow.log.future_log_dir is not None
+        flow.log.log_dir, flow.log.future_log_dir, flow.log.future_bytes = flow.log.future_log_dir, None, 0.0
+        parts.copying.pop((flow.partition.name, flow.follower), None)
+        return
+    flow.log.copied_bytes = flow.partition.size_bytes
+    if flow.follower not in flow.partition.isr:
+        flow.partition.isr.append(flow.follower)
+    settle(parts, flow.partition)
+
+
+def _log_dir_flows(parts: Parts, disk_bytes_per_s: float) -> Iterator[_Flow]:
+    busy = Counter(broker for _, broker in parts.copying)
+    for (_, broker_id), partition in parts.copying.items():
+        broker, log = parts.brokers[broker_id], partition.logs[broker_id]
+        assert log.future_log_dir is not None
+        limit = min(disk_bytes_per_s, _rate(parts, broker, LOG_DIR_RATE))
+        runs = broker.answers and broker.log_dirs[log.future_log_dir].online
+        rate = limit / busy[broker_id] if runs else 0.0
+        yield _Flow(partition, broker_id, broker_id, log, to_log_dir=True, bytes_per_s=rate)
+
+
+def _replica_flows(parts: Parts, bandwidth_bytes_per_s: float) -> list[_Flow]:
+    flows = [f for p in parts.moving.values() for f in _open_flows(parts, p)]
+    sends, receives = Counter(f.leader for f in flows), Counter(f.follower for f in flows)
+    for flow in flows:
+        flow.bytes_per_s = bandwidth_bytes_per_s / max(sends[flow.leader], receives[flow.follower])
+    _throttle(parts, [f for f in flows if _is_listed(parts, f, f.leader, LEADER_REPLICAS)], LEADER_RATE)
+    _throttle(parts, [f for f in flows if _is_listed(parts, f, f.follower, FOLLOWER_REPLICAS)], FOLLOWER_RATE)
+    return flows
+
+
+def _open_flows(parts: Parts, partition: Partition) -> Iterator[_Flow]:
+    leader = parts.brokers.get(partition.leader)
+    if leader is None or not leader.answers:
+        return
+    for broker_id in partition.adding:
+        broker, log = parts.brokers[broker_id], partition.logs[broker_id]
+        if broker_id not in partition.isr and broker.answers and broker.log_dirs[log.log_dir].online:
+            yield _Flow(partition, broker_id, leader.id, log, to_log_dir=False)
+
+
+def _throttle(parts: Parts, flows: list[_Flow], key: str) -> None:
+    side = "leader" if key == LEADER_RATE else "follower"
+    busy = Counter(getattr(f, side) for f in flows)
+    for flow in flows:
+        broker_id = getattr(flow, side)
+        share = _rate(parts, parts.brokers[broker_id], key) / busy[broker_id]
+        flow.bytes_per_s = min(flow.bytes_per_s, share)
+
+
+def _rate(parts: Parts, broker: Broker, key: str) -> float:
+    value = parts.broker_config(broker, key)
+    return math.inf if value is None else float(value)
+
+
+def _is_listed(parts: Parts, flow: _Flow, broker: int, key: str) -> bool:
+    name: TopicPartition = flow.partition.name
+    listed = parts.topics[name.topic].configs.get(key, "")
+    return listed == "*" or f",{name.partition}:{broker}," in f",{listed},"

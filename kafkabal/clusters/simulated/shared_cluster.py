@@ -1,0 +1,173 @@
+"""A simulated cluster that several clients can share, and everything a test can do to it from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.clusters.simulated import controller, replication
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster_parts import Broker, Log, LogDir, Partition, Parts, Topic
+from kafkabal.model.rows import BrokerRow, PartitionRow, TopicRow
+
+BROKER_SESSION_S = 9.0
+"""How long a broker may be silent before the controller counts it as gone."""
+
+
+class SimulatedKafka:
+    """Brokers, topics and a controller on a fake clock; nothing happens except by calls and by time.
+
+    Parameters
+    ----------
+    brokers, topics
+        What there is, in the rows of a snapshot; a size that is missing counts as the largest of the partition.
+    bandwidth_bytes_per_s
+        What each broker can send, and can receive.
+    disk_bytes_per_s
+        What each broker can copy between its log dirs.
+    """
+
+    def __init__(
+        self,
+        brokers: Iterable[BrokerRow],
+        topics: Iterable[TopicRow],
+        clock: FakeClock,
+        *,
+        cluster_id: str = "simulated",
+        bandwidth_bytes_per_s: float = 100e6,
+        disk_bytes_per_s: float = 200e6,
+    ) -> None:
+        self.clock = clock
+        self.bandwidth_bytes_per_s = bandwidth_bytes_per_s
+        self.disk_bytes_per_s = disk_bytes_per_s
+        by_id = {row.broker: _broker(row) for row in brokers}
+        self.parts = Parts(cluster_id=cluster_id, brokers=by_id, topics={})
+        for row in sorted(topics, key=lambda t: t.topic):
+            self.add_topic(row)
+        for broker in by_id.values():
+            _leave_room_as_reported(self.parts, broker)
+        self._advanced_to_s = clock.monotonic()
+
+    def catch_up(self) -> Parts:
+        """Let everything happen that time has brought since the last call, and return the parts."""
+        now = self.clock.monotonic()
+        for broker in self.parts.brokers.values():
+            if broker.alive and broker.hung_since_s is not None and now - broker.hung_since_s >= BROKER_SESSION_S:
+                self._advance_to(broker.hung_since_s + BROKER_SESSION_S)
+                broker.alive = False
+                controller.broker_lost(self.parts, broker)
+        self._advance_to(now)
+        return self.parts
+
+    def _advance_to(self, now: float) -> None:
+        seconds, self._advanced_to_s = now - self._advanced_to_s, max(now, self._advanced_to_s)
+        if seconds > 0:
+            replication.advance(self.parts, seconds, self.bandwidth_bytes_per_s, self.disk_bytes_per_s)
+
+    def kill(self, broker_id: int) -> None:
+        """Let a broker die at once."""
+        broker = self.catch_up().brokers[broker_id]
+        broker.alive = False
+        broker.preferred_log_dirs.clear()
+        controller.broker_lost(self.parts, broker)
+
+    def pause(self, broker_id: int) -> None:
+        """Let a broker hang: it stays registered until its session ends."""
+        self.catch_up().brokers[broker_id].hung_since_s = self.clock.monotonic()
+
+    def start(self, broker_id: int) -> None:
+        """Bring a dead or hung broker back; it is in sync again at once."""
+        broker = self.catch_up().brokers[broker_id]
+        broker.alive, broker.hung_since_s = True, None
+        controller.broker_back(self.parts, broker)
+
+    def fail_log_dir(self, broker_id: int, path: str) -> None:
+        """Let a disk go offline: its replicas leave the ISR and are no longer reported."""
+        parts = self.catch_up()
+        broker = parts.brokers[broker_id]
+        broker.log_dirs[path].online = False
+        for partition in parts.partitions():
+            log = partition.logs.get(broker_id)
+            if log is not None and log.log_dir == path:
+                if broker_id in partition.isr and len(partition.isr) > 1:
+                    partition.isr.remove(broker_id)
+                if partition.leader == broker_id:
+                    partition.leader = next((b for b in partition.isr if b != broker_id), -1)
+
+    def add_topic(self, row: TopicRow) -> None:
+        """Create a topic as the row describes it."""
+        partitions = {p.partition: _partition(self.parts, row.topic, p) for p in row.partitions}
+        self.parts.topics[row.topic] = Topic(row.topic, partitions, dict(row.configs or {}), row.internal)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic, whatever is going on with it."""
+        parts = self.catch_up()
+        topic = parts.topics.pop(name)
+        for partition in topic.partitions.values():
+            parts.moving.pop(partition.name, None)
+            for broker in partition.logs:
+                parts.copying.pop((partition.name, broker), None)
+
+    def used_bytes(self, broker: Broker, path: str) -> int:
+        """Bytes on the volume of a log dir, other programs' included."""
+        logs = 0.0
+        for partition in self.parts.partitions():
+            log = partition.logs.get(broker.id)
+            if log is not None:
+                logs += log.copied_bytes if log.log_dir == path else 0.0
+                logs += log.future_bytes if log.future_log_dir == path else 0.0
+        return round(logs) + broker.log_dirs[path].other_bytes
+
+
+def _broker(row: BrokerRow) -> Broker:
+    dirs = {
+        d.path: LogDir(
+            d.path,
+            total_bytes=-1 if d.total_bytes is None else d.total_bytes,
+            other_bytes=0 if d.total_bytes is None or d.usable_bytes is None else d.total_bytes - d.usable_bytes,
+            online=d.state != "offline",
+            cordoned=d.state == "cordoned",
+        )
+        for d in row.log_dirs
+    } or {"/data": LogDir("/data", -1)}
+    return Broker(row.broker, row.rack, dirs, row.host, row.port, alive=row.state == "online")
+
+
+def _leave_room_as_reported(parts: Parts, broker: Broker) -> None:
+    """What a volume holds beyond its logs belongs to other programs."""
+    for path, log_dir in broker.log_dirs.items():
+        logs = sum(
+            p.logs[broker.id].copied_bytes
+            for p in parts.partitions()
+            if broker.id in p.logs and p.logs[broker.id].log_dir == path
+        )
+        log_dir.other_bytes = max(0, log_dir.other_bytes - round(logs))
+
+
+def _partition(parts: Parts, topic: str, row: PartitionRow) -> Partition:
+    sizes = [s for s in row.sizes or () if s is not None]
+    name = TopicPartition(topic, row.partition)
+    partition = Partition(
+        name=name,
+        replicas=list(row.replicas),
+        leader=row.leader,
+        isr=list(row.replicas if row.isr is None else row.isr),
+        size_bytes=float(max(sizes, default=0)),
+        logs={},
+        adding=list(row.adding),
+        removing=list(row.removing),
+        growth_bytes_per_s=row.in_bytes_per_s or 0.0,
+        start_offset=row.start_offset,
+        end_offset=row.end_offset,
+    )
+    for i, broker_id in enumerate(row.replicas):
+        broker = parts.brokers[broker_id]
+        paths = list(broker.log_dirs)
+        index = row.log_dirs[i] if row.log_dirs else None
+        wished = broker.preferred_log_dirs.pop(name, None)
+        path = (wished or paths[0]) if index is None else paths[index]
+        size = row.sizes[i] if row.sizes else None
+        partition.logs[broker_id] = Log(path, float(partition.size_bytes if size is None else size))
+    if partition.is_moving:
+        parts.moving[name] = partition
+    return partition

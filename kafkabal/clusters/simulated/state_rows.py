@@ -1,0 +1,93 @@
+"""The rows of a simulated cluster, as a reader of a real one would put them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkabal.clusters.simulated.cluster_parts import Broker, LogDir, Partition, Parts
+from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
+from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
+
+_RECORD_BYTES = 1000
+
+
+def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
+    """One row a broker; a broker that does not answer shows no log dirs."""
+    return [
+        BrokerRow(
+            broker=b.id,
+            rack=b.rack,
+            host=b.host,
+            port=b.port,
+            state="online" if b.alive else "dead",
+            log_dirs=[_dir_row(kafka, b, d) for d in b.log_dirs.values()] if b.answers else [],
+        )
+        for b in kafka.parts.brokers.values()
+    ]
+
+
+def topic_rows(kafka: SimulatedKafka, *, configs: bool) -> Iterator[TopicRow]:
+    """One row a topic."""
+    for topic in kafka.parts.topics.values():
+        yield TopicRow(
+            topic=topic.name,
+            partitions=[_partition_row(kafka.parts, p) for p in topic.partitions.values()],
+            configs=dict(topic.configs) if configs else None,
+            internal=topic.internal,
+        )
+
+
+def _dir_row(kafka: SimulatedKafka, broker: Broker, log_dir: LogDir) -> LogDirRow:
+    if not log_dir.online:
+        return LogDirRow(path=log_dir.path, state="offline", volume=log_dir.path)
+    known = log_dir.total_bytes >= 0
+    usable = max(0, log_dir.total_bytes - kafka.used_bytes(broker, log_dir.path))
+    return LogDirRow(
+        path=log_dir.path,
+        total_bytes=log_dir.total_bytes if known else None,
+        usable_bytes=usable if known else None,
+        state="cordoned" if log_dir.cordoned else "online",
+        volume=log_dir.path,
+    )
+
+
+def _partition_row(parts: Parts, partition: Partition) -> PartitionRow:
+    seen = [_seen(parts, partition, broker) for broker in partition.replicas]
+    start_offset, end_offset = _offsets(partition)
+    return PartitionRow(
+        partition=partition.name.partition,
+        leader=partition.leader,
+        replicas=list(partition.replicas),
+        isr=list(partition.isr),
+        sizes=[s[0] for s in seen],
+        log_dirs=[s[1] for s in seen],
+        adding=list(partition.adding),
+        removing=list(partition.removing),
+        start_offset=start_offset,
+        end_offset=end_offset,
+        in_bytes_per_s=partition.growth_bytes_per_s or None,
+        future=[row for broker in partition.replicas if (row := _future(parts, partition, broker)) is not None],
+    )
+
+
+def _offsets(partition: Partition) -> tuple[int | None, int | None]:
+    """Those that it was given; one that grows has records of one size from its beginning on."""
+    if partition.growth_bytes_per_s and partition.end_offset is None:
+        return 0, int(partition.size_bytes / _RECORD_BYTES)
+    return partition.start_offset, partition.end_offset
+
+
+def _seen(parts: Parts, partition: Partition, broker_id: int) -> tuple[int | None, int | None]:
+    """Size and log dir of a replica, as far as its broker tells."""
+    broker, log = parts.brokers[broker_id], partition.logs.get(broker_id)
+    if not broker.answers or log is None or not broker.log_dirs[log.log_dir].online:
+        return None, None
+    return int(log.copied_bytes), list(broker.log_dirs).index(log.log_dir)
+
+
+def _future(parts: Parts, partition: Partition, broker_id: int) -> FutureRow | None:
+    broker, log = parts.brokers[broker_id], partition.logs.get(broker_id)
+    if log is None or log.future_log_dir is None or not broker.answers:
+        return None
+    paths = list(broker.log_dirs)
+    return FutureRow(broker=broker_id, log_dir=paths.index(log.future_log_dir), bytes=int(log.future_bytes))

@@ -1,0 +1,214 @@
+"""Make a snapshot of what Kafka's own tools print, where nothing but their output can be had.
+
+``TopicCommand --describe`` prints a line for each topic and one for each of its partitions; ``LogDirsCommand
+--describe`` prints two lines of prose and one of JSON, without the bytes of the volumes and without racks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from kafkabal.errors import InputFileError, InvalidClusterError
+from kafkabal.model.builder import build_cluster
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.rows import (
+    SNAPSHOT_VERSION,
+    BrokerRow,
+    FutureRow,
+    HeaderRow,
+    LogDirRow,
+    PartitionRow,
+    TopicRow,
+)
+
+_FIELDS = (
+    "TopicId",
+    "Topic",
+    "PartitionCount",
+    "ReplicationFactor",
+    "Configs",
+    "Partition",
+    "Leader",
+    "Replicas",
+    "Isr",
+    "Adding Replicas",
+    "Removing Replicas",
+    "Elr",
+    "LastKnownElr",
+    "Offline",
+)
+_FIELD = re.compile(rf"(?:^|\s+)({'|'.join(_FIELDS)}):[ \t]?")
+_STORAGE_ERROR = "KafkaStorageException"
+
+
+class _Log(msgspec.Struct, frozen=True, rename="camel"):
+    partition: str
+    size: int
+    is_future: bool = False
+
+
+class _Dir(msgspec.Struct, frozen=True, rename="camel"):
+    log_dir: str
+    error: str | None = None
+    partitions: tuple[_Log, ...] = ()
+
+
+class _Broker(msgspec.Struct, frozen=True, rename="camel"):
+    broker: int
+    log_dirs: tuple[_Dir, ...]
+
+
+class _LogDirs(msgspec.Struct, frozen=True):
+    brokers: tuple[_Broker, ...]
+
+
+def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, taken_at: str) -> ClusterState:
+    """Read what Kafka's tools printed.
+
+    A broker counts as live if it tells its log dirs, leads a partition or is in an ISR. Racks, hosts and the bytes of
+    volumes are not known from these texts.
+
+    Parameters
+    ----------
+    topics
+        Output of ``TopicCommand --describe``.
+    log_dirs
+        Output of ``LogDirsCommand --describe``; without it no sizes are known.
+    taken_at
+        When it was printed: ISO 8601, UTC.
+
+    Raises
+    ------
+    InputFileError
+        If a line is not what these tools print, or the two texts contradict each other.
+    """
+    described = _read_topics(topics)
+    told = _read_log_dirs(log_dirs) if log_dirs is not None else ()
+    header = HeaderRow(kafkabal_snapshot=SNAPSHOT_VERSION, cluster_id=cluster_id, taken_at=taken_at)
+    sizes = _Sizes(told)
+    rows = [
+        msgspec.structs.replace(topic, partitions=[sizes.complete(topic.topic, p) for p in topic.partitions])
+        for topic in described
+    ]
+    try:
+        return build_cluster(header, _brokers(told, described), rows)
+    except InvalidClusterError as error:
+        raise InputFileError(topics, error.message) from error
+    except OverflowError as error:
+        raise InputFileError(topics, f"holds a number that Kafka never uses: {error}") from error
+
+
+def _read_topics(path: Path) -> list[TopicRow]:
+    rows: dict[str, TopicRow] = {}
+    for number, line in enumerate(_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        given = _fields(line)
+        try:
+            if "Partition" in given:
+                rows[given["Topic"]].partitions.append(_partition(given))
+            else:
+                rows[given["Topic"]] = TopicRow(
+                    topic=given["Topic"], partitions=[], configs=_configs(given.get("Configs", ""))
+                )
+        except (KeyError, ValueError) as error:
+            raise InputFileError(path, "is no line of what TopicCommand --describe prints", line=number) from error
+    return list(rows.values())
+
+
+def _fields(line: str) -> Mapping[str, str]:
+    parts = _FIELD.split(line)
+    return {name: value.strip() for name, value in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _partition(given: Mapping[str, str]) -> PartitionRow:
+    return PartitionRow(
+        partition=int(given["Partition"]),
+        leader=-1 if given["Leader"] == "none" else int(given["Leader"]),
+        replicas=_ids(given["Replicas"]),
+        isr=_ids(given["Isr"]),
+        adding=_ids(given.get("Adding Replicas", "")),
+        removing=_ids(given.get("Removing Replicas", "")),
+    )
+
+
+def _ids(text: str) -> list[int]:
+    return [int(part) for part in text.split(",") if part.strip()]
+
+
+def _configs(text: str) -> dict[str, str]:
+    """Read ``key=value,key=value``; a part without a key belongs to the value before it."""
+    found: dict[str, str] = {}
+    last = ""
+    for part in text.split(",") if text else ():
+        key, given, value = part.partition("=")
+        if given:
+            found[key], last = value, key
+        else:
+            found[last] += f",{part}"
+    return found
+
+
+def _read_log_dirs(path: Path) -> tuple[_Broker, ...]:
+    lines = _text(path).splitlines()
+    number, line = next(((i, text) for i, text in enumerate(lines, 1) if text.startswith("{")), (None, ""))
+    if number is None:
+        raise InputFileError(path, "holds no line of JSON as LogDirsCommand --describe prints it")
+    try:
+        brokers = msgspec.json.decode(line, type=_LogDirs).brokers
+    except msgspec.DecodeError as error:
+        raise InputFileError(path, f"is not what LogDirsCommand --describe prints: {error}", line=number) from error
+    for broker, d in ((b, d) for b in brokers for d in b.log_dirs):
+        # a dir that failed is offline; any other error means that the broker told nothing at all
+        if d.error is not None and not d.error.endswith(_STORAGE_ERROR):
+            raise InputFileError(path, f"broker {broker.broker} told no log dirs: {d.error}", line=number)
+    return brokers
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputFileError(path, "is not UTF-8 text") from error
+
+
+def _brokers(told: Iterable[_Broker], topics: Iterable[TopicRow]) -> list[BrokerRow]:
+    dirs = {b.broker: [_dir_row(d) for d in b.log_dirs] for b in told}
+    seen = {b for t in topics for p in t.partitions for b in (*(p.isr or ()), p.leader) if b >= 0}
+    return [BrokerRow(broker=b, log_dirs=dirs.get(b, [])) for b in sorted(seen | set(dirs))]
+
+
+def _dir_row(d: _Dir) -> LogDirRow:
+    return LogDirRow(path=d.log_dir, state="online" if d.error is None else "offline")
+
+
+class _Sizes:
+    """Where each replica lies and how large it is, by broker and partition."""
+
+    def __init__(self, told: Iterable[_Broker]) -> None:
+        self._logs: dict[tuple[int, str], tuple[int, int]] = {}
+        self._futures: dict[str, list[FutureRow]] = {}
+        for b in told:
+            for index, log in ((i, log) for i, d in enumerate(b.log_dirs) for log in d.partitions):
+                if log.is_future:
+                    future = FutureRow(broker=b.broker, log_dir=index, bytes=log.size)
+                    self._futures.setdefault(log.partition, []).append(future)
+                else:
+                    self._logs[b.broker, log.partition] = (log.size, index)
+
+    def complete(self, topic: str, row: PartitionRow) -> PartitionRow:
+        """The partition with what is known of its replicas."""
+        name = f"{topic}-{row.partition}"
+        logs = [self._logs.get((b, name)) for b in row.replicas]
+        return msgspec.structs.replace(
+            row,
+            sizes=[log[0] if log else None for log in logs],
+            log_dirs=[log[1] if log else None for log in logs],
+            future=[f for f in self._futures.get(name, []) if f.broker in row.replicas],
+        )

@@ -1,0 +1,38 @@
+"""Write a :class:`~kafkabal.model.cluster_state.ClusterState` as a snapshot file."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from kafkabal.files import replacing
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.state_to_rows import broker_rows, header_row, topic_rows
+
+_GZIP_LEVEL = 3
+
+
+def write_snapshot(cluster: ClusterState, path: Path | str) -> None:
+    """Write a snapshot, gzipped where the name ends in ``.gz``; the file appears whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written; what stood at ``path`` before is untouched.
+    """
+    with replacing(path) as file:
+        if str(path).endswith(".gz"):
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=_GZIP_LEVEL, mtime=0) as packed:
+                _write_rows(cluster, packed)
+        else:
+            _write_rows(cluster, file)
+
+
+def _write_rows(cluster: ClusterState, file: IO[bytes] | gzip.GzipFile) -> None:
+    encode = msgspec.json.Encoder().encode
+    for rows in ([header_row(cluster)], broker_rows(cluster), topic_rows(cluster)):
+        for row in rows:
+            file.write(encode(row) + b"\n")

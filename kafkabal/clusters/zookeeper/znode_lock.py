@@ -1,0 +1,81 @@
+"""The lock of a cluster that has a ZooKeeper: an ephemeral znode, by kazoo's recipe."""
+
+from __future__ import annotations
+
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
+
+from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.zookeeper.znodes import open_zookeeper, translated
+from kafkabal.errors import BusyError
+
+LOCK_PATH = "/kafkabal/lock"
+_PROOF_TIMEOUT_S = 2.0
+
+
+class ZookeeperLock:
+    """Held as long as the session lives; kazoo keeps it alive.
+
+    Parameters
+    ----------
+    owner
+        Who holds it, for those who are kept out.
+    session_s
+        After so long without a sign of life ZooKeeper lets the next one in.
+
+    Raises
+    ------
+    BusyError
+        If another process holds it; it names the holder.
+    """
+
+    scope = f"zookeeper {LOCK_PATH}"
+
+    def __init__(self, servers: str, clock: Clock, owner: str, session_s: float) -> None:
+        self._clock = clock
+        self._session_s = session_s
+        self._lost = False
+        self._client = open_zookeeper(servers, session_s)
+        self._lock = self._client.Lock(LOCK_PATH, owner)
+        self._proven_s = clock.monotonic()
+        try:
+            with translated(servers):
+                is_ours = self._lock.acquire(blocking=False)
+                holders = [] if is_ours else self._lock.contenders()
+        except BaseException:
+            self._close()
+            raise
+        if not is_ours:
+            self._close()
+            name = holders[0] if holders else "another kafkabal"
+            hint = f"wait for it; if it died, its lock ends within {session_s:g} s"
+            raise BusyError(f"{name} is changing this cluster", hint=hint)
+        self._node = f"{LOCK_PATH}/{self._lock.node}"
+
+    def seconds_since_heartbeat(self) -> float:
+        """Age of the last proof that the znode is there and ours; a new one is asked for by every call."""
+        asked_s = self._clock.monotonic()
+        try:
+            found = self._client.exists_async(self._node).get(timeout=_PROOF_TIMEOUT_S)
+        except (KazooException, KazooTimeoutError):
+            found = None
+        else:
+            self._lost = self._lost or found is None or found.ephemeralOwner != self._client.client_id[0]
+        if found is not None and not self._lost:
+            self._proven_s = asked_s
+        return self._clock.monotonic() - self._proven_s
+
+    def is_held(self) -> bool:
+        """False once the znode is gone, or ZooKeeper has been silent for a session."""
+        silent_s = self.seconds_since_heartbeat()
+        return not self._lost and silent_s < self._session_s
+
+    def release(self) -> None:
+        """Remove the znode, so that the next one need not wait; harmless when it is gone already."""
+        self._lost = True
+        self._close()
+
+    def _close(self) -> None:
+        """Closing the session removes its ephemeral znodes."""
+        self._client.stop()
+        self._client.close()

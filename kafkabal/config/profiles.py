@@ -1,0 +1,114 @@
+"""Profiles: what a user sets for a cluster once, under a name, in a YAML file.
+
+The user's own file holds several under ``profiles:``; a file given as ``--profile FILE`` may instead hold the
+settings of one. ``FILE#NAME`` picks one of several in another file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from kafkabal.config.settings import KEYS
+from kafkabal.config.value_parsers import check_keys, mapping
+from kafkabal.config.yaml_document import Node, read_yaml
+from kafkabal.errors import ConfigError
+
+DEFAULT_PROFILE = "default"
+_FILE_ENDINGS = (".yaml", ".yml")
+_SEVERAL = "profiles"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Settings as they stand in a file."""
+
+    name: str
+    path: Path
+    settings: Mapping[str, Node]
+    """By key."""
+
+
+def default_profiles_file() -> Path:
+    """Where the user's profiles are kept on this system."""
+    from platformdirs import user_config_path
+
+    return user_config_path("kafkabal") / "profiles.yaml"
+
+
+def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
+    """Read the chosen profile.
+
+    Parameters
+    ----------
+    chosen
+        A name in ``profiles_file``, or another file as ``FILE`` or ``FILE#NAME``. None takes the one called
+        ``default``, where there is one.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such profile.
+    InputFileError
+        If the file cannot be read, is malformed, or holds an unknown key; the line is named.
+    """
+    if chosen is None:
+        named = _profiles(profiles_file) if profiles_file.exists() else {}
+        return named.get(DEFAULT_PROFILE)
+    if _is_file(chosen):
+        file, _, name = chosen.partition("#")
+        return _pick(_profiles(Path(file).expanduser()), name or None, file)
+    if not profiles_file.exists():
+        raise ConfigError(f"there is no profile {chosen!r}: {profiles_file} does not exist")
+    return _pick(_profiles(profiles_file), chosen, str(profiles_file))
+
+
+def profile_names(profiles_file: Path) -> tuple[str, ...]:
+    """Names in the user's own file, sorted; none where the file does not exist.
+
+    Raises
+    ------
+    InputFileError
+        If the file cannot be read or is malformed.
+    """
+    return tuple(sorted(_profiles(profiles_file))) if profiles_file.exists() else ()
+
+
+def _is_file(chosen: str) -> bool:
+    return "/" in chosen or chosen.partition("#")[0].endswith(_FILE_ENDINGS)
+
+
+def _profiles(path: Path) -> Mapping[str, Profile]:
+    """Profiles of a file by name; one that stands alone is called ``default``."""
+    root = read_yaml(path)
+    top = check_keys(root, {_SEVERAL} | {key.name for key in KEYS}, "a profile")
+    if not top:
+        return {}
+    if _SEVERAL not in top:
+        return {DEFAULT_PROFILE: _profile(DEFAULT_PROFILE, path, root)}
+    if len(top) > 1:
+        stray = next(node for key, node in top.items() if key != _SEVERAL)
+        raise stray.error(f"beside {_SEVERAL!r} no setting can stand: put it into one of the profiles")
+    several = mapping(top[_SEVERAL])
+    return {name: _profile(name, path, node) for name, node in several.items()}
+
+
+def _profile(name: str, path: Path, node: Node) -> Profile:
+    return Profile(name=name, path=path, settings=check_keys(node, {key.name for key in KEYS}, f"profile {name!r}"))
+
+
+def _pick(profiles: Mapping[str, Profile], name: str | None, file: str) -> Profile:
+    if name is None and len(profiles) == 1:
+        return next(iter(profiles.values()))
+    found = profiles.get(name or DEFAULT_PROFILE)
+    if found is not None:
+        return found
+    if not profiles:
+        raise ConfigError(f"{file}: holds no profile")
+    if name is None:
+        choices = ", ".join(f"{file}#{name}" for name in sorted(profiles))
+        raise ConfigError(f"{file}: holds {len(profiles)} profiles", hint=f"choose one: {choices}")
+    near = get_close_matches(name, profiles, n=3, cutoff=0.5) or sorted(profiles)
+    raise ConfigError(f"{file}: there is no profile {name!r}", hint=f"there are: {', '.join(near)}")

@@ -1,0 +1,91 @@
+"""One value for each setting: flags before environment before profile before defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from kafkabal.config.profiles import Profile, load_profile
+from kafkabal.config.settings import KEYS, Key, Settings
+from kafkabal.config.yaml_document import Node, Place
+from kafkabal.errors import UsageError
+
+Given: TypeAlias = "str | bool | Sequence[str] | None"
+
+PROFILE_VARIABLE = "KAFKABAL_PROFILE"
+_LIVE_KEYS = ("bootstrap_servers", "zookeeper")
+
+
+def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_file: Path) -> Settings:
+    """Bring flags, environment and profile together.
+
+    Parameters
+    ----------
+    flags
+        What was given on the command line, as text, by key (``tolerance``, ``scores``, ...) or as ``profile``;
+        None and an empty list stand for a flag that was not given.
+    environ
+        Environment variables; those that are empty count as not set.
+    profiles_file
+        The user's own profiles, see :func:`~kafkabal.config.profiles.default_profiles_file`.
+
+    Raises
+    ------
+    UsageError
+        If a value is wrong, naming where it was written; if a profile is unknown; or if one source names both a
+        snapshot and a live cluster.
+    """
+    chosen = flags.get("profile") or environ.get(PROFILE_VARIABLE) or None
+    assert chosen is None or isinstance(chosen, str)
+    profile = load_profile(chosen, profiles_file)
+    levels = (_from_profile(profile), _from_environment(environ), _from_flags(flags))
+    nodes: dict[str, Node] = {}
+    for level in levels:
+        _check_one_cluster(level)
+        nodes = {key: node for key, node in nodes.items() if not _is_hidden(key, level)} | dict(level)
+    return _settings(nodes, profile)
+
+
+def _from_profile(profile: Profile | None) -> Mapping[str, Node]:
+    found = profile.settings if profile else {}
+    return {key: node for key, node in found.items() if node.content is not None}
+
+
+def _from_environment(environ: Mapping[str, str]) -> Mapping[str, Node]:
+    return {key.name: Node(environ[key.variable], Place(key.variable)) for key in KEYS if environ.get(key.variable)}
+
+
+def _from_flags(flags: Mapping[str, Given]) -> Mapping[str, Node]:
+    return {key.name: node for key in KEYS if (node := _flag(key, flags.get(key.name))) is not None}
+
+
+def _flag(key: Key, given: Given) -> Node | None:
+    place = Place(key.option)
+    if isinstance(given, str):
+        return Node(given, place)
+    if isinstance(given, bool):
+        return Node(str(given).lower(), place)
+    return Node(tuple(Node(item, place) for item in given), place) if given else None
+
+
+def _check_one_cluster(level: Mapping[str, Node]) -> None:
+    live = next((key for key in _LIVE_KEYS if key in level), None)
+    if live is not None and "snapshot" in level:
+        raise UsageError(
+            f"{level['snapshot'].place} names a snapshot and {level[live].place} a live cluster",
+            hint="give one of them",
+        )
+
+
+def _is_hidden(key: str, stronger: Mapping[str, Node]) -> bool:
+    """A cluster named by a weaker source is forgotten when a stronger one names one of the other kind."""
+    if key == "snapshot":
+        return any(live in stronger for live in _LIVE_KEYS)
+    return key in _LIVE_KEYS and "snapshot" in stronger
+
+
+def _settings(nodes: Mapping[str, Node], profile: Profile | None) -> Settings:
+    found: dict[str, Any] = {key.field: key.read(nodes[key.name]) for key in KEYS if key.name in nodes}
+    places = {key.field: nodes[key.name].place for key in KEYS if key.name in nodes}
+    return Settings(**found, profile=profile, places=places)

@@ -1,0 +1,192 @@
+"""Topics to be created: as flags or a ``topics.yaml`` describe them, with presets, and against what exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+import numpy as np
+
+from kafkabal.config import value_parsers
+from kafkabal.config.yaml_document import Node, read_yaml
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.model.cluster_state import ClusterState
+
+T = TypeVar("T")
+
+MOST_PARTITIONS: Final = 100_000
+"""Of one topic; a whole cluster bears some millions of replicas, and all that are asked for are placed in memory."""
+
+_LONGEST_NAME = 249
+_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{_LONGEST_NAME}}}")
+_KEYS = ("name", "preset", "partitions", "replication_factor", "configs", "partition_bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSpec:
+    """A topic as it is wanted."""
+
+    name: str
+    partitions: int | None = None
+    """None leaves it to the placement."""
+    replication_factor: int | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+    partition_bytes: int | None = None
+    """What a partition is expected to grow to; None takes the mean of the cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """Values for a kind of topic, each of which a user may override."""
+
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "training": Preset(
+            partitions=10,
+            replication_factor=3,
+            configs=MappingProxyType(
+                {"compression.type": "lz4", "max.message.bytes": "10485760", "retention.ms": str(168 * 3600 * 1000)}
+            ),
+        )
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a topic that exists is not as it is wanted."""
+
+    topic: str
+    key: str
+    """``partitions``, ``replication_factor`` or the key of a config."""
+    wanted: str
+    found: str | None
+    """None where a config is not set on the topic."""
+
+    def __str__(self) -> str:
+        found = "is not set" if self.found is None else f"is {self.found}"
+        return f"{self.topic}: {self.key} {found}, wanted {self.wanted}"
+
+
+def topic_spec(
+    name: str,
+    *,
+    preset: str | None = None,
+    partitions: int | None = None,
+    replication_factor: int | None = None,
+    configs: Mapping[str, str] | None = None,
+    partition_bytes: int | None = None,
+) -> TopicSpec:
+    """Describe a topic; what is given counts before what the preset says.
+
+    Raises
+    ------
+    UsageError
+        If Kafka would not take the name, the preset is unknown, or a number is not above 0 or too large.
+    """
+    if not _NAME.fullmatch(name) or name in (".", ".."):
+        raise UsageError(
+            f"{name!r} is no name for a topic",
+            hint=f"up to {_LONGEST_NAME} letters, digits, dots, underscores and dashes",
+        )
+    base = _preset(preset) if preset is not None else None
+    for what, number in (("partitions", partitions), ("replication factor", replication_factor)):
+        if number is not None and number < 1:
+            raise UsageError(f"topic {name}: {what} {number} is not above 0")
+    if partitions is not None and partitions > MOST_PARTITIONS:
+        raise UsageError(f"topic {name}: {partitions:,} partitions are more than a topic bears, {MOST_PARTITIONS:,}")
+    return TopicSpec(
+        name=name,
+        partitions=partitions or (base.partitions if base else None),
+        replication_factor=replication_factor or (base.replication_factor if base else None),
+        configs={**(base.configs if base else {}), **(configs or {})},
+        partition_bytes=partition_bytes,
+    )
+
+
+def read_topics(path: Path) -> tuple[TopicSpec, ...]:
+    """Read a ``topics.yaml``, in the order in which it stands there.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, is malformed, holds no topic, an unknown key or a topic twice; the line is named.
+    """
+    root = read_yaml(path)
+    listed = value_parsers.check_keys(root, ("topics",), "a file of topics").get("topics", root)
+    if not isinstance(listed.content, tuple):
+        raise listed.error("a list of topics is meant here, as in  topics: [{name: a, partitions: 3}]")
+    if not listed.content:
+        raise listed.error("no topic stands there")
+    specs: dict[str, TopicSpec] = {}
+    for entry in listed.content:
+        spec = _read_entry(entry)
+        if spec.name in specs:
+            raise entry.error(f"topic {spec.name} stands there twice")
+        specs[spec.name] = spec
+    return tuple(specs.values())
+
+
+def differences(spec: TopicSpec, cluster: ClusterState) -> tuple[Difference, ...]:
+    """How an existing topic differs from what is wanted; configs count only where they were read.
+
+    Parameters
+    ----------
+    spec
+        Of a topic that ``cluster`` has.
+    """
+    row = cluster.topics.name.index(spec.name)
+    own = cluster.partitions.topic == row
+    factors = np.unique(cluster.replication_factor[own]).tolist()
+    found: list[tuple[str, str, str | None]] = []
+    if spec.partitions is not None and spec.partitions != int(own.sum()):
+        found.append(("partitions", str(spec.partitions), str(int(own.sum()))))
+    if spec.replication_factor is not None and factors != [spec.replication_factor]:
+        found.append(("replication_factor", str(spec.replication_factor), " and ".join(map(str, factors))))
+    there = cluster.topics.configs[row]
+    if there is not None:
+        found.extend((k, v, there.get(k)) for k, v in sorted(spec.configs.items()) if there.get(k) != v)
+    return tuple(Difference(spec.name, key, wanted, is_now) for key, wanted, is_now in found)
+
+
+def _preset(name: str) -> Preset:
+    found = PRESETS.get(name)
+    if found is None:
+        near = get_close_matches(name, PRESETS) or sorted(PRESETS)
+        raise UsageError(f"there is no preset {name!r}", hint=f"there are: {', '.join(near)}")
+    return found
+
+
+def _read_entry(entry: Node) -> TopicSpec:
+    given = value_parsers.check_keys(entry, _KEYS, "a topic")
+    if "name" not in given:
+        raise entry.error("a topic needs a name")
+
+    def read(key: str, reader: Callable[[Node], T]) -> T | None:
+        return reader(given[key]) if key in given else None
+
+    try:
+        return topic_spec(
+            value_parsers.text(given["name"]),
+            preset=read("preset", value_parsers.text),
+            partitions=read("partitions", value_parsers.whole_number),
+            replication_factor=read("replication_factor", value_parsers.whole_number),
+            configs={
+                key: value_parsers.text(node) for key, node in (read("configs", value_parsers.mapping) or {}).items()
+            },
+            partition_bytes=read("partition_bytes", value_parsers.size),
+        )
+    except InputFileError:
+        raise
+    except UsageError as error:
+        raise entry.error(error.message, hint=error.hint) from None

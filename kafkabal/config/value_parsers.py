@@ -1,0 +1,209 @@
+"""What the texts of a profile, a variable or a flag mean: one reader a kind of value.
+
+A reader takes a :class:`~kafkabal.config.yaml_document.Node` and returns the value, or raises a
+:class:`~kafkabal.errors.UsageError` that names the place. A list may also be written as one text with commas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, TypeAlias, TypeVar
+
+from kafkabal.config.time_window import TimeWindow
+from kafkabal.config.yaml_document import Node
+from kafkabal.errors import UsageError
+from kafkabal.units import parse_bytes, parse_duration, parse_rate, parse_share, parse_some_time
+
+T = TypeVar("T")
+
+Default: TypeAlias = Literal["default"]
+PerBroker: TypeAlias = Mapping[int | Default, T]
+
+_BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+def text(node: Node) -> str:
+    """One text."""
+    if not isinstance(node.content, str):
+        raise node.error("one text is meant here, not a list or a mapping")
+    return node.content.strip()
+
+
+def texts(node: Node) -> tuple[str, ...]:
+    """A list of texts; empty ones are dropped."""
+    if isinstance(node.content, str):
+        return tuple(part.strip() for part in node.content.split(",") if part.strip())
+    if isinstance(node.content, Mapping) or node.content is None:
+        raise node.error("a list is meant here")
+    return tuple(part for item in node.content for part in texts(item))
+
+
+def path(node: Node) -> Path:
+    """A file; one named in a file is relative to that file."""
+    given = Path(text(node)).expanduser()
+    return Path(node.place.name).parent / given if node.place.line is not None else given
+
+
+def boolean(node: Node) -> bool:
+    """``true`` or ``false``, also ``yes``, ``no``, ``on``, ``off``, ``1``, ``0``."""
+    found = _BOOLEANS.get(text(node).lower())
+    if found is None:
+        raise node.error(f"{text(node)!r} is neither true nor false")
+    return found
+
+
+def whole_number(node: Node) -> int:
+    """A whole number, 0 or more."""
+    given = text(node)
+    if not (given.isascii() and given.isdigit() and len(given) < 19):
+        raise node.error(f"{given!r} is no whole number")
+    return int(given)
+
+
+def broker_ids(node: Node) -> tuple[int, ...]:
+    """A list of broker ids, each once, sorted."""
+    return tuple(sorted({_broker_id(node, given) for given in texts(node)}))
+
+
+def one_of(*choices: str) -> Callable[[Node], str]:
+    """A reader of one of these words."""
+
+    def read(node: Node) -> str:
+        given = text(node)
+        if given not in choices:
+            raise node.error(f"{given!r} is none of {', '.join(choices)}")
+        return given
+
+    return read
+
+
+def size(node: Node) -> int:
+    """Bytes, such as ``4TiB``."""
+    return _parsed(parse_bytes, node)
+
+
+def rate(node: Node) -> int:
+    """Bytes a second, such as ``50MB/s``."""
+    return _parsed(parse_rate, node)
+
+
+def rate_or_word(node: Node) -> int | Literal["auto", "none"]:
+    """Bytes a second, ``auto`` or ``none``."""
+    match text(node):
+        case "auto":
+            return "auto"
+        case "none":
+            return "none"
+    return rate(node)
+
+
+def share(node: Node) -> float:
+    """A share, such as ``9%`` or ``0.09``."""
+    return _parsed(parse_share, node)
+
+
+def duration(node: Node) -> float:
+    """Seconds, such as ``10s`` or ``1h30m``."""
+    return _parsed(parse_duration, node)
+
+
+def some_time(node: Node) -> float:
+    """Seconds above 0, for what cannot be done in no time."""
+    return _parsed(parse_some_time, node)
+
+
+def time_window(node: Node) -> str:
+    """Hours of the day, such as ``01:00-05:00``."""
+    return str(_parsed(TimeWindow.parse, node))
+
+
+def scores(node: Node) -> tuple[str, ...]:
+    """Scores as ``NAME`` or ``NAME=WEIGHT``; written as a list, or as a mapping from name to weight."""
+    if not isinstance(node.content, Mapping):
+        return texts(node)
+    return tuple(name if weight.content is None else f"{name}={text(weight)}" for name, weight in node.content.items())
+
+
+def per_broker(read: Callable[[Node], T]) -> Callable[[Node], PerBroker[T]]:
+    """A reader of values by broker id, with ``default`` for all others; one value alone is the default."""
+
+    def read_all(node: Node) -> PerBroker[T]:
+        if not isinstance(node.content, Mapping):
+            return MappingProxyType({"default": read(node)})
+        return MappingProxyType({_broker_key(value, key): read(value) for key, value in node.content.items()})
+
+    return read_all
+
+
+def by_path(read: Callable[[Node], T]) -> Callable[[Node], Mapping[str, T]]:
+    """A reader of values by the absolute path of a log dir."""
+
+    def read_all(node: Node) -> Mapping[str, T]:
+        if not isinstance(node.content, Mapping):
+            raise node.error("log dirs are meant here, as in  {/d0: ..., /d1: ...}")
+        for key, value in node.content.items():
+            if not key.startswith("/"):
+                raise value.error(f"{key!r} is no absolute path of a log dir")
+        return MappingProxyType({key: read(value) for key, value in node.content.items()})
+
+    return read_all
+
+
+def size_or_dir_sizes(node: Node) -> int | Mapping[str, int]:
+    """Bytes of a whole broker, or of its log dirs by path; above 0."""
+    if isinstance(node.content, Mapping):
+        return by_path(_some_bytes)(node)
+    return _some_bytes(node)
+
+
+def mapping(node: Node) -> Mapping[str, Node]:
+    """The entries of a mapping; nothing at all is an empty one."""
+    if node.content is None:
+        return {}
+    if not isinstance(node.content, Mapping):
+        raise node.error("a mapping is meant here, as in  key: value")
+    return node.content
+
+
+def check_keys(node: Node, known: Collection[str], what: str) -> Mapping[str, Node]:
+    """The entries of a mapping that may hold these keys only.
+
+    Raises
+    ------
+    UsageError
+        If it is no mapping, or a key is unknown; near ones are offered.
+    """
+    for key, value in mapping(node).items():
+        if key not in known:
+            near = get_close_matches(key, known, n=3, cutoff=0.6)
+            listed = ", ".join(near or sorted(known))
+            raise value.error(f"{what} has no key {key!r}", hint=f"{'did you mean' if near else 'there are'}: {listed}")
+    return mapping(node)
+
+
+def _some_bytes(node: Node) -> int:
+    found = size(node)
+    if not found:
+        raise node.error("a capacity is above 0 bytes")
+    return found
+
+
+def _parsed(parse: Callable[[str], T], node: Node) -> T:
+    given = text(node)
+    try:
+        return parse(given)
+    except UsageError as error:
+        raise node.error(error.message, hint=error.hint) from None
+
+
+def _broker_key(node: Node, key: str) -> int | Default:
+    return "default" if key == "default" else _broker_id(node, key)
+
+
+def _broker_id(node: Node, given: str) -> int:
+    if not (given.isascii() and given.isdigit() and int(given) < 2**31):
+        raise node.error(f"{given!r} is no broker id")
+    return int(given)

@@ -1,0 +1,84 @@
+"""Read the entries of a YAML mapping into the fields of a dataclass, each by its own reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+from kafkabal.config import value_parsers
+from kafkabal.config.number_ranges import Range
+from kafkabal.config.yaml_document import Node
+
+T = TypeVar("T")
+
+Schema: TypeAlias = "Mapping[str, tuple[str, Callable[[Node], Any]]]"
+"""By key: the field that it fills, and what reads it."""
+
+
+def read_fields(node: Node, schema: Schema, what: str) -> dict[str, Any]:
+    """Values by the names of the fields that they fill.
+
+    Raises
+    ------
+    UsageError
+        If a key is unknown (near ones are named) or a value wrong.
+    """
+    entries = value_parsers.check_keys(node, schema.keys(), what)
+    return {schema[key][0]: schema[key][1](value) for key, value in entries.items()}
+
+
+def only_entry(node: Node, known: Collection[str], what: str) -> tuple[str, Node]:
+    """The one entry of a mapping that says of which kind something is.
+
+    Raises
+    ------
+    UsageError
+        If it has none, several, or one of another kind.
+    """
+    entries = value_parsers.check_keys(node, known, what)
+    if len(entries) != 1:
+        raise node.error(f"{what} is one of {', '.join(sorted(known))}")
+    return next(iter(entries.items()))
+
+
+def number(node: Node) -> float:
+    """A number."""
+    try:
+        return float(value_parsers.text(node))
+    except ValueError:
+        raise node.error(f"{value_parsers.text(node)!r} is no number") from None
+
+
+def positive(read: Callable[[Node], float]) -> Callable[[Node], Any]:
+    """The same reader, for values above 0 only."""
+
+    def read_positive(node: Node) -> float:
+        value = read(node)
+        if not value > 0:
+            raise node.error("must be above 0")
+        return value
+
+    return read_positive
+
+
+def within(key: str, read: Callable[[Node], float], allowed: Range) -> Callable[[Node], Any]:
+    """The same reader, for values of a range only; ``key`` names in errors what was read."""
+
+    def read_within(node: Node) -> float:
+        value = read(node)
+        if value not in allowed:
+            raise node.error(f"{key} is {allowed}, not {value_parsers.text(node)}")
+        return value
+
+    return read_within
+
+
+def word(kind: Callable[[str], T], *choices: str) -> Callable[[Node], T]:
+    """A reader of one of these words, turned into what it stands for."""
+    read = value_parsers.one_of(*choices)
+    return lambda node: kind(read(node))
+
+
+positive_whole = positive(value_parsers.whole_number)
+positive_size = positive(value_parsers.size)
+positive_rate = positive(value_parsers.rate)

@@ -1,0 +1,340 @@
+"""How a run begins, and how one that has begun is opened again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from kafkabal.clusters.protocol import Capability, ClusterLock
+from kafkabal.errors import (
+    DriftError,
+    MissingCapabilityError,
+    NotAuthorizedError,
+    RefusedByClusterError,
+    UnsafeError,
+    UsageError,
+)
+from kafkabal.executor.observe.duration_estimate import dir_changes, predicted_s
+from kafkabal.executor.open_run import OpenRun, lock_cluster, make_context
+from kafkabal.executor.run_context import RunContext
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_events import Started, Warned
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.safety.cluster_lock import LockLostError, confirm_lock, release_lock
+from kafkabal.executor.safety.retry import Endurance
+from kafkabal.executor.state.cluster_record import RememberedRun
+from kafkabal.executor.state.find_run import FoundRun, find_run, remembered_run
+from kafkabal.executor.state.journal import Entered, Journal, Rate, ThrottleTaken
+from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.state.run_states import Goal, Phase, RunState
+from kafkabal.executor.throttle.run_throttles import read_originals
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.replica_sizes import move_bytes
+from kafkabal.plan.drift import find_drift, partition_rows, placements
+from kafkabal.plan.plan import PartitionChange, Placement, Plan
+from kafkabal.plan.plan_file import write_plan
+
+_T = TypeVar("_T")
+_BEGINNINGS = 3
+_HOW_TO_END = "end it with 'kafkabal rebalance resume', 'rollback' or 'cancel', then try again"
+
+
+def begin_run(
+    workplace: Workplace,
+    plan: Plan,
+    options: RunOptions,
+    *,
+    rollback_file: Path | None = None,
+    skip_drifted: bool = False,
+) -> RunContext | None:
+    """Take the lock, check the plan against the cluster as it is now, and write down everything before any effect.
+
+    Parameters
+    ----------
+    rollback_file
+        Where to write the plan of the way back; beside the journal if None.
+    skip_drifted
+        Leave out partitions that have changed since the plan was made.
+
+    Returns
+    -------
+    RunContext or None
+        None where nothing is to be done.
+
+    Raises
+    ------
+    BusyError
+        If another run holds the lock.
+    DriftError
+        If planned partitions have changed.
+    UnsafeError
+        If an earlier run has not been ended.
+    """
+    return _anew_if_lock_lost(
+        lambda: _begin(workplace, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted)
+    )
+
+
+def _begin(
+    workplace: Workplace, plan: Plan, options: RunOptions, *, rollback_file: Path | None, skip_drifted: bool
+) -> RunContext | None:
+    with ExitStack() as undo:
+        lock = lock_cluster(workplace, options)
+        undo.callback(release_lock, lock)
+        _refuse_unfinished(find_run(workplace))
+        state = workplace.read_state()
+        partitions = _planned(_without_drifted(plan, state, skip_drifted=skip_drifted), state)
+        if not partitions:
+            return None
+        record = _record(workplace, plan, options, partitions)
+        path = workplace.journal_path(record.cluster_id, record.run_id)
+        if rollback_file is not None:
+            # before the journal: what cannot be undone as was asked never began
+            write_plan(_way_back(record), rollback_file)
+        journal = undo.enter_context(closing(Journal.create(path, record)))
+        if rollback_file is None:
+            write_plan(_way_back(record), path.with_suffix(".rollback.json"))
+        at = record.started_at
+        begun = RunState(at=at, phase=Phase.RECORDED)
+        remembered = _remember(workplace, options, lock, lambda r: r.begin(record, begun))
+        context = make_context(workplace, OpenRun(record, RunState(at=at), options, journal, lock, remembered))
+        context.enter(Goal.APPLY, Phase.RECORDED)
+        undo.pop_all()
+    _tell_start(context)
+    return context
+
+
+def reopen_run(
+    workplace: Workplace,
+    *,
+    journal: Path | str | None = None,
+    options: RunOptions | None = None,
+    goal: Goal | None = None,
+) -> RunContext:
+    """Take the lock and open the latest run again, in whatever state it was left.
+
+    Parameters
+    ----------
+    options
+        Replace those that the run was begun with.
+    goal
+        What it is to be brought to now; what it was heading for before if None.
+
+    Raises
+    ------
+    UsageError
+        If no run is known.
+    BusyError
+        If another run holds the lock.
+    """
+    return _anew_if_lock_lost(lambda: _reopen(workplace, journal, options, goal))
+
+
+def _reopen(
+    workplace: Workplace, journal: Path | str | None, options: RunOptions | None, goal: Goal | None
+) -> RunContext:
+    found = find_run(workplace, journal)
+    if found is None or not found.state.has_begun:
+        raise UsageError(
+            "no run is known on this cluster",
+            hint="give its journal with --journal; 'kafkabal rebalance repair' lists throttles that are left over",
+        )
+    with ExitStack() as undo:
+        wanted = options or found.record.options
+        lock = lock_cluster(workplace, wanted)
+        undo.callback(release_lock, lock)
+        found = find_run(workplace, journal) or found  # whoever held the lock before may have gone on with it
+        opened = undo.enter_context(closing(_open_journal(workplace, found)))
+        found.state.at = workplace.clock.utc_now().isoformat(timespec="milliseconds")
+        remembered = _remember(workplace, wanted, lock, lambda r: _remember_again(r, found))
+        effects = found.journal.effects if found.journal else 0
+        run = OpenRun(found.record, found.state, wanted, opened, lock, remembered, last_effect=effects)
+        context = make_context(workplace, run)
+        if options is not None and options.throttle.bytes_per_s is not None:
+            context.throttling.change(options.throttle)
+        undo.pop_all()
+    _tell_start(context, goal)
+    return context
+
+
+def _anew_if_lock_lost(begin: Callable[[], _T]) -> _T:
+    """Begin anew where the lock was lost before anything was changed, as by a process that stood still."""
+    for _ in range(_BEGINNINGS - 1):
+        with suppress(LockLostError):
+            return begin()
+    return begin()
+
+
+def _refuse_unfinished(found: FoundRun | None) -> None:
+    if found is not None and found.is_open:
+        raise UnsafeError(
+            f"run {found.record.run_id} of {found.record.host} was left in state '{found.state.phase}'",
+            hint=_HOW_TO_END,
+        )
+
+
+def _without_drifted(plan: Plan, state: ClusterState, *, skip_drifted: bool) -> tuple[PartitionChange, ...]:
+    drifts = find_drift(plan, state)
+    if drifts and not skip_drifted:
+        named = "; ".join(map(str, drifts[:5])) + (f"; and {len(drifts) - 5} more" if len(drifts) > 5 else "")
+        raise DriftError(
+            f"{len(drifts)} of {len(plan.partitions)} planned partitions have changed: {named}",
+            hint="plan again, or leave them out with --skip-drifted",
+        )
+    drifted = {d.partition for d in drifts}
+    return tuple(c for c in plan.partitions if c.name not in drifted)
+
+
+def _planned(changes: Collection[PartitionChange], state: ClusterState) -> tuple[PlannedPartition, ...]:
+    """The partitions in which something is to be done."""
+    names = [(c.topic, c.partition) for c in changes]
+    found = placements(state, names)
+    sizes = move_bytes(state)
+    size_of = {name: max(int(sizes[row]), 0) for name, row in partition_rows(state, names)}
+    planned = [
+        PlannedPartition(
+            topic=c.topic,
+            partition=c.partition,
+            start=found[c.topic, c.partition].placement,
+            replicas=c.replicas,
+            log_dirs=c.log_dirs,
+            copy_bytes=size_of[c.topic, c.partition],
+        )
+        for c in changes
+        if (c.topic, c.partition) in found
+    ]
+    return tuple(p for p in planned if _has_work(p))
+
+
+def _has_work(p: PlannedPartition) -> bool:
+    is_elsewhere = any(p.start_dirs.get(b) != path for b, path in p.wanted_dirs.items())
+    return p.start.replicas != p.replicas or p.start.leader != p.replicas[0] or is_elsewhere
+
+
+def _record(
+    workplace: Workplace, plan: Plan, options: RunOptions, partitions: tuple[PlannedPartition, ...]
+) -> RunRecord:
+    return RunRecord(
+        run_id=workplace.new_run_id(),
+        plan_id=plan.plan_id,
+        cluster_id=workplace.cluster.cluster_id(),
+        started_at=workplace.clock.utc_now().isoformat(timespec="milliseconds"),
+        host=workplace.host,
+        options=options,
+        partitions=partitions,
+        originals=_originals(workplace, options, partitions),
+    )
+
+
+def _originals(
+    workplace: Workplace, options: RunOptions, partitions: tuple[PlannedPartition, ...]
+) -> tuple[Original, ...]:
+    """Configs as found; without a throttle of ours they are of no interest."""
+    if options.throttle.bytes_per_s is None and options.throttle.log_dir_bytes_per_s is None:
+        return ()
+    if Capability.CONFIGS not in workplace.cluster.capabilities:
+        raise MissingCapabilityError(
+            f"{workplace.cluster.name} does not let throttles be set", hint="run without one: --throttle none"
+        )
+    originals, faults = read_originals(workplace.cluster, partitions)
+    for resource, fault in faults.items():
+        if fault.name.endswith("AUTHORIZATION_FAILED"):
+            raise NotAuthorizedError(
+                f"the configs of {resource} may not be read: {fault}", hint="run without a throttle: --throttle none"
+            )
+        workplace.listener.on_event(Warned(message=f"{resource} did not tell its configs: {fault}"))
+    return originals
+
+
+def _way_back(record: RunRecord) -> Plan:
+    """The plan that undoes this one, for any tool."""
+    changes = (
+        PartitionChange(
+            topic=p.topic,
+            partition=p.partition,
+            replicas=p.start.replicas,
+            log_dirs=p.start.log_dirs,
+            previous=Placement(replicas=p.replicas, leader=p.replicas[0], log_dirs=p.log_dirs),
+            bytes=p.copy_bytes * sum(b not in p.replicas for b in p.start.replicas),
+            reason=f"rollback of run {record.run_id}",
+        )
+        for p in record.partitions
+    )
+    return Plan(partitions=tuple(changes), cluster_id=record.cluster_id, taken_at=record.started_at)
+
+
+def _remember(
+    workplace: Workplace, options: RunOptions, lock: ClusterLock, write: Callable[[RememberedRun], None]
+) -> RememberedRun | None:
+    """Let the cluster keep what another host needs, while the lock is held; None where it may not."""
+    remembered = remembered_run(workplace.cluster)
+
+    def write_under_lock() -> None:
+        confirm_lock(lock, options.session_s)
+        if remembered is not None:
+            write(remembered)
+
+    try:
+        Endurance(workplace.clock, options.patience, workplace.listener).until_done(write_under_lock)
+    except (NotAuthorizedError, MissingCapabilityError) as error:
+        message = f"only the journal on this host can resume or roll back this run: {error.message}"
+        workplace.listener.on_event(Warned(message=message))
+        return None
+    return remembered
+
+
+def _remember_again(remembered: RememberedRun, found: FoundRun) -> None:
+    """Have the cluster remember that the run goes on here, unless it knows of another that was not ended."""
+    known = remembered.load()
+    if known is not None and known[0].run_id == found.record.run_id:
+        try:
+            remembered.update(found.record.run_id, found.state)
+        except NotAuthorizedError:
+            raise
+        except RefusedByClusterError:
+            pass  # with too few replicas to write to, a run can still be called back
+        return
+    if known is not None:
+        _refuse_unfinished(FoundRun(*known, None))
+    remembered.begin(found.record, found.state)
+
+
+def _open_journal(workplace: Workplace, found: FoundRun) -> Journal:
+    """Go on in the journal of this host, or begin one from what the cluster remembers."""
+    if found.journal is not None:
+        return Journal(found.journal.path, keep_bytes=found.journal.valid_bytes)
+    now = workplace.clock.utc_now().isoformat(timespec="milliseconds")
+    return Journal.create(
+        workplace.journal_path(found.record.cluster_id, found.record.run_id),
+        found.record,
+        Entered(at=now, goal=found.state.goal, phase=Phase.RECORDED),
+        *found.state.later_originals,
+        *(Rate(at=now, value=value) for value in sorted(found.state.rates)),
+        *_changed_throttle(found.state, now),
+    )
+
+
+def _changed_throttle(state: RunState, now: str) -> tuple[ThrottleTaken, ...]:
+    if state.throttle is None:
+        return ()
+    return (ThrottleTaken(at=now, throttle=state.throttle, asked_at=state.asked_at),)
+
+
+def _tell_start(context: RunContext, goal: Goal | None = None) -> None:
+    partitions, throttle = context.record.partitions, context.throttling.throttle
+    copies = [p.copy_bytes * len(p.adding) for p in partitions]
+    context.listener.on_event(
+        Started(
+            run_id=context.record.run_id,
+            goal=goal or context.state.goal,
+            partitions=len(partitions),
+            copy_bytes=sum(copies),
+            log_dir_bytes=sum(p.copy_bytes * len(dir_changes(p)) for p in partitions),
+            predicted_s=predicted_s(partitions, throttle),
+            lock_scope=context.fence.scope,
+            throttle_bytes_per_s=throttle.bytes_per_s,
+            is_remembered=context.remembered is not None,
+        )
+    )

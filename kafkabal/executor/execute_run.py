@@ -1,0 +1,216 @@
+"""A run from its first move to its last throttle, whatever happens on the way.
+
+Whichever way it ends, the order is the same: nothing more is started; what is in flight is cancelled, awaited or left,
+as asked; throttles are put back once nothing that they limit is in flight; the end is written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from kafkabal.clusters.protocol import Capability, ConfigResource, ResourceKind, TopicPartition
+from kafkabal.errors import BusyError, KafkabalError
+from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor.reassign.cancel_moves import call_back
+from kafkabal.executor.reassign.leader_elections import elect_preferred, give_back_leaders
+from kafkabal.executor.reassign.move_loop import MoveEnd, Mover
+from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.target_placement import wanted_at_start, wanted_by_plan
+from kafkabal.executor.run_context import RunContext
+from kafkabal.executor.run_events import Finished
+from kafkabal.executor.run_options import OnInterrupt
+from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.state.run_states import Goal, Outcome, Phase
+from kafkabal.executor.throttle.run_throttles import Leftovers
+
+_MIN_INSYNC = "min.insync.replicas"
+_LONGEST_NAP_S = 1.0
+
+
+def carry_out(context: RunContext, goal: Goal) -> RunResult:
+    """Bring the run to a goal, and leave the cluster in order.
+
+    Raises
+    ------
+    KafkabalError
+        What made the run impossible to go on with, after everything that could be put in order was.
+    BusyError
+        If the lock was lost to another; then nothing more was changed.
+    """
+    try:
+        return _Run(context, goal).carry_out()
+    finally:
+        context.journal.close()
+
+
+def restore_only(context: RunContext, in_flight: Collection[TopicPartition]) -> RunResult:
+    """Put the throttles of a run back, but for those of partitions that are in flight and go on."""
+    try:
+        return _Run(context, context.state.goal).restore_only(in_flight)
+    finally:
+        context.journal.close()
+
+
+class _Run:
+    """The steps of one run; collects what did not work."""
+
+    def __init__(self, context: RunContext, goal: Goal) -> None:
+        self._context = context
+        self._goal = goal
+        self._problems: dict[TopicPartition, str] = {}
+        self._placed: set[TopicPartition] = set()
+        self._copied_bytes = 0
+        self._is_ending = False
+
+    def carry_out(self) -> RunResult:
+        try:
+            if self._goal is Goal.CANCEL:
+                return self._end(OnInterrupt.CANCEL, Outcome.STOPPED)
+            return self._move_and_lead()
+        except BusyError:
+            raise
+        except Exception:
+            if not self._is_ending:
+                self._leave_in_order()
+            self._context.fence.release()
+            raise
+
+    def restore_only(self, in_flight: Collection[TopicPartition]) -> RunResult:
+        left = self._restore(in_flight)
+        return self._close(Outcome.DETACHED if in_flight else Outcome.STOPPED, left.pending)
+
+    def _move_and_lead(self) -> RunResult:
+        context = self._context
+        while (end := self._move()) is MoveEnd.WINDOW_CLOSED:
+            self._pause()
+        if end is MoveEnd.STOPPED:
+            return self._stop()
+        if context.options.elect_leaders or self._goal is Goal.ROLL_BACK:
+            context.enter(self._goal, Phase.ELECTING)
+            self._problems |= self._lead()
+        if context.stop.reason is not None:
+            return self._stop()
+        return self._end(OnInterrupt.CANCEL, Outcome.PARTIAL if self._problems else Outcome.COMPLETE)
+
+    def _move(self) -> MoveEnd:
+        context = self._context
+        context.enter(self._goal, Phase.MOVING)
+        place = wanted_at_start if self._goal is Goal.ROLL_BACK else wanted_by_plan
+        by_steps = context.options.limits.one_replica_at_a_time
+        wanted = [place(p, by_steps=by_steps) for p in context.record.partitions]
+        mover = Mover(context, wanted, context.endurance.until_done(self._min_insync))
+        try:
+            return mover.run()
+        finally:
+            self._take_stock(mover)
+
+    def _take_stock(self, mover: Mover) -> None:
+        self._copied_bytes += mover.copied_bytes
+        self._placed = {t.name for t in mover.tasks if t.stage is Stage.PLACED}
+        self._problems = {t.name: t.problem for t in mover.tasks if _is_undone(t)}
+
+    def _lead(self) -> dict[TopicPartition, str]:
+        placed = [p for p in self._context.record.partitions if p.name in self._placed]
+        if self._goal is Goal.ROLL_BACK:
+            return give_back_leaders(self._context, placed)
+        return elect_preferred(self._context, placed)
+
+    def _min_insync(self) -> dict[str, int]:
+        if Capability.CONFIGS not in self._context.cluster.capabilities:
+            return {}
+        topics = {ConfigResource(ResourceKind.TOPIC, p.topic) for p in self._context.record.partitions}
+        values, _ = self._context.cluster.configs(topics, [_MIN_INSYNC])
+        known = {resource.name: found.get(_MIN_INSYNC) for resource, found in values.items()}
+        return {topic: int(v.value) for topic, v in known.items() if v is not None and v.value is not None}
+
+    def _pause(self) -> None:
+        """Put everything in order and wait for the window."""
+        context = self._context
+        self._clear_the_way(context.options.on_interrupt)
+        self._restore()
+        context.enter(self._goal, Phase.PAUSED)
+        while (left := context.seconds_until_window()) > 0 and not context.should_stop():
+            context.clock.sleep(min(left, _LONGEST_NAP_S))
+
+    def _stop(self) -> RunResult:
+        policy = self._context.options.on_interrupt
+        return self._end(policy, Outcome.DETACHED if policy is OnInterrupt.DETACH else Outcome.STOPPED)
+
+    def _end(self, policy: OnInterrupt, outcome: Outcome) -> RunResult:
+        self._is_ending = True
+        if outcome is Outcome.DETACHED:
+            return self._close(outcome, ["the throttle of this run, since its moves go on"])
+        self._context.journal.is_tolerant = True
+        still_running = self._clear_the_way(policy) if outcome is not Outcome.COMPLETE else {}
+        self._problems |= still_running
+        left = self._restore(still_running.keys())
+        if self._context.journal.error is not None:
+            self._context.warn(f"the journal has a gap: {self._context.journal.error.strerror}")
+        return self._close(outcome, left.pending)
+
+    def _clear_the_way(self, policy: OnInterrupt) -> dict[TopicPartition, str]:
+        """Wait until nothing that a throttle limits is in flight; returns what stays there nevertheless."""
+        context = self._context
+        context.enter(self._goal, Phase.CANCELLING)
+        if policy is OnInterrupt.FINISH:
+            place = wanted_at_start if self._goal is Goal.ROLL_BACK else wanted_by_plan
+            by_steps = context.options.limits.one_replica_at_a_time
+            wanted = [place(p, by_steps=by_steps) for p in context.record.partitions]
+            mover = Mover(context, wanted, {})
+            mover.run(finish_only=True)
+            self._take_stock(mover)
+        return call_back(context, context.record.partitions)
+
+    def _restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
+        context = self._context
+        context.enter(self._goal, Phase.RESTORING)
+        left = context.endurance.until_done(lambda: context.throttling.put_back(still_running))
+        for complaint in left.complaints:
+            context.warn(complaint)
+        return left
+
+    def _leave_in_order(self) -> None:
+        """After an error: the same way out as always; a second error on it does not hide the first."""
+        try:
+            self._end(OnInterrupt.CANCEL, Outcome.STOPPED)
+        except (KafkabalError, OSError) as error:
+            self._context.warn(f"throttles and moves of this run may be left on the cluster: {error}")
+
+    def _close(self, outcome: Outcome, pending: Sequence[str]) -> RunResult:
+        context = self._context
+        problems = {str(name): reason for name, reason in sorted(self._problems.items())}
+        context.close(outcome, list(pending), problems)
+        context.fence.release()
+        result = RunResult(
+            run_id=context.record.run_id,
+            goal=self._goal,
+            outcome=outcome,
+            stop_reason=context.stop.reason,
+            done=len(self._placed),
+            total=len(context.record.partitions),
+            copied_bytes=self._copied_bytes,
+            elapsed_s=context.elapsed_s,
+            problems=problems,
+            pending=list(pending),
+            journal=context.journal.path,
+        )
+        context.listener.on_event(_finished(result))
+        return result
+
+
+def _is_undone(task: Task) -> bool:
+    """A partition whose topic was deleted is nobody's problem any more."""
+    return task.stage not in (Stage.PLACED, Stage.GONE) and bool(task.problem or task.is_given_up)
+
+
+def _finished(result: RunResult) -> Finished:
+    return Finished(
+        run_id=result.run_id,
+        outcome=result.outcome,
+        done_partitions=result.done,
+        total_partitions=result.total,
+        done_bytes=result.copied_bytes,
+        elapsed_s=result.elapsed_s,
+        problems=result.problems,
+        pending=result.pending,
+    )

@@ -1,0 +1,1 @@
+"""What a run observes of the cluster: placements, progress, load, disk room, failed destinations."""

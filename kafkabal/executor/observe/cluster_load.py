@@ -1,0 +1,117 @@
+"""What the brokers carry anyhow: two samples of the whole cluster some seconds apart, and what lies between them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.protocol import Capability, Cluster, ReadRequest
+from kafkabal.errors import NotAuthorizedError
+from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.plan.drift import partition_rows
+from kafkabal.plan.plan import PartitionChange
+from kafkabal.telemetry.lagging_groups import groups_behind
+from kafkabal.telemetry.partition_rates import with_rates
+
+Moves = Mapping[tuple[str, int], Collection[int]]
+
+SAMPLE_S = 6.0
+"""Time between the samples before a run: longer than consumers usually wait between two commits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The cluster at one moment, with offsets."""
+
+    state: ClusterState
+    has_groups: bool
+    """Whether what groups have committed was read too."""
+    at_s: float
+    """Monotonic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What producers and consumers did between two samples."""
+
+    state: ClusterState
+    """At the end, with the rates of all partitions as far as they can be told."""
+    behind: frozenset[str]
+    """Consumer groups that did not keep up."""
+
+    def incoming_bytes_per_s(self, moves: Moves) -> dict[int, float]:
+        """What producers write to the partitions that move, by broker that is to send or receive it."""
+        return incoming_bytes_per_s(self.state, moves)
+
+    def brokers_of(self, moves: Moves) -> frozenset[int]:
+        """Brokers that send or receive what moves."""
+        leaders, ids = self.state.partitions.leader, self.state.brokers.id
+        rows = [leaders[row] for _, row in partition_rows(self.state, list(moves)) if leaders[row] >= 0]
+        return frozenset(ids[rows].tolist()).union(*moves.values())
+
+    def carried_bytes_per_s(self, brokers: Collection[int]) -> float:
+        """The most that one of these brokers takes in and gives out now, replication included."""
+        p, r = self.state.partitions, self.state.replicas
+        copies = np.bincount(r.partition[r.in_sync], minlength=len(p)) - 1
+        into = np.nan_to_num(p.in_bytes_per_s)
+        out = into * np.maximum(copies, 0) + np.nan_to_num(p.out_bytes_per_s)
+        taken = np.bincount(r.broker, into[r.partition], len(self.state.brokers)).astype(np.float64)
+        given = np.bincount(p.leader[p.leader >= 0], out[p.leader >= 0], len(self.state.brokers)).astype(np.float64)
+        involved = np.isin(self.state.brokers.id, list(brokers))
+        return float((taken + given)[involved].max(initial=0.0))
+
+
+def take_sample(cluster: Cluster, clock: Clock, broker_timeout_s: float = 10.0) -> Sample:
+    """Read the whole cluster with its offsets, and those of consumer groups where that is possible and allowed."""
+    if Capability.GROUP_OFFSETS in cluster.capabilities:
+        try:
+            state = cluster.read(ReadRequest(offsets=True, group_offsets=True, deadline_s=broker_timeout_s)).state
+            return Sample(state, has_groups=True, at_s=clock.monotonic())
+        except NotAuthorizedError:
+            pass  # not to see groups is no reason to see nothing
+    state = cluster.read(ReadRequest(offsets=True, deadline_s=broker_timeout_s)).state
+    return Sample(state, has_groups=False, at_s=clock.monotonic())
+
+
+def load_between(before: Sample, after: Sample, leaders: Collection[int]) -> Load:
+    """What the brokers carried between two samples; groups are judged by the partitions of these leaders."""
+    has_groups = before.has_groups and after.has_groups
+    state = with_rates(before.state, after.state, after.at_s - before.at_s, group_offsets=has_groups)
+    behind = groups_behind(before.state, after.state, leaders) if has_groups else frozenset[str]()
+    return Load(state, behind)
+
+
+def measure_load(cluster: Cluster, clock: Clock, leaders: Collection[int], broker_timeout_s: float = 10.0) -> Load:
+    """Look twice, a few seconds apart."""
+    before = take_sample(cluster, clock, broker_timeout_s)
+    clock.sleep(SAMPLE_S)
+    return load_between(before, take_sample(cluster, clock, broker_timeout_s), leaders)
+
+
+def incoming_bytes_per_s(state: ClusterState, moves: Moves) -> dict[int, float]:
+    """What producers write to partitions that move, by broker that sends or receives it, as far as it is known."""
+    rates, leaders = state.partitions.in_bytes_per_s, state.partitions.leader
+    incoming: defaultdict[int, float] = defaultdict(float)
+    for name, row in partition_rows(state, list(moves)):
+        rate, arriving = float(rates[row]), moves[name]
+        if rate > 0 and arriving:
+            for broker in arriving:
+                incoming[broker] += rate
+            if leaders[row] >= 0:
+                incoming[int(state.brokers.id[leaders[row]])] += rate * len(arriving)
+    return dict(incoming)
+
+
+def moves_of_plan(changes: Iterable[PartitionChange]) -> dict[tuple[str, int], Collection[int]]:
+    """Brokers to which each planned partition comes."""
+    return {(c.topic, c.partition): c.adding for c in changes if c.previous}
+
+
+def moves_of_run(partitions: Iterable[PlannedPartition]) -> dict[tuple[str, int], Collection[int]]:
+    """Brokers to which each partition of a run comes."""
+    return {(p.topic, p.partition): list(p.adding) for p in partitions}

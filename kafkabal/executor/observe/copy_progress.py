@@ -1,0 +1,79 @@
+"""How far the copies of a run are, how fast they come, and how long it may still take."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from kafkabal.executor.observe.observation import Look
+from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.run_events import Progress
+
+_WINDOW_S = 30.0
+
+
+class ProgressMeter:
+    """Counts bytes by the sizes of arriving replicas; what has arrived before the first look does not count."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._missing = {t: (*t.missing_on, *t.misplaced) for t in tasks if not t.is_over}
+        self.total_bytes = sum(t.wanted.copy_bytes * len(brokers) for t, brokers in self._missing.items())
+        """Bytes to be copied in all."""
+        self._total_tasks = len(tasks)
+        self._placed: set[Task] = set()
+        self._arrived: Counter[int] = Counter()
+        """Bytes of what has finished, by broker."""
+        self._samples: deque[tuple[float, int]] = deque()
+        self._changed_s = 0.0
+        self.done_bytes = 0
+
+    def finish(self, task: Task) -> int:
+        """Count the copies of a task that is placed, and return their bytes."""
+        if task in self._placed:
+            return 0
+        self._placed.add(task)
+        brokers = self._missing.get(task, ())
+        self._arrived.update(dict.fromkeys(brokers, task.wanted.copy_bytes))
+        return task.wanted.copy_bytes * len(brokers)
+
+    def measure(self, still_open: Sequence[Task], running: Sequence[Task], look: Look, now_s: float) -> Progress:
+        """Take stock; the rate is that of the last half minute."""
+        arrived = self._arrived.copy()
+        for task in running:
+            for broker, count in look.arrived_bytes(task.wanted).items():
+                arrived[broker] += min(count, task.wanted.copy_bytes)
+        self._note(now_s, arrived.total())
+        rate = self._rate()
+        aside = sum(1 for t in still_open if t.problem and not t.is_running)
+        return Progress(
+            done_bytes=self.done_bytes,
+            total_bytes=self.total_bytes,
+            done_partitions=len(self._placed),
+            total_partitions=self._total_tasks,
+            in_flight=len(running),
+            waiting=len(still_open) - len(running) - aside,
+            aside=aside,
+            bytes_per_s=rate,
+            left_s=max(self.total_bytes - self.done_bytes, 0) / rate if rate > 0 else None,
+            arriving_bytes=dict(sorted(arrived.items())),
+        )
+
+    def seconds_without_a_byte(self, now_s: float) -> float:
+        """Since when nothing has come any further."""
+        return now_s - self._changed_s
+
+    def restart_stall(self, now_s: float) -> None:
+        """Begin to wait for bytes now."""
+        self._changed_s = now_s
+
+    def _note(self, now_s: float, done_bytes: int) -> None:
+        if done_bytes != self.done_bytes:
+            self._changed_s = now_s
+        self.done_bytes = done_bytes
+        self._samples.append((now_s, done_bytes))
+        while self._samples[0][0] < now_s - _WINDOW_S:
+            self._samples.popleft()
+
+    def _rate(self) -> float:
+        (first_s, first), (last_s, last) = self._samples[0], self._samples[-1]
+        return max(last - first, 0) / (last_s - first_s) if last_s > first_s else 0.0

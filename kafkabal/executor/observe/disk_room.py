@@ -1,0 +1,66 @@
+"""Room on the volumes: what may still come to a log dir without filling it beyond its limit.
+
+What arrives is counted when it is sent for; what leaves counts until the volume is seen to be emptier, since Kafka
+deletes with a delay.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from kafkabal.model.cluster_state import ClusterState, LogDirState
+
+_LEAST_USABLE_SHARE = 0.05
+
+
+class Disks:
+    """Room of every volume that a reading tells of; others, of unknown size, have room for everything.
+
+    Parameters
+    ----------
+    share
+        No volume may be fuller than this share of its total, nor have less than 5 % usable.
+    """
+
+    def __init__(self, state: ClusterState, share: float) -> None:
+        self._room: dict[int, int] = {}
+        self._volume: dict[tuple[int, str], int] = {}
+        self._dirs: defaultdict[int, list[str]] = defaultdict(list)
+        self._offline: set[tuple[int, str | None]] = set()
+        limit = min(share, 1.0 - _LEAST_USABLE_SHARE)
+        dirs = state.log_dirs
+        for row, path in enumerate(dirs.path):
+            broker = int(state.brokers.id[dirs.broker[row]])
+            total, usable = int(dirs.total_bytes[row]), int(dirs.usable_bytes[row])
+            if dirs.state[row] == LogDirState.ONLINE:
+                self._dirs[broker].append(path)
+            elif dirs.state[row] == LogDirState.OFFLINE:
+                self._offline.add((broker, path))
+            self._volume[broker, path] = int(dirs.volume[row])
+            if total >= 0 and usable >= 0:
+                self._room[int(dirs.volume[row])] = int(total * limit) - (total - usable)
+
+    def reserve(self, broker: int, path: str | None, size_bytes: int) -> None:
+        """Count bytes that are on their way to a dir; without a path, to any dir of the broker."""
+        for volume in self._volumes(broker, path):
+            if volume in self._room:
+                self._room[volume] -= size_bytes
+
+    def has_room(self, broker: int, path: str | None, size_bytes: int) -> bool:
+        """Whether a copy fits; without a path it must fit wherever the broker may put it."""
+        return all(self._room.get(v, size_bytes) >= size_bytes for v in self._volumes(broker, path))
+
+    def outage(self, broker: int, path: str | None) -> str | None:
+        """That a dir is offline, None if it is not; without a path another dir will do."""
+        return f"log dir {path} of broker {broker} is offline" if (broker, path) in self._offline else None
+
+    def obstacle(self, broker: int, path: str | None, size_bytes: int) -> str | None:
+        """Why a copy cannot come to a dir now; None if it can."""
+        if self.has_room(broker, path, size_bytes):
+            return self.outage(broker, path)
+        return "a log dir it is to come to would be filled beyond its limit"
+
+    def _volumes(self, broker: int, path: str | None) -> Iterable[int]:
+        paths = self._dirs[broker] if path is None else [path]
+        return {self._volume[broker, p] for p in paths if (broker, p) in self._volume}

@@ -1,0 +1,52 @@
+"""Where copies that are under way come to nothing: on brokers that are gone, and on log dirs that have failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from kafkabal.clusters.protocol import ReplicaOn
+from kafkabal.executor.observe.observation import Look
+from kafkabal.executor.reassign.partition_task import Task
+
+_K = TypeVar("_K")
+
+
+class Destinations:
+    """Remembers since when destinations have been missing.
+
+    Parameters
+    ----------
+    grace_s
+        So long a destination may be missing before it counts as gone.
+    """
+
+    def __init__(self, grace_s: float) -> None:
+        self._grace_s = grace_s
+        self._gone_since_s: dict[int, float] = {}
+        self._lost_since_s: dict[ReplicaOn, float] = {}
+
+    def gone_brokers(self, running: Sequence[Task], seen: Look, now_s: float) -> frozenset[int]:
+        """Brokers that copies are on their way to, and that are not alive."""
+        gone = {b for t in running for b in t.arriving} - seen.brokers
+        self._gone_since_s = _since(self._gone_since_s, gone, now_s)
+        return frozenset(b for b, since in self._gone_since_s.items() if now_s - since >= self._grace_s)
+
+    def lost_copies(self, running: Sequence[Task], seen: Look, now_s: float) -> dict[Task, int]:
+        """Tasks of which a broker that is alive and answers does not hold the copy that it is to get."""
+        missing = {
+            ReplicaOn(*t.name, b): t
+            for t in running
+            for b in t.arriving
+            if b in seen.answering and ReplicaOn(*t.name, b) not in seen.logs
+        }
+        self._lost_since_s = _since(self._lost_since_s, missing, now_s)
+        return {
+            missing[replica]: replica.broker
+            for replica, since in self._lost_since_s.items()
+            if now_s - since >= self._grace_s
+        }
+
+
+def _since(before_s: dict[_K, float], missing: Iterable[_K], now_s: float) -> dict[_K, float]:
+    return {key: before_s.get(key, now_s) for key in missing}

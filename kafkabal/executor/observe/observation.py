@@ -1,0 +1,157 @@
+"""One look at some partitions of the cluster, and what it says about each of them.
+
+Asked in this order: which brokers live, which reassignments run, what the metadata says, what the brokers hold. The
+answers are not of one moment. A reassignment may end in between, and metadata may lag behind the controller; what is
+seen then is one of the sets of :attr:`Wanted.passing`, and the next look decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kafkabal.clusters.protocol import (
+    Cluster,
+    Fault,
+    PartitionStatus,
+    Reassignment,
+    ReplicaLog,
+    ReplicaOn,
+    TopicPartition,
+)
+from kafkabal.executor.reassign.target_placement import Wanted
+
+
+class Stage(StrEnum):
+    """Where a partition stands on its way to where it is wanted."""
+
+    WAITING = "waiting"
+    """Its replicas are not as wanted, and nothing runs."""
+    MOVING = "moving"
+    """A reassignment towards what is wanted runs."""
+    ASTRAY = "astray"
+    """A reassignment of ours to somewhere else runs."""
+    MISPLACED = "misplaced"
+    """The right brokers hold it, one of them in the wrong log dir."""
+    COPYING = "copying"
+    """A copy to the right log dir runs."""
+    UNSEEN = "unseen"
+    """The right brokers hold it; one of them does not say in which log dir."""
+    PLACED = "placed"
+    """As wanted."""
+    FOREIGN = "foreign"
+    """Somebody else moves it, or has moved it."""
+    GONE = "gone"
+    """Its topic was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was seen."""
+
+    brokers: frozenset[int]
+    """Ids of the brokers that live."""
+    reassignments: Mapping[TopicPartition, Reassignment]
+    status: Mapping[TopicPartition, PartitionStatus]
+    logs: Mapping[ReplicaOn, ReplicaLog]
+    silent: Mapping[int, Fault]
+    """Brokers that were asked for logs and did not answer."""
+
+    @property
+    def answering(self) -> frozenset[int]:
+        """Brokers that live, but for those that were asked and hang."""
+        return self.brokers - self.silent.keys()
+
+    def stage(self, wanted: Wanted) -> Stage:
+        """Where a partition stands."""
+        status = self.status.get(wanted.name)
+        running = self.reassignments.get(wanted.name)
+        if status is None:
+            return Stage.GONE
+        if running is not None:
+            return _stage_of_running(wanted, running)
+        if status.replicas == wanted.replicas:
+            return self._stage_of_log_dirs(wanted)
+        found = frozenset(status.replicas)
+        if found in wanted.resting:
+            return Stage.WAITING
+        return Stage.MOVING if found in wanted.passing else Stage.FOREIGN
+
+    def misplaced(self, wanted: Wanted) -> dict[int, str]:
+        """Brokers that hold it in another log dir than wanted, or copy it to one, with the dir wanted."""
+        return {
+            replica.broker: path
+            for replica, path in _replicas(wanted).items()
+            if (log := self.logs.get(replica)) is not None
+            and (path != log.log_dir or log.future_log_dir not in (None, path))
+        }
+
+    def arrived_bytes(self, wanted: Wanted) -> dict[int, int]:
+        """Bytes that each adding broker, or copy between log dirs, holds by now."""
+        running = self.reassignments.get(wanted.name)
+        arrived: dict[int, int] = {}
+        for broker in running.adding if running else wanted.log_dirs:
+            log = self.logs.get(ReplicaOn(*wanted.name, broker))
+            if log is not None and (running is not None or log.future_log_dir is not None):
+                arrived[broker] = log.size_bytes if running else log.future_bytes
+        return arrived
+
+    def _stage_of_log_dirs(self, wanted: Wanted) -> Stage:
+        on_the_way = is_unseen = False
+        for replica, path in _replicas(wanted).items():
+            log = self.logs.get(replica)
+            if log is None:
+                is_unseen = True
+            elif path != log.log_dir or log.future_log_dir is not None:
+                if log.future_log_dir != path:
+                    return Stage.MISPLACED
+                on_the_way = True
+        return Stage.COPYING if on_the_way else Stage.UNSEEN if is_unseen else Stage.PLACED
+
+
+def look(cluster: Cluster, partitions: Collection[Wanted]) -> Look:
+    """Look at partitions, and at all reassignments that run."""
+    brokers = cluster.broker_ids()
+    reassignments = cluster.reassignments()
+    status = cluster.partition_status({w.name.topic for w in partitions})
+    logs, silent = _logs(cluster, brokers, reassignments, partitions)
+    return Look(brokers, reassignments, status, logs, silent)
+
+
+def look_closer(cluster: Cluster, before: Look, partitions: Collection[Wanted]) -> Look:
+    """Look at other partitions just after a first look, whose brokers and reassignments still hold."""
+    status = cluster.partition_status({w.name.topic for w in partitions})
+    settled = [w for w in partitions if w.name in status and status[w.name].replicas == w.replicas]
+    logs, silent = _logs(cluster, before.brokers, before.reassignments, settled)
+    return Look(before.brokers, before.reassignments, status, logs, silent)
+
+
+def _logs(
+    cluster: Cluster,
+    brokers: frozenset[int],
+    reassignments: Mapping[TopicPartition, Reassignment],
+    partitions: Collection[Wanted],
+) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
+    """Where partitions lie on the brokers that matter: those with a wanted log dir, and those being added."""
+    holders = {b for w in partitions for b in (*w.log_dirs, *_adding(reassignments, w))} & brokers
+    return cluster.replica_logs(holders, {w.name for w in partitions}) if holders else ({}, {})
+
+
+def _adding(reassignments: Mapping[TopicPartition, Reassignment], wanted: Wanted) -> tuple[int, ...]:
+    running = reassignments.get(wanted.name)
+    return running.adding if running else ()
+
+
+def _replicas(wanted: Wanted) -> dict[ReplicaOn, str]:
+    return {ReplicaOn(*wanted.name, broker): path for broker, path in wanted.log_dirs.items()}
+
+
+def _stage_of_running(wanted: Wanted, running: Reassignment) -> Stage:
+    if running.target == wanted.replicas:
+        return Stage.MOVING
+    target = frozenset(running.target)
+    if target not in wanted.resting:
+        return Stage.FOREIGN
+    is_step_on_the_way = wanted.by_steps and target != frozenset(wanted.replicas)
+    return Stage.MOVING if is_step_on_the_way else Stage.ASTRAY

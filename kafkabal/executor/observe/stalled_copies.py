@@ -1,0 +1,43 @@
+"""Why copies come no further: what is written to a partition may be more than its throttle lets through.
+
+The quota of a leader (KIP-73) counts what it sends to every listed replica, those in sync included. Where that alone
+uses it up, a new replica gets nothing at all; where a little is left, it comes on and never catches up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkabal.clusters.protocol import Cluster, ReplicaOn
+from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.units import format_duration, format_rate
+
+
+def reasons(
+    cluster: Cluster, tasks: Sequence[Task], rate: int | None, elapsed_s: float, stalled_s: float
+) -> dict[Task, str]:
+    """Say of each task that runs why it comes no further.
+
+    Parameters
+    ----------
+    rate
+        The throttle, in bytes per second for each broker.
+    elapsed_s
+        Since the bytes of the tasks were counted.
+    stalled_s
+        Since anything came.
+    """
+    logs, _ = cluster.replica_logs({t.leader for t in tasks if t.leader >= 0}, {t.name for t in tasks})
+    why: dict[Task, str] = {}
+    for task in tasks:
+        log = logs.get(ReplicaOn(*task.name, task.leader))
+        written = (log.size_bytes - task.wanted.copy_bytes) / elapsed_s if log is not None and elapsed_s > 0 else 0.0
+        followers = len(task.current) - 1
+        if task.arriving and rate is not None and written * followers >= rate:
+            why[task] = (
+                f"more is written to it, {format_rate(round(written))} for each of {followers} followers, "
+                f"than its throttle of {format_rate(rate)} lets through"
+            )
+        else:
+            why[task] = f"no byte has arrived for {format_duration(stalled_s)}"
+    return why

@@ -1,0 +1,116 @@
+"""What may start next: bounded per broker and direction, per log dir and per cluster, and never onto a full disk.
+
+The waiting partitions are gone through in order of size, largest first: a large copy that starts late makes the run
+late. A leader sends a copy to every adding replica, so caps on outgoing copies spread the work over source leaders.
+A copy that takes less than one look at the cluster takes only its share of a slot, or small partitions would leave
+the brokers idle between two looks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.run_options import Limits
+
+_LEAST_SHARE = 0.02
+_NEARLY_FULL = 1e-9
+
+
+@dataclass(slots=True)
+class Slots:
+    """Slots in use, by broker and direction, by log dir, and in all."""
+
+    limits: Limits
+    bytes_a_look: float
+    """What one broker copies between two looks; 0 where that is not known."""
+    inbound: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    outbound: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    copying: defaultdict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
+    in_all: float = 0.0
+    full_senders: set[int] = field(default_factory=set)
+    """Brokers that can lead nothing more that is copied."""
+
+    def take(self, task: Task) -> None:
+        """Occupy the slots of a task that runs, or is about to."""
+        share = self._share(task)
+        if task.stage in (Stage.MISPLACED, Stage.COPYING):
+            for target in task.misplaced.items():
+                self.copying[target] += share
+            return
+        adding = task.arriving if task.is_running else task.adding
+        for broker in adding:
+            self.inbound[broker] += share
+        self.outbound[task.leader] += share * len(adding)
+        if not _fits(self.outbound[task.leader], _LEAST_SHARE, self.limits.moves_out_per_broker):
+            self.full_senders.add(task.leader)
+        self.in_all += share
+
+    def fits(self, task: Task) -> bool:
+        """Whether a task may start; one that is larger than a cap may where nothing else is."""
+        share, limits = self._share(task), self.limits
+        if task.stage is Stage.MISPLACED:
+            return all(_fits(self.copying[t], share, limits.copies_per_log_dir) for t in task.misplaced.items())
+        adding = task.adding
+        return (
+            _fits(self.in_all, share, limits.moves_per_cluster)
+            and _fits(self.outbound[task.leader], share * len(adding), limits.moves_out_per_broker)
+            and all(_fits(self.inbound[b], share, limits.moves_in_per_broker) for b in adding)
+        )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the cluster as a whole takes nothing more."""
+        return self.in_all + _LEAST_SHARE > self.limits.moves_per_cluster + _NEARLY_FULL
+
+    def _share(self, task: Task) -> float:
+        if not self.bytes_a_look:
+            return 1.0
+        return min(max(task.wanted.copy_bytes / self.bytes_a_look, _LEAST_SHARE), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What starts now, and what only the disks keep waiting, with the reason."""
+
+    starting: list[Task]
+    held_up: dict[Task, str]
+
+
+def choose(waiting: Iterable[Task], slots: Slots, disks: Disks) -> Batch:
+    """Pick the tasks to start, from the largest to the smallest; slots and room of those picked are taken."""
+    starting: list[Task] = []
+    held_up: dict[Task, str] = {}
+    for task in waiting:
+        if task.adding and task.leader in slots.full_senders:
+            continue
+        if not task.adding and not task.misplaced:
+            starting.append(task)  # an order, or fewer replicas: done at once
+        elif slots.fits(task):
+            arriving = arrivals(task)
+            obstacles = (disks.obstacle(b, path, task.wanted.copy_bytes) for b, path in arriving)
+            if (obstacle := next(filter(None, obstacles), None)) is not None:
+                held_up[task] = obstacle
+                continue
+            for broker, path in arriving:
+                disks.reserve(broker, path, task.wanted.copy_bytes)
+            slots.take(task)
+            starting.append(task)
+            if slots.is_full:
+                break
+    return Batch(starting, held_up)
+
+
+def arrivals(task: Task) -> list[tuple[int, str | None]]:
+    """Broker and path, None for any, of each copy that the next step of a task makes."""
+    if task.stage in (Stage.MISPLACED, Stage.COPYING):
+        return list(task.misplaced.items())
+    return [(b, task.wanted.log_dirs.get(b)) for b in task.adding]
+
+
+def _fits(used: float, share: float, limit: int) -> bool:
+    return used <= _NEARLY_FULL or used + share <= limit + _NEARLY_FULL

@@ -1,0 +1,88 @@
+"""Nothing of ours left in flight: reassignments and copies between log dirs cancelled, and orders put back.
+
+A cancelled reassignment leaves the replicas of the start in another order, and so with another preferred leader;
+putting the order back costs no copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kafkabal.clusters.protocol import ReplicaOn, TopicPartition
+from kafkabal.executor.observe.observation import Look, Stage, look
+from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.target_placement import wanted_by_plan
+from kafkabal.executor.run_context import RunContext
+from kafkabal.executor.safety.retry import PASSING_ERRORS
+from kafkabal.executor.state.run_record import PlannedPartition
+
+_MOVING = frozenset({Stage.MOVING, Stage.ASTRAY})
+
+
+def call_back(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
+    """Cancel what is in flight of these partitions, wait until it is gone, and put orders back.
+
+    Returns
+    -------
+    dict
+        Partitions that are still in flight after a while, with the reason.
+
+    Raises
+    ------
+    OperationError
+        If the cluster cannot be reached or refuses for too long.
+    """
+    by_steps = context.options.limits.one_replica_at_a_time
+    planned = {p.name: p for p in partitions}
+    tasks = [Task(wanted_by_plan(p, by_steps=by_steps)) for p in partitions]
+    give_up_at = context.clock.monotonic() + context.options.patience.broker_return_s
+    why: dict[TopicPartition, str] = {}
+    while True:
+        try:
+            open_tasks, why = _turn(context, tasks, planned)
+        except PASSING_ERRORS as error:
+            context.endurance.absorb(error)
+            continue
+        context.endurance.relieve()
+        if not open_tasks or context.clock.monotonic() >= give_up_at:
+            return {t.name: why.get(t.name, "it is still in flight") for t in open_tasks}
+        context.clock.sleep(context.options.patience.poll_s)
+
+
+def _turn(
+    context: RunContext, tasks: Sequence[Task], planned: Mapping[TopicPartition, PlannedPartition]
+) -> tuple[list[Task], dict[TopicPartition, str]]:
+    """One try; returns what was in flight or out of order, and what could not be cancelled."""
+    seen = look(context.cluster, [t.wanted for t in tasks])
+    for task in tasks:
+        task.take(seen)
+    moving = [t for t in tasks if t.stage in _MOVING]
+    copying = _copies(seen, tasks)
+    disordered = {
+        t.name: planned[t.name].start.replicas
+        for t in tasks
+        if t.stage is Stage.WAITING and _is_out_of_order(t, planned[t.name])
+    }
+    faults: dict[TopicPartition, str] = {}
+    for name, fault in context.effects.cancel([t.name for t in moving if t.name in seen.reassignments]).items():
+        faults[name] = str(fault)
+    context.effects.move_log_dirs(copying)
+    context.effects.reassign(disordered, changes_replication_factor=False)
+    touched = {t.name for t in moving} | {(r.topic, r.partition) for r in copying} | disordered.keys()
+    return [t for t in tasks if t.name in touched], faults
+
+
+def _copies(seen: Look, tasks: Sequence[Task]) -> dict[ReplicaOn, str]:
+    """Copies of ours between log dirs: to go on in the dir where the replica lies cancels them."""
+    found: dict[ReplicaOn, str] = {}
+    for task in tasks:
+        for broker, path in task.wanted.log_dirs.items():
+            log = seen.logs.get(ReplicaOn(*task.name, broker))
+            if log is not None and log.future_log_dir is not None and log.future_log_dir == path:
+                found[ReplicaOn(*task.name, broker)] = log.log_dir
+    return found
+
+
+def _is_out_of_order(task: Task, planned: PlannedPartition) -> bool:
+    start = planned.start.replicas
+    return set(task.current) == set(start) and task.current != start

@@ -1,0 +1,134 @@
+"""Leadership: preferred leaders elected in steps and read back, and the leaders of the start given back.
+
+A leader that was not the first of its replicas cannot be elected as such: it is put first, elected, and the order is
+put back. That costs no copy, since an order alone is changed at once.
+
+Metadata may lag behind the controller, which said that a move has ended: a partition that is seen on other brokers than
+it was brought to is looked at again, and is not taken for one that needs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+from kafkabal.clusters.protocol import PartitionStatus, TopicPartition
+from kafkabal.executor.run_context import RunContext
+from kafkabal.executor.state.run_record import PlannedPartition
+
+_ROUNDS = 5
+_LED_BY_ANOTHER = "somebody else has moved it, or another leader was elected since"
+
+
+def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
+    """Let the first replica lead wherever a partition lies as planned.
+
+    Returns
+    -------
+    dict
+        Partitions that are led by another after several tries, with the reason.
+    """
+    placed = {p.name: p for p in partitions}
+    why: dict[TopicPartition, str] = {}
+    for attempt in range(_ROUNDS):
+        status = _status(context, placed)
+        wrong = [
+            name
+            for name, planned in placed.items()
+            if name in status and not _is_led_by(planned.replicas[0], planned.replicas, status[name])
+        ]
+        if not wrong or context.should_stop():
+            return dict.fromkeys(wrong, "the election was not reached")
+        if attempt:
+            context.clock.sleep(context.options.patience.poll_s * attempt)
+        why = _elect_in_steps(context, [n for n in wrong if status[n].replicas == placed[n].replicas])
+    return {name: why.get(name, _LED_BY_ANOTHER) for name in wrong}
+
+
+def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
+    """Let every partition that lies as at the start be led as at the start.
+
+    Returns
+    -------
+    dict
+        Partitions of which that failed, with the reason.
+    """
+    at_start = {p.name: p for p in partitions if p.start.leader >= 0}
+    reordered: set[TopicPartition] = set()
+    why: dict[TopicPartition, str] = {}
+    for attempt in range(_ROUNDS):
+        status = _status(context, at_start)
+        lost = [p for p in at_start.values() if _is_lost(p, status)]
+        if not lost:
+            break
+        if attempt:
+            context.clock.sleep(context.options.patience.poll_s * attempt)
+        here = _reorder(context, {p.name: _leader_first(p) for p in lost}, in_doubt={p.name for p in lost})
+        reordered |= here
+        why = _elect_in_steps(context, sorted(here))
+    _reorder(context, {p.name: p.start.replicas for p in at_start.values()}, in_doubt=reordered)
+    return {p.name: why.get(p.name, _LED_BY_ANOTHER) for p in lost}
+
+
+def _leader_first(planned: PlannedPartition) -> tuple[int, ...]:
+    start = planned.start
+    return (start.leader, *(b for b in start.replicas if b != start.leader))
+
+
+def _reorder(
+    context: RunContext,
+    orders: Mapping[TopicPartition, tuple[int, ...]],
+    *,
+    in_doubt: Set[TopicPartition] = frozenset(),
+) -> set[TopicPartition]:
+    """Put replicas in order wherever they lie on these brokers, as a look just before each try tells.
+
+    Parameters
+    ----------
+    in_doubt
+        Partitions that are put in order even where they are seen in it, since the metadata may lag.
+
+    Returns
+    -------
+    set
+        Partitions that are in order now.
+    """
+
+    def look_and_reorder() -> set[TopicPartition]:
+        status = context.cluster.partition_status({name.topic for name in orders})
+        here = {n: order for n, order in orders.items() if n in status and not _lies_elsewhere(order, status[n])}
+        wrong = {n: order for n, order in here.items() if n in in_doubt or status[n].replicas != order}
+        context.effects.reassign(wrong, changes_replication_factor=False)
+        return set(here)
+
+    return context.endurance.until_done(look_and_reorder) if orders else set()
+
+
+def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dict[TopicPartition, str]:
+    step = context.options.limits.elections_per_step
+    failed: dict[TopicPartition, str] = {}
+    for at in range(0, len(names), step):
+        chunk = names[at : at + step]
+        faults = context.endurance.until_done(lambda chunk=chunk: context.effects.elect(chunk))  # type: ignore[misc]
+        failed |= {name: str(fault) for name, fault in faults.items()}
+    return failed
+
+
+def _status(
+    context: RunContext, partitions: Mapping[TopicPartition, PlannedPartition]
+) -> Mapping[TopicPartition, PartitionStatus]:
+    topics = {name.topic for name in partitions}
+    return context.endurance.until_done(lambda: context.cluster.partition_status(topics)) if topics else {}
+
+
+def _is_lost(planned: PlannedPartition, status: Mapping[TopicPartition, PartitionStatus]) -> bool:
+    """Whether it is not led as at the start; a topic that was deleted has nothing to give back."""
+    now, start = status.get(planned.name), planned.start
+    return now is not None and not _is_led_by(start.leader, start.replicas, now)
+
+
+def _is_led_by(leader: int, replicas: Sequence[int], status: PartitionStatus) -> bool:
+    return status.leader == leader and not _lies_elsewhere(replicas, status)
+
+
+def _lies_elsewhere(replicas: Sequence[int], status: PartitionStatus) -> bool:
+    return set(status.replicas) != set(replicas)

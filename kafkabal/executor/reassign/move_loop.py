@@ -1,0 +1,353 @@
+"""The loop that brings partitions to where they are wanted.
+
+Every turn looks at what is under way, counts what has ended, starts what fits, and tells how far it is. It keeps
+nothing that a look cannot tell again: after an error, a pause or a crash it simply looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum, auto
+
+from msgspec.structs import replace
+
+from kafkabal.executor.observe import stalled_copies
+from kafkabal.executor.observe.cluster_load import Moves
+from kafkabal.executor.observe.copy_progress import ProgressMeter
+from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.observe.failed_destinations import Destinations
+from kafkabal.executor.observe.observation import Look, Stage, look, look_closer
+from kafkabal.executor.reassign.batches import Slots, choose
+from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.start_moves import endangers_isr, start
+from kafkabal.executor.reassign.target_placement import Wanted
+from kafkabal.executor.run_context import RunContext
+from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed, Progress, ThrottleChanged
+from kafkabal.executor.safety.retry import PASSING_ERRORS
+from kafkabal.executor.throttle.auto_rate import AutoRate, next_rate
+
+_PAUSE_S = 10.0
+_DISKS_ANEW_S = 30.0
+_STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
+_REASONS = {
+    Stage.FOREIGN: "somebody else has moved it since; it is left as it is",
+    Stage.GONE: "its topic was deleted",
+}
+
+
+def _auto_rate(context: RunContext) -> AutoRate | None:
+    throttle = context.throttling.throttle
+    if not throttle.is_auto:
+        return None
+    return AutoRate(context.cluster, context.clock, throttle.behind, context.broker_timeout_s)
+
+
+class MoveEnd(Enum):
+    """Why the loop ended."""
+
+    ALL_OVER = auto()
+    """Every partition is placed or given up."""
+    STOPPED = auto()
+    WINDOW_CLOSED = auto()
+
+
+class Mover:
+    """Moves some partitions of a run.
+
+    Parameters
+    ----------
+    min_insync
+        ``min.insync.replicas`` by topic, as far as it is known.
+    """
+
+    def __init__(self, context: RunContext, wanted: Iterable[Wanted], min_insync: Mapping[str, int]) -> None:
+        self._context = context
+        self._patience = context.options.patience
+        self._min_insync = min_insync
+        # largest first: a large copy that starts late makes the run late
+        self.tasks = sorted((Task(w) for w in wanted), key=lambda t: (-t.wanted.copy_bytes, t.name))
+        self._open = self.tasks
+        """Tasks that are not closed."""
+        self._running: list[Task] = []
+        """Those of them that the cluster works on."""
+        self._unseen: list[Task] = []
+        """Those of them of which a broker has not told yet where they lie."""
+        self._meter: ProgressMeter | None = None
+        self._disks: Disks | None = None
+        self._disks_read_s = 0.0
+        self._is_unsure = True
+        """What is known of the tasks may be wrong: look at all of them."""
+        self._is_verified = False
+        """All was over, and is looked at once more."""
+        self._auto = _auto_rate(context)
+        self._destinations = Destinations(self._patience.broker_grace_s)
+        self._idle_since_s: float | None = None
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes that have come since the loop began."""
+        return self._meter.done_bytes if self._meter else 0
+
+    def run(self, *, finish_only: bool = False) -> MoveEnd:
+        """Go on until nothing is left to do, or until told to stop.
+
+        Parameters
+        ----------
+        finish_only
+            Start nothing, and end once nothing runs, whatever the stop switch says.
+
+        Raises
+        ------
+        OperationError
+            If the cluster cannot be reached, or refuses, for too long.
+        """
+        context = self._context
+        while True:
+            if not finish_only and context.should_stop():
+                return MoveEnd.STOPPED
+            if not finish_only and context.seconds_until_window() > 0:
+                return MoveEnd.WINDOW_CLOSED
+            try:
+                self._turn(finish_only=finish_only)
+            except PASSING_ERRORS as error:
+                self._is_unsure = True
+                context.endurance.absorb(error)
+                continue
+            context.endurance.relieve()
+            if self._is_finished(finish_only=finish_only):
+                return MoveEnd.ALL_OVER
+            context.clock.sleep(self._patience.poll_s)
+
+    def _turn(self, *, finish_only: bool) -> None:
+        seen = self._look()
+        self._call_back([t for t in self._running if t.stage is Stage.ASTRAY])
+        self._watch(seen)
+        self._adopt_requested_throttle()
+        starting = [] if finish_only else self._choose(seen)
+        refused = self._context.throttling.cover(starting, self._running, seen.brokers)
+        for task, reason in refused.items():
+            self._put_aside(task, f"its throttle could not be set: {reason}", pause_s=_PAUSE_S)
+        self._start([t for t in starting if t not in refused])
+        self._regroup([*self._running, *self._unseen, *starting])
+        self._tell(seen)
+        self._end_stall()
+
+    def _look(self) -> Look:
+        """Look at what is under way, or at everything where that is not known."""
+        watched = self.tasks if self._is_unsure else [*self._running, *self._unseen]
+        was_over = {t for t in watched if t.is_over}
+        seen = look(self._context.cluster, [t.wanted for t in watched])
+        for task in watched:
+            task.take(seen)
+        if self._meter is None:
+            self._meter = ProgressMeter(self.tasks)
+            self._meter.restart_stall(self._now())
+        for task in watched:
+            if task.is_over and task not in was_over:
+                self._end(task)
+        if self._is_unsure:
+            self._open, self._is_unsure = self.tasks, False
+        self._regroup(watched)
+        return seen
+
+    def _regroup(self, touched: Sequence[Task]) -> None:
+        """Drop what is closed, and see what runs, among the tasks that may have changed."""
+        if any(t.is_closed for t in touched):
+            self._open = [t for t in self._open if not t.is_closed]
+        self._running = [t for t in touched if t.is_running]
+        self._unseen = [t for t in touched if t.stage is Stage.UNSEEN and not t.is_given_up]
+
+    def _end(self, task: Task) -> None:
+        assert self._meter is not None
+        listener = self._context.listener
+        if task.stage is Stage.PLACED:
+            task.problem = ""
+            copied = self._meter.finish(task)
+            listener.on_event(PartitionDone(partition=str(task.name), copy_bytes=copied))
+        elif not task.problem:
+            task.problem = _REASONS.get(task.stage, "")
+            listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
+
+    def _choose(self, seen: Look) -> list[Task]:
+        """Tasks to start now, each looked at once more."""
+        now_s = self._now()
+        rate = self._context.throttling.rate
+        slots = Slots(self._context.options.limits, rate * self._patience.poll_s if rate else 0.0)
+        for task in self._running:
+            if not task.is_given_up:
+                slots.take(task)
+        ready = [t for t in self._open if t.can_start and t.is_ready(seen.answering, now_s)]
+        if not ready:
+            return []
+        batch = choose(ready, slots, self._disks_now())
+        for task, obstacle in batch.held_up.items():
+            self._put_aside(task, obstacle, pause_s=_DISKS_ANEW_S)
+            self._disks = None
+        if not batch.starting:
+            return []
+        closer = look_closer(self._context.cluster, seen, [t.wanted for t in batch.starting])
+        for task in batch.starting:
+            task.take(closer)
+            if task.is_over:
+                self._end(task)
+        return [t for t in batch.starting if t.can_start and self._may_start(t, seen.answering)]
+
+    def _may_start(self, task: Task, alive: frozenset[int]) -> bool:
+        dead = (frozenset(task.adding) | task.misplaced.keys()) - alive
+        if dead:
+            self._put_aside(task, f"broker {min(dead)} is not alive", brokers=dead)
+        elif task.leader < 0:
+            self._put_aside(task, "it has no leader to copy from", pause_s=_PAUSE_S)
+        elif endangers_isr(task, self._min_insync.get(task.name.topic, 1)):
+            self._put_aside(task, "fewer than min.insync.replicas would be left in sync", pause_s=_PAUSE_S)
+        else:
+            return True
+        return False
+
+    def _disks_now(self) -> Disks:
+        """The disks; read anew after something had to wait for one, but not all the time."""
+        now_s = self._now()
+        if self._disks is None or now_s - self._disks_read_s >= 10 * _DISKS_ANEW_S:
+            state = self._context.read_state()
+            self._disks, self._disks_read_s = Disks(state, self._context.options.limits.disk_share), now_s
+            for task in self._running:
+                for broker in (*task.arriving, *task.misplaced):
+                    self._disks.reserve(broker, task.wanted.log_dirs.get(broker), task.wanted.copy_bytes)
+        return self._disks
+
+    def _start(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            task.problem = ""
+        self._is_unsure = True  # until the answer is here
+        faults = start(self._context.effects, tasks)
+        self._is_unsure = False
+        for task, fault in faults.items():
+            if task.stage is Stage.COPYING:
+                task.stage = Stage.UNSEEN
+            task.fail(fault, self._now(), self._patience.attempts)
+            self._disks = None if fault.name == _STORAGE_ERROR else self._disks
+            if task.is_over:
+                self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
+            else:
+                self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=task.problem))
+
+    def _watch(self, seen: Look) -> None:
+        """Cancel moves whose destinations are gone for too long, so that they keep no slot and the rest goes on."""
+        now_s = self._now()
+        gone = self._destinations.gone_brokers(self._running, seen, now_s)
+        lost = self._destinations.lost_copies(self._running, seen, now_s)
+        stuck = [t for t in self._running if gone & set(t.arriving) and now_s >= t.not_before_s]
+        lost = {t: b for t, b in lost.items() if t not in stuck and now_s >= t.not_before_s and not t.is_given_up}
+        self._call_back([*stuck, *lost])
+        for task in stuck:
+            dead = gone & frozenset(task.arriving)
+            self._put_aside(task, f"broker {min(dead)} is not alive", brokers=dead, pause_s=_PAUSE_S)
+        for task, broker in lost.items():
+            self._put_lost_aside(task, broker)
+
+    def _put_lost_aside(self, task: Task, broker: int) -> None:
+        """Wait for the log dir in which a copy was lost, if one is offline; a few times for what has no such reason."""
+        self._disks = None
+        outage = self._disks_now().outage(broker, task.wanted.log_dirs.get(broker))
+        self._put_aside(task, outage or f"broker {broker} has lost its copy", pause_s=_DISKS_ANEW_S)
+        task.attempts += 1
+        if task.attempts >= self._patience.attempts:
+            self._give_up([task], task.problem)
+
+    def _call_back(self, tasks: Sequence[Task]) -> None:
+        """Cancel reassignments; the next look tells what became of them."""
+        if tasks:
+            self._context.effects.cancel([t.name for t in tasks])
+
+    def _put_aside(
+        self, task: Task, reason: str, *, brokers: frozenset[int] = frozenset(), pause_s: float = 0.0
+    ) -> None:
+        if task.problem != reason:
+            self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=reason))
+        task.put_aside(reason, brokers, self._now() + pause_s)
+
+    def _give_up(self, tasks: Iterable[Task], reason: str) -> None:
+        for task in tasks:
+            task.give_up(task.problem or reason)
+            self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
+
+    def _adopt_requested_throttle(self) -> None:
+        request, throttling = self._context.requested_throttle(), self._context.throttling
+        if request is not None and request.asked_at != self._context.state.asked_at:
+            throttling.change(request.wish.applied_to(throttling.throttle), request.asked_at)
+            self._auto = _auto_rate(self._context)
+            self._tell_throttle("asked for")
+
+    def _tell_throttle(self, reason: str) -> None:
+        throttle = self._context.throttling.throttle
+        self._context.listener.on_event(
+            ThrottleChanged(
+                bytes_per_s=throttle.bytes_per_s, reason=reason, log_dir_bytes_per_s=throttle.log_dir_bytes_per_s
+            )
+        )
+
+    def _tell(self, seen: Look) -> None:
+        assert self._meter is not None
+        progress = self._meter.measure(self._open, self._running, seen, self._now())
+        self._context.listener.on_event(progress)
+        self._adjust_rate(progress)
+
+    def _adjust_rate(self, progress: Progress) -> None:
+        """Let the throttle follow what the cluster bears, where that was asked for; the next turn sets it."""
+        rate, running = self._context.throttling.rate, [t for t in self._running if t.arriving]
+        if self._auto is None or rate is None or not running or not self._auto.is_due():
+            return
+        leaders = {t.leader for t in running}
+        busy = min(len(leaders), len({b for t in running for b in t.arriving}))
+        try:
+            moves: Moves = {t.name: t.missing_on for t in self._open if not t.is_over}
+            sight = self._auto.look(moves, leaders, progress.bytes_per_s / (rate * busy))
+        except PASSING_ERRORS:
+            return  # the moves go on, and the next step looks again
+        judged = next_rate(rate, sight) if sight is not None else None
+        if judged is not None:
+            throttling = self._context.throttling
+            throttling.change(replace(throttling.throttle, bytes_per_s=judged[0]))
+            self._tell_throttle(judged[1])
+
+    def _is_finished(self, *, finish_only: bool) -> bool:
+        if any(not t.is_given_up for t in self._running):
+            self._idle_since_s = None
+            return False
+        if finish_only:
+            return True
+        still_open = [t for t in self._open if not t.is_over]
+        if not still_open:
+            if self._is_verified:
+                return True
+            self._is_unsure = self._is_verified = True
+            return False
+        self._is_verified = False
+        self._wait_for_the_rest(still_open)
+        return False
+
+    def _wait_for_the_rest(self, still_open: Sequence[Task]) -> None:
+        """Give up what only waits, after a while in which nothing else was left to do."""
+        if any(t.can_start and not t.problem for t in still_open):
+            self._idle_since_s = None
+        elif self._idle_since_s is None:
+            self._idle_since_s = self._now()
+        elif self._now() - self._idle_since_s >= self._patience.broker_return_s:
+            self._give_up(still_open, "a broker did not say in which log dir it lies")
+
+    def _end_stall(self) -> None:
+        """Give up what runs if it comes no further for very long."""
+        assert self._meter is not None
+        running = [t for t in self._running if not t.is_given_up]
+        stalled_s = self._meter.seconds_without_a_byte(self._now())
+        if not running or stalled_s < self._patience.stall_s:
+            return
+        context = self._context
+        why = stalled_copies.reasons(context.cluster, running, context.throttling.rate, context.elapsed_s, stalled_s)
+        self._call_back([t for t in running if t.stage is not Stage.COPYING])
+        self._meter.restart_stall(self._now())
+        for task, reason in why.items():
+            self._give_up([task], reason)
+
+    def _now(self) -> float:
+        return self._context.clock.monotonic()

@@ -1,0 +1,116 @@
+"""A partition under way: what is wanted, what was last seen, and what has come in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kafkabal.clusters.protocol import Fault, TopicPartition
+from kafkabal.executor.observe.observation import Look, Stage
+from kafkabal.executor.reassign.target_placement import Wanted
+
+ENDED = frozenset({Stage.PLACED, Stage.FOREIGN, Stage.GONE})
+STARTABLE = frozenset({Stage.WAITING, Stage.MISPLACED})
+RUNNING = frozenset({Stage.MOVING, Stage.ASTRAY, Stage.COPYING})
+
+FINAL_FAULTS = frozenset(
+    {
+        "INVALID_REPLICATION_FACTOR",
+        "POLICY_VIOLATION",
+        "TOPIC_AUTHORIZATION_FAILED",
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "LOG_DIR_NOT_FOUND",
+        "UNSUPPORTED_VERSION",
+        "INVALID_REQUEST",
+    }
+)
+"""Errors that another try cannot change."""
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One partition on its way; changed only by the loop that moves it."""
+
+    wanted: Wanted
+    stage: Stage = Stage.WAITING
+    current: tuple[int, ...] = ()
+    """Replicas when last seen, with those being added and removed."""
+    leader: int = -1
+    isr: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    """Brokers that get a copy by the next step."""
+    arriving: tuple[int, ...] = ()
+    """Brokers that a reassignment which runs now is adding."""
+    misplaced: dict[int, str] = field(default_factory=dict)
+    """Brokers that hold it in another log dir than wanted, with the dir wanted."""
+    attempts: int = 0
+    not_before_s: float = 0.0
+    """Monotonic time of the next try."""
+    aside_for: frozenset[int] = frozenset()
+    """Brokers that it waits for."""
+    problem: str = ""
+    """Why it waits or was given up."""
+    is_given_up: bool = False
+
+    @property
+    def name(self) -> TopicPartition:
+        """The partition by name."""
+        return self.wanted.name
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more is to be done about it."""
+        return self.is_given_up or self.stage in ENDED
+
+    @property
+    def is_running(self) -> bool:
+        """The cluster is working on it."""
+        return self.stage in RUNNING
+
+    @property
+    def is_closed(self) -> bool:
+        """Over, and not even a look is left to be taken: what was given up may still run for a while."""
+        return self.is_over and not self.is_running
+
+    @property
+    def can_start(self) -> bool:
+        """Nothing runs, and there is something to do."""
+        return self.stage in STARTABLE and not self.is_given_up
+
+    @property
+    def missing_on(self) -> tuple[int, ...]:
+        """Brokers to which a copy from another broker is still to come."""
+        held = [b for b in self.current if b not in self.arriving]
+        return tuple(b for b in self.wanted.replicas if b not in held)
+
+    def take(self, look: Look) -> None:
+        """Remember what a look says about it."""
+        self.stage = look.stage(self.wanted)
+        status = look.status.get(self.name)
+        if status is not None:
+            self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
+        running = look.reassignments.get(self.name)
+        self.arriving = running.adding if running else ()
+        self.adding = tuple(b for b in self.wanted.next_step(self.current) if b not in self.current)
+        self.misplaced = look.misplaced(self.wanted)
+
+    def give_up(self, reason: str) -> None:
+        """Do nothing more about it."""
+        self.problem, self.is_given_up = reason, True
+
+    def put_aside(self, reason: str, brokers: frozenset[int] = frozenset(), until_s: float = 0.0) -> None:
+        """Wait for brokers, or for a time."""
+        self.problem, self.aside_for, self.not_before_s = reason, brokers, until_s
+
+    def is_ready(self, alive: frozenset[int], now_s: float) -> bool:
+        """Whether nothing that it waits for is missing."""
+        return self.aside_for <= alive and now_s >= self.not_before_s
+
+    def fail(self, fault: Fault, now_s: float, attempts: int) -> None:
+        """Count a failed try: give up where that is final, else wait longer each time."""
+        self.attempts += 1
+        if fault.name == "UNKNOWN_TOPIC_OR_PARTITION":
+            self.stage = Stage.GONE
+        elif fault.name in FINAL_FAULTS or self.attempts >= attempts:
+            self.give_up(str(fault))
+        else:
+            self.put_aside(str(fault), until_s=now_s + min(2.0**self.attempts, 60.0))

@@ -1,0 +1,70 @@
+"""How moves are started: log dirs asked for first, then the reassignments, each failure counted by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from kafkabal.clusters.protocol import Fault, ReplicaOn
+from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.safety.fenced_effects import Effects
+
+_WILL_REMEMBER = "REPLICA_NOT_AVAILABLE"
+"""What a broker says that does not hold the replica yet: it keeps the log dir in mind (KIP-113)."""
+
+
+def start(effects: Effects, tasks: Sequence[Task]) -> dict[Task, Fault]:
+    """Start tasks: copies between log dirs of those in the right place, reassignments of the others.
+
+    Returns
+    -------
+    dict
+        Tasks that could not be started, with the first fault of each.
+    """
+    moving = [t for t in tasks if t.stage is Stage.WAITING]
+    faults = _start_copies(effects, [t for t in tasks if t.stage is Stage.MISPLACED])
+    faults |= _ask_for_log_dirs(effects, moving)
+    moving = [t for t in moving if t not in faults]
+    keeping = [t for t in moving if len(t.wanted.next_step(t.current)) == len(t.current)]
+    changing = [t for t in moving if len(t.wanted.next_step(t.current)) != len(t.current)]
+    faults |= _reassign(effects, keeping, changes_replication_factor=False)
+    return faults | _reassign(effects, changing, changes_replication_factor=True)
+
+
+def endangers_isr(task: Task, min_insync: int) -> bool:
+    """Whether fewer replicas than allowed would be in sync after a move, and fewer than are now."""
+    target = task.wanted.next_step(task.current)
+    after = len(task.adding) + sum(b in task.isr for b in target if b in task.current)
+    return after < min(min_insync, len(task.isr))
+
+
+def _start_copies(effects: Effects, tasks: Collection[Task]) -> dict[Task, Fault]:
+    by_replica = {ReplicaOn(*t.name, b): t for t in tasks for b in t.misplaced}
+    faults = effects.move_log_dirs({r: t.misplaced[r.broker] for r, t in by_replica.items()})
+    for task in tasks:
+        task.stage = Stage.COPYING
+    return _by_task(by_replica, faults)
+
+
+def _ask_for_log_dirs(effects: Effects, tasks: Collection[Task]) -> dict[Task, Fault]:
+    by_replica = {ReplicaOn(*t.name, b): t for t in tasks for b in t.adding if b in t.wanted.log_dirs}
+    faults = effects.move_log_dirs({r: t.wanted.log_dirs[r.broker] for r, t in by_replica.items()})
+    return _by_task(by_replica, {r: f for r, f in faults.items() if f.name != _WILL_REMEMBER})
+
+
+def _reassign(effects: Effects, tasks: Collection[Task], *, changes_replication_factor: bool) -> dict[Task, Fault]:
+    by_name = {t.name: t for t in tasks}
+    faults = effects.reassign(
+        {t.name: t.wanted.next_step(t.current) for t in tasks}, changes_replication_factor=changes_replication_factor
+    )
+    for task in tasks:
+        if task.name not in faults:
+            task.stage, task.arriving = Stage.MOVING, task.adding
+    return {by_name[name]: fault for name, fault in faults.items()}
+
+
+def _by_task(by_replica: Mapping[ReplicaOn, Task], faults: Mapping[ReplicaOn, Fault]) -> dict[Task, Fault]:
+    found: dict[Task, Fault] = {}
+    for replica, fault in faults.items():
+        found.setdefault(by_replica[replica], fault)
+    return found

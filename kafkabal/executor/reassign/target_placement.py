@@ -1,0 +1,77 @@
+"""Where a partition is to lie, the ways there, and which states on the way are our own doing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.executor.state.run_record import PlannedPartition
+
+Replicas = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The placement that a partition is being brought to."""
+
+    name: TopicPartition
+    replicas: Replicas
+    log_dirs: Mapping[int, str]
+    """Broker to path, only where the path matters."""
+    copy_bytes: int
+    resting: frozenset[frozenset[int]]
+    """Sets of replicas in which we may find it at rest; any other was made by somebody else."""
+    passing: frozenset[frozenset[int]]
+    """Sets in which it may be seen while a reassignment of ours is running."""
+    by_steps: bool = False
+    """Exchange one replica at a time."""
+
+    def next_step(self, current: Replicas) -> Replicas:
+        """Replicas to ask for next, from those at rest now."""
+        return next_step(current, self.replicas) if self.by_steps else self.replicas
+
+
+def wanted_by_plan(planned: PlannedPartition, *, by_steps: bool) -> Wanted:
+    """Where the plan wants it."""
+    return _wanted(planned, planned.replicas, planned.wanted_dirs, by_steps=by_steps)
+
+
+def wanted_at_start(planned: PlannedPartition, *, by_steps: bool) -> Wanted:
+    """Where it was when the run began."""
+    return _wanted(planned, planned.start.replicas, planned.start_dirs, by_steps=by_steps)
+
+
+def next_step(current: Replicas, target: Replicas) -> Replicas:
+    """The target itself where at most one replica is new, else a list with one more of the new ones in it.
+
+    Replicas that stay come in the order of the target, then those that are still to be exchanged.
+    """
+    new = [b for b in target if b not in current]
+    if len(new) <= 1:
+        return target
+    leaving = [b for b in current if b not in target]
+    arrived = [b for b in target if b in current or b == new[0]]
+    return tuple(arrived + leaving[1:])
+
+
+def _wanted(planned: PlannedPartition, replicas: Replicas, dirs: Mapping[int, str], *, by_steps: bool) -> Wanted:
+    start, target = planned.start.replicas, planned.replicas
+    ways = (_way(start, target), _way(target, start)) if by_steps else ((start, target),)
+    return Wanted(
+        name=planned.name,
+        replicas=replicas,
+        log_dirs=dirs,
+        copy_bytes=planned.copy_bytes,
+        resting=frozenset(frozenset(stop) for way in ways for stop in way),
+        passing=frozenset(frozenset(a) | frozenset(b) for way in ways for a, b in pairwise(way)),
+        by_steps=by_steps,
+    )
+
+
+def _way(start: Replicas, target: Replicas) -> list[Replicas]:
+    stops = [start]
+    while stops[-1] != target:
+        stops.append(next_step(stops[-1], target))
+    return stops

@@ -1,0 +1,113 @@
+"""Everything that the steps of one run share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.protocol import Cluster
+from kafkabal.config.time_window import TimeWindow
+from kafkabal.errors import OperationError
+from kafkabal.executor.run_events import PhaseEntered, RunListener, Warned
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.safety.cluster_lock import Fence
+from kafkabal.executor.safety.fenced_effects import Effects
+from kafkabal.executor.safety.retry import Endurance
+from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
+from kafkabal.executor.state.cluster_record import RememberedRun
+from kafkabal.executor.state.journal import Closed, Entered, Journal
+from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
+from kafkabal.executor.throttle.run_throttles import Throttling
+from kafkabal.executor.throttle.throttle_request import ThrottleRequest
+from kafkabal.model.cluster_state import ClusterState
+
+
+@dataclass(slots=True)
+class RunContext:
+    """An open run: what it is, how far it is, and the tools to go on with."""
+
+    cluster: Cluster
+    record: RunRecord
+    state: RunState
+    options: RunOptions
+    """Those of the record, or of the command that goes on with the run."""
+    journal: Journal
+    remembered: RememberedRun | None
+    fence: Fence
+    effects: Effects
+    throttling: Throttling
+    endurance: Endurance
+    clock: Clock
+    stop: StopSwitch
+    listener: RunListener
+    began_s: float
+    ends_at_s: float
+    """When its time is over, by the clock."""
+    broker_timeout_s: float
+    """How long each broker may take when the whole cluster is looked at."""
+    read_state: Callable[[], ClusterState]
+    """The whole cluster, with the disks as configured."""
+    requested_throttle: Callable[[], ThrottleRequest | None]
+    """The latest request for another throttle, as often as it is time to look."""
+
+    def enter(self, goal: Goal, phase: Phase) -> None:
+        """Go on to a phase, and write it down before anything is done in it."""
+        is_new_goal = goal is not self.state.goal
+        self.state.goal = goal
+        self.state.enter(phase)
+        self.journal.append(Entered(at=self.now(), goal=goal, phase=phase))
+        if is_new_goal:
+            self.endurance.until_done(self.remember)
+        self.listener.on_event(PhaseEntered(phase=phase))
+
+    def close(self, outcome: Outcome, pending: list[str], problems: dict[str, str]) -> None:
+        """Write down the end of the run, here and on the cluster.
+
+        Raises
+        ------
+        BusyError
+            If another has gone on with the run since.
+        """
+        # where another took the lock and went on, the run is not ours to close
+        self.endurance.until_done(self.fence.check)
+        self.state.enter(Phase.CLOSED)
+        self.state.outcome, self.state.pending = outcome, pending
+        self.journal.append(Closed(at=self.now(), outcome=outcome, pending=pending, problems=problems))
+        try:
+            self.endurance.until_done(self.remember)
+        except OperationError as error:
+            self.warn(f"the cluster does not know yet that this run has ended: {error}")
+
+    def remember(self) -> None:
+        """Tell the cluster how far the run is; fenced like every effect."""
+        if self.remembered is not None:
+            self.fence.check()
+            self.state.at = self.now()
+            self.remembered.update(self.record.run_id, self.state)
+
+    def warn(self, message: str) -> None:
+        """Tell the listener of something that the user should know."""
+        self.listener.on_event(Warned(message=message))
+
+    def now(self) -> str:
+        """The time as the journal writes it."""
+        return self.clock.utc_now().isoformat(timespec="milliseconds")
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since this process began to work on the run."""
+        return self.clock.monotonic() - self.began_s
+
+    def should_stop(self) -> bool:
+        """Whether somebody asked for the end, or the time is over."""
+        if self.clock.monotonic() >= self.ends_at_s:
+            self.stop.request(StopReason.MAX_RUNTIME)
+        return self.stop.reason is not None
+
+    def seconds_until_window(self) -> float:
+        """Seconds until work may go on, 0 if it may now."""
+        if self.options.window is None:
+            return 0.0
+        return TimeWindow.parse(self.options.window).seconds_until_open(self.clock.utc_now().astimezone())

@@ -1,0 +1,77 @@
+"""Where and with what runs are worked on."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafkabal.clusters.clock import Clock, SystemClock
+from kafkabal.clusters.protocol import Cluster, ReadRequest
+from kafkabal.executor.run_events import RunListener, Silent
+from kafkabal.executor.safety.stop_request import StopSwitch
+from kafkabal.model.cluster_state import ClusterState
+
+
+def _random_suffix() -> str:
+    return secrets.token_hex(3)
+
+
+def _as_it_is(state: ClusterState) -> ClusterState:
+    return state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """A cluster, a folder for journals, a clock, and whoever wants to know or to stop."""
+
+    cluster: Cluster
+    state_dir: Path
+    """Folder of the journals of all clusters."""
+    clock: Clock = field(default_factory=SystemClock)
+    listener: RunListener = field(default_factory=Silent)
+    stop: StopSwitch = field(default_factory=StopSwitch)
+    host: str = field(default_factory=socket.gethostname)
+    process: int = field(default_factory=os.getpid)
+    run_suffix: Callable[[], str] = _random_suffix
+    """Makes run ids of the same second differ."""
+
+    broker_timeout_s: float = 10.0
+    """How long each broker may take when the whole state is read."""
+
+    completed: Callable[[ClusterState], ClusterState] = _as_it_is
+    """Adds what a configuration knows of the disks and the brokers do not tell."""
+
+    ends_at_s: float | None = None
+    """When all runs that are worked on here have to end, by the clock; each by its own options if None."""
+
+    def read_state(self) -> ClusterState:
+        """The state of the cluster, with the disks as configured."""
+        return self.completed(self.cluster.read(ReadRequest(deadline_s=self.broker_timeout_s)).state)
+
+    def time_limit_s(self, max_runtime_s: float | None) -> float:
+        """When a run that goes on now has to end, by the clock; infinite if it may take for ever."""
+        if self.ends_at_s is not None:
+            return self.ends_at_s
+        return math.inf if max_runtime_s is None else self.clock.monotonic() + max_runtime_s
+
+    @property
+    def owner(self) -> str:
+        """Who holds the lock, for people on other hosts."""
+        return f"kafkabal on {self.host} (process {self.process})"
+
+    def folder(self, cluster_id: str) -> Path:
+        """Folder of the journals of one cluster."""
+        return self.state_dir / cluster_id
+
+    def journal_path(self, cluster_id: str, run_id: str) -> Path:
+        """Journal of a run."""
+        return self.folder(cluster_id) / f"{run_id}.jsonl"
+
+    def new_run_id(self) -> str:
+        """An id that sorts by time."""
+        return f"{self.clock.utc_now():%Y%m%dT%H%M%S}-{self.run_suffix()}"

@@ -1,0 +1,152 @@
+"""What a run tells while it goes on. It prints nothing: whoever wants to know passes a listener.
+
+Every event encodes as one JSON object with its name under ``event``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from kafkabal.executor.state.journal import EffectKind
+from kafkabal.executor.state.run_states import Goal, Outcome, Phase
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="started"):
+    """The run begins, or goes on."""
+
+    run_id: str
+    goal: Goal
+    partitions: int
+    copy_bytes: int
+    """Bytes that are to come to brokers which hold no copy yet."""
+    log_dir_bytes: int
+    """Bytes that are to be copied between log dirs of one broker."""
+    predicted_s: float | None
+    """Time that the copies take at the throttle; None without a throttle."""
+    lock_scope: str
+    throttle_bytes_per_s: int | None
+    is_remembered: bool
+    """Whether the cluster itself keeps what another host needs to take over."""
+
+
+class PhaseEntered(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="phase"):
+    """The run goes on to another phase."""
+
+    phase: Phase
+
+
+class Submitted(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="submitted"):
+    """A request was answered."""
+
+    effect: int
+    kind: EffectKind
+    items: int
+    failed: int
+
+
+class PartitionDone(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="partition-done"):
+    """A partition lies as wanted."""
+
+    partition: str
+    copy_bytes: int
+
+
+class PartitionAside(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="partition-aside"):
+    """A partition waits for something that may pass."""
+
+    partition: str
+    reason: str
+
+
+class PartitionFailed(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="partition-failed"):
+    """A partition was given up."""
+
+    partition: str
+    reason: str
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="progress"):
+    """How far the copies are."""
+
+    done_bytes: int
+    total_bytes: int
+    done_partitions: int
+    total_partitions: int
+    in_flight: int
+    waiting: int
+    aside: int
+    bytes_per_s: float
+    left_s: float | None
+    """None while no rate is known."""
+    arriving_bytes: dict[int, int]
+    """Bytes that have come to each broker since the run began or went on."""
+
+
+class ThrottleChanged(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="throttle"):
+    """The throttle is another one from now on."""
+
+    bytes_per_s: int | None
+    """Between brokers; None where that is not limited."""
+    reason: str
+    log_dir_bytes_per_s: int | None = None
+    """Between log dirs; None where that is not limited."""
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="trouble"):
+    """A call did not get through; it is tried again."""
+
+    error: str
+    since_s: float
+    next_try_s: float
+
+
+class Warned(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="warning"):
+    """Something that the user should know."""
+
+    message: str
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="finished"):
+    """The end of the run."""
+
+    run_id: str
+    outcome: Outcome
+    done_partitions: int
+    total_partitions: int
+    done_bytes: int
+    elapsed_s: float
+    problems: dict[str, str]
+    """Partition to reason, for those that are not as wanted."""
+    pending: list[str]
+    """Throttles that could not be put back."""
+
+
+Event: TypeAlias = (
+    Started
+    | PhaseEntered
+    | Submitted
+    | PartitionDone
+    | PartitionAside
+    | PartitionFailed
+    | Progress
+    | ThrottleChanged
+    | Trouble
+    | Warned
+    | Finished
+)
+
+
+class RunListener(Protocol):
+    """Told of every event, in order, on the thread of the run."""
+
+    def on_event(self, event: Event) -> None:
+        """Take note; it should be quick."""
+
+
+class Silent:
+    """The listener that does nothing."""
+
+    def on_event(self, event: Event) -> None:
+        """Ignore it."""

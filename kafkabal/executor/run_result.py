@@ -1,0 +1,35 @@
+"""What came of a run, for the last line and the exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkabal.executor.safety.stop_request import StopReason
+from kafkabal.executor.state.run_states import Goal, Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """The end of one command that worked on a run."""
+
+    run_id: str
+    goal: Goal
+    outcome: Outcome
+    stop_reason: StopReason | None
+    """Why it stopped early, if it did."""
+    done: int
+    """Partitions that lie as wanted."""
+    total: int
+    copied_bytes: int
+    elapsed_s: float
+    problems: dict[str, str]
+    """Partition to reason, for those that do not."""
+    pending: list[str]
+    """Throttles of ours that are still on the cluster."""
+    journal: Path
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all was done that was to be done, and nothing is left behind."""
+        return self.outcome is Outcome.COMPLETE and not self.pending and self.stop_reason is None

@@ -1,0 +1,117 @@
+"""What is true of a run on the cluster now, whatever its journal hoped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkabal.clusters.protocol import Capability, Cluster, ConfigResource, ConfigSource, ResourceKind
+from kafkabal.executor.observe.observation import Look, Stage, look
+from kafkabal.executor.reassign.target_placement import Wanted, wanted_at_start, wanted_by_plan
+from kafkabal.executor.state.find_run import FoundRun
+from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.executor.state.run_states import Goal
+from kafkabal.executor.throttle.run_throttles import entries_by_topic
+from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list_steps, put_back_rate
+
+_MOVING = frozenset({Stage.MOVING, Stage.ASTRAY, Stage.COPYING})
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """One partition of the run that is not as wanted."""
+
+    name: str
+    stage: Stage
+    wanted: tuple[int, ...]
+    found: tuple[int, ...]
+    leader: int
+    arrived_bytes: int
+    copy_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """A run as the cluster shows it."""
+
+    found: FoundRun
+    stages: Counter[Stage]
+    differing: tuple[PartitionState, ...]
+    """Partitions that are not where the goal of the run wants them, or are led by another."""
+    throttles: tuple[str, ...]
+    """Throttles of the run that are set now."""
+    foreign: int
+    """Reassignments that run and are none of ours."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether everything is as the run was to leave it."""
+        return not self.throttles and not self.differing
+
+
+def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
+    """Compare the cluster with what the run is heading for."""
+    by_steps = found.record.options.limits.one_replica_at_a_time
+    place = wanted_at_start if found.state.goal is Goal.ROLL_BACK else wanted_by_plan
+    wanted = {p.name: place(p, by_steps=by_steps) for p in found.record.partitions}
+    seen = look(cluster, list(wanted.values()))
+    stages = {name: seen.stage(w) for name, w in wanted.items()}
+    planned = {p.name: p for p in found.record.partitions}
+    differing = [
+        _state_of(w, planned[name], stages[name], seen)
+        for name, w in wanted.items()
+        if _differs(found.state.goal, planned[name], w, stages[name], seen)
+    ]
+    return RunStatus(
+        found=found,
+        stages=Counter(stages.values()),
+        differing=tuple(differing),
+        throttles=tuple(_throttles(cluster, found)),
+        foreign=len(seen.reassignments.keys() - wanted.keys()),
+    )
+
+
+def _differs(goal: Goal, planned: PlannedPartition, wanted: Wanted, stage: Stage, seen: Look) -> bool:
+    """A cancelled run only wants nothing in flight; the others want everything in its place, leaders included."""
+    if goal is Goal.CANCEL:
+        return stage in _MOVING
+    if stage is Stage.GONE:
+        return False
+    leader = planned.start.leader if goal is Goal.ROLL_BACK else wanted.replicas[0]
+    return stage is not Stage.PLACED or seen.status[wanted.name].leader != leader
+
+
+def _state_of(wanted: Wanted, planned: PlannedPartition, stage: Stage, seen: Look) -> PartitionState:
+    status = seen.status[wanted.name]
+    return PartitionState(
+        name=str(wanted.name),
+        stage=stage,
+        wanted=wanted.replicas,
+        found=status.replicas,
+        leader=status.leader,
+        arrived_bytes=sum(seen.arrived_bytes(wanted).values()),
+        copy_bytes=planned.copy_bytes,
+    )
+
+
+def _throttles(cluster: Cluster, found: FoundRun) -> Iterator[str]:
+    """Configs that still hold something of ours."""
+    originals = {(o.of, o.key): o for o in (*found.record.originals, *found.state.later_originals)}
+    if not originals or Capability.CONFIGS not in cluster.capabilities:
+        return
+    ours = entries_by_topic(found.record.partitions)
+    for kind, keys in ((ResourceKind.BROKER, RATE_KEYS), (ResourceKind.TOPIC, LIST_KEYS)):
+        resources: set[ConfigResource] = {resource for resource, _ in originals if resource.kind is kind}
+        current, faults = cluster.configs(resources, keys) if resources else ({}, {})
+        yield from (f"unknown of {r}: {fault}" for r, fault in faults.items() if r.kind is ResourceKind.BROKER)
+        for resource, values in sorted(current.items()):
+            for key in keys:
+                original, value = originals[resource, key], values.get(key)
+                is_ours = (
+                    list_steps(original, value, ours[resource][key], ()).is_needed
+                    if kind is ResourceKind.TOPIC
+                    else put_back_rate(original, value, found.state.rates).is_needed
+                )
+                if is_ours and value is not None and value.source is ConfigSource.OWN:
+                    yield f"{key} of {resource}: {value.value}"

@@ -1,0 +1,183 @@
+"""One run at a time: the lock of the cluster, and the fence before every effect.
+
+Admin calls carry no fencing token. So before each effect the holder makes sure that its last heartbeat was
+acknowledged less than half a session ago; a process that was stopped and continued later submits nothing on what it
+knew before, even if nobody else took the lock meanwhile.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.protocol import Capability, Cluster, ClusterLock
+from kafkabal.errors import (
+    BusyError,
+    MissingCapabilityError,
+    NotAuthorizedError,
+    OperationError,
+    OutputError,
+    UnreachableError,
+)
+
+
+class LockRegainedError(UnreachableError):
+    """The lock was lost for a while and is held again: what was known of the cluster is old."""
+
+
+class LockLostError(BusyError):
+    """The lock was lost before anything was changed."""
+
+
+class TakenOverError(BusyError):
+    """Another process has held the lock since, and has gone on with the run."""
+
+
+class FileLock:
+    """A lock that holds on this host only, for clusters where permissions forbid more."""
+
+    def __init__(self, path: Path, owner: str) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise OutputError(f"{path}: the lock file cannot be written: {error.strerror or error}") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._file, 1000, 0).decode(errors="replace") or "another kafkabal on this host"
+            os.close(self._file)
+            raise BusyError(f"{holder} is working on this cluster", hint="wait for it to end, then try again") from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, owner.encode(), 0)
+        self._is_held = True
+
+    @property
+    def scope(self) -> str:
+        """What it keeps out, for people."""
+        return "this host only"
+
+    def seconds_since_heartbeat(self) -> float:
+        """Always 0: the kernel keeps the lock as long as the process lives."""
+        return 0.0
+
+    def is_held(self) -> bool:
+        """True until it is released."""
+        return self._is_held
+
+    def release(self) -> None:
+        """Give it up."""
+        if self._is_held:
+            self._is_held = False
+            os.close(self._file)
+
+
+def take_lock(cluster: Cluster, owner: str, session_s: float, local_path: Path) -> ClusterLock:
+    """Take the cluster's own lock, or one of this host where the cluster gives none.
+
+    Raises
+    ------
+    BusyError
+        If another holds it.
+    """
+    if Capability.LOCK in cluster.capabilities:
+        try:
+            return cluster.lock(owner, session_s)
+        except (NotAuthorizedError, MissingCapabilityError):
+            pass
+    return FileLock(local_path, owner)
+
+
+def release_lock(lock: ClusterLock) -> None:
+    """Give a lock up; where that does not get through, its session ends by itself."""
+    with suppress(OperationError):
+        lock.release()
+
+
+def is_fresh(lock: ClusterLock, session_s: float) -> bool:
+    """Whether a lock is held, and was confirmed less than half a session ago."""
+    return lock.seconds_since_heartbeat() < session_s / 2 and lock.is_held()
+
+
+def confirm_lock(lock: ClusterLock, session_s: float) -> None:
+    """Make sure that a lock is still held before a run is begun or opened.
+
+    Raises
+    ------
+    LockLostError
+        If it is not: another may have taken it.
+    """
+    if not is_fresh(lock, session_s):
+        raise LockLostError("the lock of this cluster was lost before anything was changed", hint="try again")
+
+
+class Fence:
+    """Lets an effect pass only while the lock is known to be held.
+
+    Parameters
+    ----------
+    retake
+        Takes the lock anew after it was lost; raises :class:`~kafkabal.errors.BusyError` where another has it, and
+        :class:`TakenOverError` where another has used it.
+    """
+
+    def __init__(
+        self, lock: ClusterLock, retake: Callable[[], ClusterLock], clock: Clock, *, session_s: float, patience_s: float
+    ) -> None:
+        self._lock = lock
+        self._retake = retake
+        self._clock = clock
+        self._session_s = session_s
+        self._patience_s = patience_s
+
+    @property
+    def scope(self) -> str:
+        """What the lock keeps out."""
+        return self._lock.scope
+
+    def check(self) -> None:
+        """Return at once while the lock is fresh, else wait for it.
+
+        Raises
+        ------
+        LockRegainedError
+            If it is held again after a gap: look at the cluster anew before any effect.
+        BusyError
+            If another took it meanwhile.
+        UnreachableError
+            If its coordinator stays silent.
+        """
+        if self._is_fresh():
+            return
+        began_s = self._clock.monotonic()
+        while (waited_s := self._clock.monotonic() - began_s) < self._patience_s:
+            if not self._lock.is_held():
+                self._take_again(waited_s)
+            if self._is_fresh():
+                raise LockRegainedError("the lock was not confirmed for a while; looking at the cluster anew")
+            self._clock.sleep(1.0)
+        raise UnreachableError("the lock of the cluster could not be confirmed", hint="run 'kafkabal rebalance resume'")
+
+    def _is_fresh(self) -> bool:
+        return is_fresh(self._lock, self._session_s)
+
+    def _take_again(self, waited_s: float) -> None:
+        release_lock(self._lock)
+        try:
+            self._lock = self._retake()
+        except BusyError as error:
+            # for a session the cluster may count us in from before, and refuse us for our own sake
+            if waited_s < self._session_s and not isinstance(error, TakenOverError):
+                return
+            hint = "nothing more was changed; run 'kafkabal rebalance status' once it has ended"
+            raise BusyError(f"lost the lock of this cluster: {error.message}", hint=hint) from error
+        except UnreachableError:
+            pass  # its coordinator may be back at the next try
+
+    def release(self) -> None:
+        """Give the lock up."""
+        release_lock(self._lock)

@@ -1,0 +1,129 @@
+"""Every change of the cluster goes through here: fenced, written ahead, sent, and its answer written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.protocol import (
+    Cluster,
+    ConfigChange,
+    ConfigOperation,
+    ConfigResource,
+    Fault,
+    ReplicaOn,
+    TopicPartition,
+)
+from kafkabal.errors import OperationError
+from kafkabal.executor.run_events import RunListener, Submitted
+from kafkabal.executor.safety.cluster_lock import Fence
+from kafkabal.executor.state.journal import Confirmed, EffectKind, Intended, Journal, Unanswered
+
+_T = TypeVar("_T")
+_K = TypeVar("_K", bound="Hashable")
+
+
+class Effects:
+    """Requests that change the cluster; each method returns the items that failed.
+
+    All raise what the cluster raises: then nothing is known of the items of that request.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        journal: Journal,
+        fence: Fence,
+        clock: Clock,
+        listener: RunListener,
+        *,
+        last_number: int,
+        items_per_request: int,
+    ) -> None:
+        self._cluster = cluster
+        self._journal = journal
+        self._fence = fence
+        self._clock = clock
+        self._listener = listener
+        self._number = last_number
+        self._items_per_request = items_per_request
+
+    def reassign(
+        self, targets: Mapping[TopicPartition, tuple[int, ...]], *, changes_replication_factor: bool
+    ) -> dict[TopicPartition, Fault]:
+        """Start reassignments."""
+        failed: dict[TopicPartition, Fault] = {}
+        for part in _chunks(targets.items(), self._items_per_request):
+            chunk = dict(part)
+            failed |= self._send(
+                EffectKind.REASSIGN,
+                {str(name): list(replicas) for name, replicas in chunk.items()},
+                lambda chunk=chunk: self._cluster.alter_reassignments(  # type: ignore[misc]
+                    chunk, allow_replication_factor_change=changes_replication_factor
+                ),
+            )
+        return failed
+
+    def cancel(self, names: Collection[TopicPartition]) -> dict[TopicPartition, Fault]:
+        """Cancel reassignments."""
+        failed: dict[TopicPartition, Fault] = {}
+        for part in _chunks(names, self._items_per_request):
+            failed |= self._send(
+                EffectKind.CANCEL,
+                {str(name): None for name in part},
+                lambda part=part: self._cluster.alter_reassignments(dict.fromkeys(part)),  # type: ignore[misc]
+            )
+        return failed
+
+    def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> dict[ReplicaOn, Fault]:
+        """Ask brokers to keep replicas in log dirs."""
+        failed: dict[ReplicaOn, Fault] = {}
+        for part in _chunks(targets.items(), self._items_per_request):
+            chunk = dict(part)
+            failed |= self._send(
+                EffectKind.LOG_DIRS,
+                {f"{r.topic}-{r.partition}:{r.broker}": path for r, path in chunk.items()},
+                lambda chunk=chunk: self._cluster.move_log_dirs(chunk),  # type: ignore[misc]
+            )
+        return failed
+
+    def elect(self, names: Collection[TopicPartition]) -> dict[TopicPartition, Fault]:
+        """Elect preferred leaders."""
+        items = {str(name): None for name in names}
+        return self._send(EffectKind.ELECT, items, lambda: self._cluster.elect_preferred_leaders(names))
+
+    def alter_configs(self, changes: Sequence[ConfigChange]) -> dict[ConfigResource, Fault]:
+        """Change configs; no key of a resource may occur twice."""
+        items: dict[str, dict[str, Any]] = {}
+        for change in changes:
+            is_whole = change.operation is ConfigOperation.SET
+            value = change.value if is_whole else {change.operation.value: change.value}
+            items.setdefault(str(change.resource), {})[change.key] = value
+        return self._send(EffectKind.CONFIGS, items, lambda: self._cluster.alter_configs(changes))
+
+    def _send(self, kind: EffectKind, items: dict[str, Any], call: Callable[[], Mapping[_K, Fault]]) -> dict[_K, Fault]:
+        if not items:
+            return {}
+        self._fence.check()
+        self._number += 1
+        self._journal.append(Intended(at=self._now(), number=self._number, kind=kind, items=items))
+        try:
+            failed = dict(call())
+        except OperationError as error:
+            self._journal.append(Unanswered(at=self._now(), number=self._number, error=str(error)))
+            raise
+        named = {str(key): str(fault) for key, fault in failed.items()}
+        self._journal.append(Confirmed(at=self._now(), number=self._number, failed=named))
+        self._listener.on_event(Submitted(effect=self._number, kind=kind, items=len(items), failed=len(failed)))
+        return failed
+
+    def _now(self) -> str:
+        return self._clock.utc_now().isoformat(timespec="milliseconds")
+
+
+def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    source = iter(items)
+    while chunk := list(islice(source, size)):
+        yield chunk

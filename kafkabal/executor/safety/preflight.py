@@ -1,0 +1,224 @@
+"""What is looked at before a run begins: a list of checks, each with its verdict.
+
+A check that is *overridable* stops the run unless it is forced; one that is *refused* stops it in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from kafkabal.clusters.protocol import Capability, TopicPartition
+from kafkabal.errors import UnsafeError
+from kafkabal.executor.observe.cluster_load import incoming_bytes_per_s, moves_of_plan
+from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.state.find_run import FoundRun
+from kafkabal.model.cluster_state import Bools, ClusterState
+from kafkabal.plan.drift import find_drift
+from kafkabal.plan.plan import ANY_DIR, Action, Plan
+from kafkabal.units import format_rate
+
+_NAMED = 5
+_TRUSTED_RATE_BYTES_PER_S = 10**6
+
+
+class Verdict(StrEnum):
+    """What a check found."""
+
+    OK = "ok"
+    WARNING = "warning"
+    OVERRIDABLE = "overridable"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    verdict: Verdict
+    message: str
+
+
+def preflight(
+    workplace: Workplace,
+    plan: Plan,
+    options: RunOptions,
+    unfinished: FoundRun | None,
+    *,
+    state: ClusterState | None = None,
+    skip_drifted: bool = False,
+) -> tuple[Check, ...]:
+    """Look at everything that could make a run go wrong.
+
+    Parameters
+    ----------
+    unfinished
+        The latest run that is known, if any.
+    state
+        The cluster as it is now, with the rates of its partitions; read without rates if None.
+    """
+    cluster, state = workplace.cluster, state or workplace.read_state()
+    return (
+        _cluster_id(plan, state),
+        _capabilities(plan, options, cluster.capabilities),
+        _unfinished(unfinished),
+        _drift(plan, state, skip_drifted=skip_drifted),
+        _in_flight(cluster.reassignments().keys(), plan),
+        _health("offline partitions", _names(state, state.partitions.leader < 0), plan),
+        _health("under-replicated partitions", _names(state, _under_replicated(state)), plan),
+        _disks(plan, state, options),
+        _rates(plan, state, options, cluster.capabilities),
+        _scope(cluster.capabilities),
+    )
+
+
+def enforce(checks: Iterable[Check], *, force: bool) -> None:
+    """Refuse to begin where a check says so.
+
+    Raises
+    ------
+    UnsafeError
+        Naming every check that stands in the way.
+    """
+    stopping = {Verdict.REFUSED} if force else {Verdict.REFUSED, Verdict.OVERRIDABLE}
+    bad = [c for c in checks if c.verdict in stopping]
+    if bad:
+        can_force = all(c.verdict is Verdict.OVERRIDABLE for c in bad)
+        hint = "go on nevertheless with --force" if can_force else None
+        raise UnsafeError("not safe to begin: " + "; ".join(c.message for c in bad), hint=hint)
+
+
+def _cluster_id(plan: Plan, state: ClusterState) -> Check:
+    if plan.cluster_id is None:
+        return Check("cluster", Verdict.WARNING, "the plan does not say for which cluster it was made")
+    if plan.cluster_id != state.cluster_id:
+        message = f"the plan was made for cluster {plan.cluster_id}, this is {state.cluster_id}"
+        return Check("cluster", Verdict.REFUSED, message)
+    return Check("cluster", Verdict.OK, f"this is cluster {state.cluster_id}")
+
+
+def _capabilities(plan: Plan, options: RunOptions, has: frozenset[Capability]) -> Check:
+    needed = set()
+    if any(c.action in (Action.MOVE, Action.REORDER) for c in plan.partitions):
+        needed.add(Capability.REASSIGN)
+    if any(d != ANY_DIR for c in plan.partitions for d in c.log_dirs):
+        needed.add(Capability.MOVE_LOG_DIRS)
+    if options.elect_leaders:
+        needed.add(Capability.ELECT_LEADERS)
+    if options.throttle.bytes_per_s is not None or options.throttle.log_dir_bytes_per_s is not None:
+        needed.add(Capability.CONFIGS)
+    missing = sorted(needed - has)
+    if missing:
+        return Check("capabilities", Verdict.REFUSED, f"this cluster, or this user, cannot do: {', '.join(missing)}")
+    return Check("capabilities", Verdict.OK, "the cluster can do all that the plan needs")
+
+
+def _unfinished(found: FoundRun | None) -> Check:
+    if found is None or not found.is_open:
+        return Check("earlier run", Verdict.OK, "no earlier run is open")
+    message = (
+        f"run {found.record.run_id} of {found.record.host} was left in state '{found.state.phase}': "
+        "end it with 'kafkabal rebalance resume', 'rollback' or 'cancel'"
+    )
+    return Check("earlier run", Verdict.REFUSED, message)
+
+
+def _drift(plan: Plan, state: ClusterState, *, skip_drifted: bool) -> Check:
+    drifts = find_drift(plan, state)
+    if not drifts:
+        return Check("drift", Verdict.OK, "every partition is as it was when the plan was made")
+    verdict = Verdict.WARNING if skip_drifted else Verdict.REFUSED
+    return Check("drift", verdict, f"{len(drifts)} planned partitions have changed: {_some(map(str, drifts), '; ')}")
+
+
+def _in_flight(running: Collection[TopicPartition], plan: Plan) -> Check:
+    planned = {(c.topic, c.partition) for c in plan.partitions}
+    others = [str(name) for name in running if tuple(name) not in planned]
+    if others:
+        message = f"{len(others)} other reassignments are running: {_some(others)}"
+        return Check("other reassignments", Verdict.OVERRIDABLE, message)
+    return Check("other reassignments", Verdict.OK, "no other reassignment is running")
+
+
+def _health(what: str, names: Sequence[str], plan: Plan) -> Check:
+    planned = {c.name for c in plan.partitions}
+    concerned = [name for name in names if name in planned]
+    if concerned:
+        message = f"{len(concerned)} planned partitions are among the {what}: {_some(concerned)}"
+        return Check(what, Verdict.OVERRIDABLE, message)
+    if names:
+        return Check(what, Verdict.WARNING, f"{len(names)} {what}, none of them planned: {_some(names)}")
+    return Check(what, Verdict.OK, f"no {what}")
+
+
+def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> Check:
+    """Whether everything fits at once, before anything is deleted where it comes from."""
+    disks = Disks(state, options.limits.disk_share)
+    tight = set()
+    for change in plan.partitions:
+        copies = len(change.adding)
+        for broker in change.adding if change.previous else ():
+            path = change.log_dirs[change.replicas.index(broker)]
+            wanted = None if path == ANY_DIR else path
+            size = change.bytes // copies
+            if not disks.has_room(broker, wanted, size):
+                tight.add(broker)
+            disks.reserve(broker, wanted, size)
+    if tight:
+        message = f"not everything fits at once on brokers {_some(map(str, sorted(tight)))}: moves will wait for room"
+        return Check("disks", Verdict.WARNING, message)
+    return Check("disks", Verdict.OK, "every disk has room for both copies of all that comes to it")
+
+
+def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[Capability]) -> Check:
+    """A throttle below what comes in lets no copy ever catch up."""
+    rate = options.throttle.bytes_per_s
+    if rate is None and Capability.CONFIGS not in has:
+        return Check("throttle", Verdict.OK, "this cluster has no throttles")
+    if rate is None:
+        return Check("throttle", Verdict.WARNING, "copies run without a throttle")
+    if rate < _TRUSTED_RATE_BYTES_PER_S:
+        return Check("throttle", Verdict.WARNING, f"Kafka keeps rates below 1 MB/s badly, {format_rate(rate)} is asked")
+    incoming = incoming_bytes_per_s(state, moves_of_plan(plan.partitions))
+    worst = max(incoming.values(), default=0.0)
+    if worst >= rate:
+        broker = max(incoming, key=lambda b: incoming[b])
+        message = (
+            f"producers write {format_rate(worst)} to what broker {broker} is to send or receive, the throttle is lower"
+        )
+        return Check("throttle", Verdict.OVERRIDABLE, message)
+    return Check("throttle", Verdict.OK, f"{format_rate(rate)} for each broker in each direction")
+
+
+def _scope(has: frozenset[Capability]) -> Check:
+    missing = [c.value for c in (Capability.LOCK, Capability.RECORDS) if c not in has]
+    if missing:
+        message = "other hosts are not kept out, or cannot take over: this cluster, or this user, has no "
+        return Check("other hosts", Verdict.WARNING, message + " and no ".join(missing))
+    return Check("other hosts", Verdict.OK, "other hosts are kept out, and can take over")
+
+
+def _names(state: ClusterState, rows: Bools) -> list[str]:
+    return [state.partition_name(row) for row in np.flatnonzero(rows).tolist()]
+
+
+def _under_replicated(state: ClusterState) -> Bools:
+    """bool, shape (n_partitions,): a replica that is not just being added is out of sync."""
+    lagging = ~state.replicas.in_sync & ~state.replicas.adding
+    return np.bincount(state.replicas.partition[lagging], minlength=len(state.partitions)) > 0
+
+
+def _some(names: Iterable[str], separator: str = ", ") -> str:
+    listed = list(_first(names))
+    return separator.join(listed[:_NAMED]) + (" ..." if len(listed) > _NAMED else "")
+
+
+def _first(names: Iterable[str]) -> Iterator[str]:
+    for _, name in zip(range(_NAMED + 1), names, strict=False):
+        yield name

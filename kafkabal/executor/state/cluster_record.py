@@ -1,0 +1,110 @@
+"""What the cluster itself remembers of the latest run, so that any host can carry it on or clean up after it.
+
+Records are small (a broker takes 1 MB by default), so the packed run is cut into parts. The head is written last and
+names the parts: before it is there, the run does not exist, and the one before it still does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Mapping
+
+import msgspec
+
+from kafkabal.clusters.protocol import RecordStore
+from kafkabal.errors import OperationError
+from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.executor.state.run_states import RunState
+
+_HEAD = "run"
+_PART_BYTES = 256 * 1024
+
+
+class _Head(msgspec.Struct, frozen=True, kw_only=True):
+    run_format: int = 1
+    run_id: str
+    parts: int
+    sha256: str
+
+
+class RememberedRun:
+    """The run that the cluster remembers; there is never more than one."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self._left_at: set[str] = set()
+        """Times of the states that this process wrote last; of those without an answer any may be there."""
+
+    def begin(self, record: RunRecord, state: RunState) -> None:
+        """Replace what was remembered by a new run."""
+        before = self._store.get_all()
+        packed = zlib.compress(msgspec.json.encode(record))
+        parts = [packed[i : i + _PART_BYTES] for i in range(0, len(packed), _PART_BYTES)]
+        for number, part in enumerate(parts):
+            self._store.put(_part_key(record.run_id, number), part)
+        self.update(record.run_id, state)
+        head = _Head(run_id=record.run_id, parts=len(parts), sha256=hashlib.sha256(packed).hexdigest())
+        self._store.put(_HEAD, msgspec.json.encode(head))
+        for key in before:
+            if key != _HEAD and not key.startswith(f"{_HEAD}/{record.run_id}/"):
+                self._store.put(key, None)
+
+    def update(self, run_id: str, state: RunState) -> None:
+        """Write down what has become of the run."""
+        self._left_at.add(state.at)
+        self._store.put(f"{_HEAD}/{run_id}/state", msgspec.json.encode(state))
+        self._left_at = {state.at}
+
+    def is_as_left(self, run_id: str) -> bool:
+        """Whether what is remembered of a run is what this process wrote last: nobody else has gone on with it."""
+        known = self.load()
+        return known is not None and known[0].run_id == run_id and known[1].at in self._left_at
+
+    def put_request(self, run_id: str, packed: bytes) -> None:
+        """Leave a request for whoever works on the run."""
+        self._store.put(_request_key(run_id), packed)
+
+    def request(self, run_id: str) -> bytes | None:
+        """The latest request for the run."""
+        return self._store.get_all().get(_request_key(run_id))
+
+    def run_id(self) -> str | None:
+        """Id of the run that is remembered."""
+        head = _head(self._store.get_all())
+        return head.run_id if head else None
+
+    def load(self) -> tuple[RunRecord, RunState] | None:
+        """The run that is remembered, None where there is none.
+
+        Raises
+        ------
+        OperationError
+            If parts of it are missing or damaged.
+        """
+        records = self._store.get_all()
+        head = _head(records)
+        if head is None:
+            return None
+        packed = b"".join(records.get(_part_key(head.run_id, i), b"") for i in range(head.parts))
+        if hashlib.sha256(packed).hexdigest() != head.sha256:
+            raise OperationError(
+                f"the cluster remembers run {head.run_id} only in part",
+                hint="give its journal with --journal, or look with 'kafkabal rebalance repair'",
+            )
+        record = msgspec.json.decode(zlib.decompress(packed), type=RunRecord)
+        state = records.get(f"{_HEAD}/{head.run_id}/state")
+        return record, msgspec.json.decode(state, type=RunState) if state else RunState()
+
+
+def _request_key(run_id: str) -> str:
+    return f"{_HEAD}/{run_id}/request"
+
+
+def _part_key(run_id: str, number: int) -> str:
+    return f"{_HEAD}/{run_id}/{number}"
+
+
+def _head(records: Mapping[str, bytes]) -> _Head | None:
+    packed = records.get(_HEAD)
+    return msgspec.json.decode(packed, type=_Head) if packed else None

@@ -1,0 +1,112 @@
+"""The latest run of a cluster: from its journal on this host or from what the cluster remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkabal.clusters.protocol import Capability, Cluster
+from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UsageError
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.state.cluster_record import RememberedRun
+from kafkabal.executor.state.journal import JournalContent, read_journal
+from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.executor.state.run_states import RunState
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A run, and its journal where this host has it."""
+
+    record: RunRecord
+    state: RunState
+    journal: JournalContent | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has begun, and has left something undone or behind."""
+        return self.state.has_begun and not self.state.is_clean
+
+
+def find_run(workplace: Workplace, journal: Path | str | None = None) -> FoundRun | None:
+    """Find the run to go on with.
+
+    Parameters
+    ----------
+    journal
+        A journal to use whatever else there is, such as a copy from another host.
+
+    Returns
+    -------
+    FoundRun or None
+        None where no run has begun on this cluster, as far as this host and the cluster know.
+
+    Raises
+    ------
+    UsageError
+        If a journal that was given belongs to another cluster.
+    """
+    cluster_id = workplace.cluster.cluster_id()
+    local = read_journal(journal) if journal is not None else latest_journal(workplace.folder(cluster_id))
+    if local is not None and local.record.cluster_id != cluster_id:
+        raise UsageError(
+            f"{local.path}: is the journal of a run on cluster {local.record.cluster_id}, not {cluster_id}",
+            hint="check --bootstrap-server and --journal",
+        )
+    known = _recalled(workplace.cluster)
+    if local is None or known is None:
+        return _only(local, known)
+    record, state = known
+    if record.run_id == local.record.run_id:
+        return FoundRun(local.record, _merged(local.state, state), local)
+    is_local = journal is not None or local.record.started_at > record.started_at
+    return _only(local, None) if is_local else _only(None, known)
+
+
+def remembered_run(cluster: Cluster) -> RememberedRun | None:
+    """Where the cluster remembers its run, None where it cannot or may not."""
+    if Capability.RECORDS not in cluster.capabilities:
+        return None
+    try:
+        return RememberedRun(cluster.records())
+    except (MissingCapabilityError, NotAuthorizedError):
+        return None
+
+
+def _recalled(cluster: Cluster) -> tuple[RunRecord, RunState] | None:
+    """What the cluster remembers, None where it may not be read."""
+    remembered = remembered_run(cluster)
+    try:
+        return remembered.load() if remembered is not None else None
+    except NotAuthorizedError:
+        return None
+
+
+def _only(local: JournalContent | None, known: tuple[RunRecord, RunState] | None) -> FoundRun | None:
+    if local is not None:
+        return FoundRun(local.record, local.state, local)
+    return FoundRun(*known, None) if known is not None else None
+
+
+def latest_journal(folder: Path) -> JournalContent | None:
+    """The latest run of a cluster that has begun; run ids sort by time."""
+    for path in sorted(folder.glob("*.jsonl"), reverse=True):
+        if _has_first_line(path):
+            content = read_journal(path)
+            if content.state.has_begun:
+                return content
+    return None
+
+
+def _has_first_line(path: Path) -> bool:
+    """False for a journal that a crash cut off at its very beginning, when nothing had been changed yet."""
+    with path.open("rb") as file:
+        return file.readline().endswith(b"\n")
+
+
+def _merged(local: RunState, remembered: RunState) -> RunState:
+    """The newer of the two, with every rate and every original that either knows."""
+    newer, older = (remembered, local) if remembered.at > local.at else (local, remembered)
+    newer.rates |= older.rates
+    newer.later_originals += [o for o in older.later_originals if o not in newer.later_originals]
+    return newer

@@ -1,0 +1,339 @@
+"""The journal of a run: append-only JSON Lines, on disk before and after every effect on the cluster.
+
+The first line is a header with the version; then come the planned partitions and the original configs, then what
+happens. A last line that was cut off by a crash is ignored, and overwritten by the next record.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from kafkabal.errors import InputFileError, OutputError
+from kafkabal.executor.run_options import RunOptions, Throttle
+from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
+
+JOURNAL_VERSION = 1
+
+
+class EffectKind(StrEnum):
+    """What a request asks of the cluster."""
+
+    REASSIGN = "reassign"
+    CANCEL = "cancel"
+    LOG_DIRS = "log-dirs"
+    ELECT = "elect"
+    CONFIGS = "configs"
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="run"):
+    """First line: which run, of which plan, on which cluster, and how."""
+
+    kafkabal_journal: int
+    run_id: str
+    plan_id: str
+    cluster_id: str
+    started_at: str
+    host: str
+    options: RunOptions
+
+
+class Entered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="entered"):
+    """The run goes on to a phase, towards a goal."""
+
+    at: str
+    goal: Goal
+    phase: Phase
+
+
+class Rate(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="rate"):
+    """A throttle of this value may be set from now on."""
+
+    at: str
+    value: str
+
+
+class ThrottleTaken(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="throttle"):
+    """The run has another throttle from now on."""
+
+    at: str
+    throttle: Throttle
+    asked_at: str
+    """The latest request for a throttle that was taken; empty if there was none."""
+
+
+class Intended(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="intended"):
+    """A request is about to be sent."""
+
+    at: str
+    number: int
+    kind: EffectKind
+    items: dict[str, Any]
+
+
+class Confirmed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="confirmed"):
+    """Its answer came; items that failed are named."""
+
+    at: str
+    number: int
+    failed: dict[str, str] = {}
+
+
+class Unanswered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="unanswered"):
+    """No answer came: it may have been done or not."""
+
+    at: str
+    number: int
+    error: str
+
+
+class Closed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="closed"):
+    """The run has ended."""
+
+    at: str
+    outcome: Outcome
+    pending: list[str] = []
+    problems: dict[str, str] = {}
+
+
+Record: TypeAlias = (
+    Header | PlannedPartition | Original | Entered | Rate | ThrottleTaken | Intended | Confirmed | Unanswered | Closed
+)
+
+
+class _Version(msgspec.Struct):
+    kafkabal_journal: int | None = None
+
+
+class Journal:
+    """An open journal; every record is on disk when :meth:`append` returns.
+
+    Attributes
+    ----------
+    is_tolerant
+        Set while a run is being wound down: an error of the disk is then kept in ``error`` and not raised, since
+        leaving throttles behind would be worse than leaving a gap in the journal.
+    """
+
+    def __init__(self, path: Path, *, keep_bytes: int = 0) -> None:
+        self.path = path
+        self.is_tolerant = False
+        self.error: OSError | None = None
+        self._encode = msgspec.json.Encoder().encode
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
+            self._file.truncate(keep_bytes)
+            self._file.seek(keep_bytes)
+        except OSError as error:
+            raise OutputError(f"{path}: the journal cannot be written: {error.strerror or error}") from error
+
+    @classmethod
+    def create(cls, path: Path, record: RunRecord, *more: Record) -> Journal:
+        """Begin the journal of a run with everything that is known before its first effect, and more records."""
+        journal = cls(path)
+        header = Header(
+            kafkabal_journal=JOURNAL_VERSION,
+            run_id=record.run_id,
+            plan_id=record.plan_id,
+            cluster_id=record.cluster_id,
+            started_at=record.started_at,
+            host=record.host,
+            options=record.options,
+        )
+        try:
+            journal.append(header, *record.partitions, *record.originals, *more)
+            _sync_folder(path.parent)
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    def append(self, *records: Record) -> None:
+        """Write records and wait until the disk has them.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written, unless the journal is tolerant.
+        """
+        lines = b"".join(self._encode(r) + b"\n" for r in records)
+        try:
+            written = 0
+            while written < len(lines):
+                written += self._file.write(lines[written:])
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            if not self.is_tolerant:
+                message = f"{self.path}: the journal cannot be written: {error.strerror or error}"
+                raise OutputError(message, hint="make room, then run 'kafkabal rebalance resume'") from error
+            self.error = error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class JournalContent:
+    """What a journal tells."""
+
+    path: Path
+    record: RunRecord
+    state: RunState
+    effects: int
+    """Number of the last effect."""
+    unanswered: tuple[Intended, ...]
+    """Requests of which it is not known whether they were done."""
+    problems: Mapping[str, str]
+    valid_bytes: int
+    """Length up to the end of the last whole record."""
+
+    def left_behind(self) -> str:
+        """What may be on the cluster if nothing more is done, for people."""
+        if self.state.is_clean or not self.state.has_begun:
+            return f"run {self.record.run_id} has left nothing behind"
+        known = (*self.record.originals, *self.state.later_originals) if self.state.rates else ()
+        throttled = sorted({str(o.of) for o in known})
+        throttles = f", and throttles on {', '.join(throttled)}" if throttled else ""
+        return f"run {self.record.run_id} may have moves in flight{throttles}"
+
+
+def read_journal(path: Path | str) -> JournalContent:
+    """Read a journal back.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, is no journal, is of a newer version, or a line before the last one is malformed.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
+    _check_version(path, data.partition(b"\n")[0])
+    return _Fold(path).read(data)
+
+
+@dataclass(slots=True)
+class _Fold:
+    """Goes through the records once and remembers what matters."""
+
+    path: Path
+    header: Header | None = None
+    planned: list[PlannedPartition] = field(default_factory=list)
+    originals: list[Original] = field(default_factory=list)
+    state: RunState = field(default_factory=RunState)
+    effects: int = 0
+    open_effects: dict[int, Intended] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    is_started: bool = False
+
+    def read(self, data: bytes) -> JournalContent:
+        decoder = msgspec.json.Decoder(Record)
+        valid_bytes = 0
+        for number, line in enumerate(data.splitlines(keepends=True), 1):
+            try:
+                record = decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                if valid_bytes + len(line) == len(data):
+                    break  # cut off by a crash
+                raise InputFileError(self.path, f"is no valid journal record: {error}", line=number) from error
+            if not line.endswith(b"\n"):
+                break
+            self._take(record)
+            valid_bytes += len(line)
+        return self._content(valid_bytes)
+
+    def _take(self, record: Record) -> None:
+        self.state.at = getattr(record, "at", self.state.at)
+        if isinstance(record, Rate | ThrottleTaken):
+            self._take_throttle(record)
+            return
+        match record:
+            case Header():
+                self.header = record
+            case PlannedPartition():
+                self.planned.append(record)
+            case Original():
+                (self.state.later_originals if self.is_started else self.originals).append(record)
+            case Entered():
+                self.is_started = True
+                self.state.goal = record.goal
+                self.state.phase, self.state.outcome = record.phase, None
+            case Intended():
+                self.effects = record.number
+                self.open_effects[record.number] = record
+            case Confirmed():
+                self.open_effects.pop(record.number, None)
+            case Unanswered():
+                pass
+            case Closed():
+                self._close(record)
+
+    def _take_throttle(self, record: Rate | ThrottleTaken) -> None:
+        if isinstance(record, Rate):
+            self.state.rates.add(record.value)
+        else:
+            self.state.throttle, self.state.asked_at = record.throttle, record.asked_at
+
+    def _close(self, record: Closed) -> None:
+        self.state.phase = Phase.CLOSED
+        self.state.outcome = record.outcome
+        self.state.pending = record.pending
+        self.problems = record.problems
+
+    def _content(self, valid_bytes: int) -> JournalContent:
+        assert self.header is not None
+        record = RunRecord(
+            run_id=self.header.run_id,
+            plan_id=self.header.plan_id,
+            cluster_id=self.header.cluster_id,
+            started_at=self.header.started_at,
+            host=self.header.host,
+            options=self.header.options,
+            partitions=tuple(self.planned),
+            originals=tuple(self.originals),
+        )
+        return JournalContent(
+            path=self.path,
+            record=record,
+            state=self.state,
+            effects=self.effects,
+            unanswered=tuple(self.open_effects.values()),
+            problems=self.problems,
+            valid_bytes=valid_bytes,
+        )
+
+
+def _check_version(path: Path, first_line: bytes) -> None:
+    try:
+        version = msgspec.json.decode(first_line, type=_Version).kafkabal_journal
+    except msgspec.DecodeError:
+        version = None
+    if version is None:
+        raise InputFileError(path, "is no kafkabal journal: its first line is no header", line=1)
+    if version > JOURNAL_VERSION:
+        raise InputFileError(
+            path,
+            f"is of journal version {version}, this kafkabal reads up to {JOURNAL_VERSION}",
+            line=1,
+            hint="use the version of kafkabal that began the run, or a later one",
+        )
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the name of a new file survive a power loss as well."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

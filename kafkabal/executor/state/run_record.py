@@ -1,0 +1,93 @@
+"""What must be known of a run to carry it on, undo it or clean up after it, on any host.
+
+The record is complete before the first effect on the cluster, except that the original configs of a broker which
+could not be read then are added before they are changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind, TopicPartition
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.plan.plan import ANY_DIR, Placement
+
+
+class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="planned"):
+    """One partition of the run: where it lay when the run began, and where it is to lie."""
+
+    topic: str
+    partition: int
+    start: Placement
+    replicas: tuple[int, ...]
+    log_dirs: tuple[str, ...]
+    """Path for each replica, ``any`` where it does not matter."""
+    copy_bytes: int
+    """Bytes of one copy; 0 where no copy's size is known."""
+
+    @property
+    def name(self) -> TopicPartition:
+        """The partition by name."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def brokers(self) -> frozenset[int]:
+        """All brokers that hold it at the start or at the end."""
+        return frozenset(self.start.replicas) | frozenset(self.replicas)
+
+    @property
+    def adding(self) -> tuple[int, ...]:
+        """Brokers to which a copy comes."""
+        return tuple(b for b in self.replicas if b not in self.start.replicas)
+
+    @property
+    def wanted_dirs(self) -> Mapping[int, str]:
+        """Broker to path, only where the path matters."""
+        return {b: d for b, d in zip(self.replicas, self.log_dirs, strict=True) if d != ANY_DIR}
+
+    @property
+    def start_dirs(self) -> Mapping[int, str]:
+        """Broker to path at the start, as far as it is known."""
+        return {b: d for b, d in zip(self.start.replicas, self.start.log_dirs, strict=True) if d != ANY_DIR}
+
+
+class Original(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="original"):
+    """A config as it was found; no source means that there was no value at all."""
+
+    kind: ResourceKind
+    resource: str
+    key: str
+    value: str | None = None
+    source: ConfigSource | None = None
+
+    @property
+    def of(self) -> ConfigResource:
+        """Whose config it is."""
+        return ConfigResource(self.kind, self.resource)
+
+    @property
+    def own_value(self) -> str | None:
+        """What was set on the resource itself, None where a default showed."""
+        return self.value if self.source is ConfigSource.OWN else None
+
+    @classmethod
+    def found(cls, resource: ConfigResource, key: str, value: ConfigValue | None) -> Original:
+        """What a read of the configs gave."""
+        if value is None:
+            return cls(kind=resource.kind, resource=resource.name, key=key)
+        return cls(kind=resource.kind, resource=resource.name, key=key, value=value.value, source=value.source)
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as it was begun."""
+
+    run_id: str
+    plan_id: str
+    cluster_id: str
+    started_at: str
+    host: str
+    options: RunOptions
+    partitions: tuple[PlannedPartition, ...]
+    originals: tuple[Original, ...] = ()

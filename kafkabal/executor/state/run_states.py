@@ -1,0 +1,109 @@
+"""The state machine of a run.
+
+::
+
+    PREPARED -> RECORDED -> MOVING <-> PAUSED
+                              |  \\
+                              |   -> ELECTING -> RESTORING -> CLOSED
+                              v
+                          CANCELLING -> RESTORING -> CLOSED
+
+Until RECORDED nothing has been changed. A crash leaves the run in any state but CLOSED; ``resume``, ``rollback``,
+``cancel`` and ``repair`` start again from whatever is true on the cluster, so every state leads back to MOVING,
+CANCELLING or RESTORING. A closed run can be begun again as well: to be rolled back, or for what was left undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.state.run_record import Original
+
+
+class Goal(StrEnum):
+    """Where a run is heading."""
+
+    APPLY = "apply"
+    """Every partition as planned."""
+    ROLL_BACK = "roll-back"
+    """Every partition, leader and config as found."""
+    CANCEL = "cancel"
+    """Nothing in flight, every config as found; what has finished stays."""
+
+
+class Phase(StrEnum):
+    """What a run is doing."""
+
+    PREPARED = "prepared"
+    RECORDED = "recorded"
+    MOVING = "moving"
+    PAUSED = "paused"
+    ELECTING = "electing"
+    CANCELLING = "cancelling"
+    RESTORING = "restoring"
+    CLOSED = "closed"
+
+
+class Outcome(StrEnum):
+    """How a run was closed."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    """Some partitions could not be done."""
+    STOPPED = "stopped"
+    """Told to stop; nothing is in flight and no throttle is left."""
+    DETACHED = "detached"
+    """Told to stop; moves and their throttle go on without us."""
+
+
+_AGAIN = frozenset({Phase.MOVING, Phase.CANCELLING, Phase.RESTORING})
+NEXT: Mapping[Phase, frozenset[Phase]] = {
+    Phase.PREPARED: frozenset({Phase.RECORDED}) | _AGAIN,
+    Phase.RECORDED: _AGAIN,
+    Phase.MOVING: frozenset({Phase.PAUSED, Phase.ELECTING, Phase.CLOSED}) | _AGAIN,
+    Phase.PAUSED: _AGAIN,
+    Phase.ELECTING: frozenset({Phase.ELECTING, Phase.CLOSED}) | _AGAIN,
+    Phase.CANCELLING: frozenset({Phase.PAUSED, Phase.CLOSED}) | _AGAIN,
+    Phase.RESTORING: frozenset({Phase.PAUSED, Phase.CLOSED}) | _AGAIN,
+    Phase.CLOSED: _AGAIN,
+}
+
+
+class RunState(msgspec.Struct, kw_only=True):
+    """What has become of a run, folded from its journal or read from the cluster's own record of it."""
+
+    at: str = ""
+    """When it was last written down."""
+    goal: Goal = Goal.APPLY
+    phase: Phase = Phase.PREPARED
+    rates: set[str] = set()
+    """Every rate that we ever meant to set, as config text: a value found that is none of them is not ours."""
+    throttle: Throttle | None = None
+    """The throttle, where it is no longer the one that the run was begun with."""
+    asked_at: str = ""
+    """Which request for another throttle was the last that was taken."""
+    later_originals: list[Original] = []
+    outcome: Outcome | None = None
+    pending: list[str] = []
+    """Throttles that could not be put back, for people."""
+
+    def enter(self, phase: Phase) -> None:
+        """Go on to a phase; a step that the machine does not know is a fault of the program."""
+        assert phase in NEXT[self.phase], f"{self.phase} does not lead to {phase}"
+        self.phase = phase
+        if phase is not Phase.CLOSED:
+            self.outcome = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything may have been changed."""
+        return self.phase is not Phase.PREPARED
+
+    @property
+    def is_clean(self) -> bool:
+        """Closed with nothing of ours left on the cluster."""
+        return self.phase is Phase.CLOSED and not self.pending and self.outcome is not Outcome.DETACHED

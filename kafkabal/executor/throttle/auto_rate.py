@@ -1,0 +1,143 @@
+"""A throttle that follows what the cluster bears (``--throttle auto``).
+
+It begins with what the brokers carry already, and every half minute looks at what the copies do to others. Where
+replicas that kept up fall out of sync, or consumer groups fall behind what is written, it is halved; where nobody
+suffers and the copies use what they may, it is raised by a quarter. It stays above what producers write to the
+partitions that move, with a margin, or no copy would ever catch up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.protocol import Cluster
+from kafkabal.executor.observe.cluster_load import Moves, Sample, load_between, take_sample
+from kafkabal.model.cluster_state import ClusterState
+
+FIRST_LEAST_BYTES_PER_S = 10_000_000
+_LEAST_BYTES_PER_S = 1_000_000
+"""Below that Kafka keeps no rate well."""
+_MARGIN = 1.5
+_OF_CARRIED = 0.25
+_STEP_S = 30.0
+_LOOKS_COST_AT_MOST = 0.05
+_USED = 0.7
+_RAISE = 1.25
+_LOWER = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What was seen in one step."""
+
+    fell_out: int = 0
+    """Replicas that have fallen out of sync in this step."""
+    still_out: int = 0
+    """Those that have since the run began, and are not back."""
+    behind: frozenset[str] = frozenset()
+    """Consumer groups that did not keep up in this step, and did before the run."""
+    incoming_bytes_per_s: float = 0.0
+    """The most that producers write to what one broker sends or receives."""
+    used_share: float = 0.0
+    """Share of the rate that the copies used."""
+
+
+def first_rate(incoming_bytes_per_s: float, carried_bytes_per_s: float) -> int:
+    """Bytes a second to begin with.
+
+    Parameters
+    ----------
+    incoming_bytes_per_s
+        The most that producers write to what one broker is to send or receive.
+    carried_bytes_per_s
+        The most that an involved broker takes in and gives out already: a part of that again will not hurt it.
+    """
+    return max(FIRST_LEAST_BYTES_PER_S, lowest_rate(incoming_bytes_per_s), round(_OF_CARRIED * carried_bytes_per_s))
+
+
+def lowest_rate(incoming_bytes_per_s: float) -> int:
+    """Bytes a second below which copies would not catch up with producers in reasonable time."""
+    return max(_LEAST_BYTES_PER_S, round(_MARGIN * incoming_bytes_per_s))
+
+
+def next_rate(rate: int, sight: Sight) -> tuple[int, str] | None:
+    """The next rate and why; None while it may stay."""
+    lowest = lowest_rate(sight.incoming_bytes_per_s)
+    lower = max(lowest, round(rate * _LOWER))
+    if rate < lowest:
+        return lowest, "producers write more"
+    if sight.fell_out:
+        return (lower, f"{sight.fell_out} replicas fell out of sync") if lower < rate else None
+    if sight.behind:
+        return (lower, f"consumers fall behind: {', '.join(sorted(sight.behind))}") if lower < rate else None
+    if sight.used_share >= _USED and not sight.still_out:
+        return round(rate * _RAISE), "the cluster bears it"
+    return None
+
+
+class AutoRate:
+    """Looks at the cluster step by step.
+
+    Parameters
+    ----------
+    behind_before
+        Consumer groups that did not keep up before the run either.
+    broker_timeout_s
+        How long each broker may take to tell of its log dirs.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        behind_before: Collection[str],
+        broker_timeout_s: float,
+    ) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._behind_before = frozenset(behind_before)
+        self._broker_timeout_s = broker_timeout_s
+        self._next_look_s = float("-inf")
+        self._before: Sample | None = None
+        self._out_at_first: frozenset[str] = frozenset()
+
+    def is_due(self) -> bool:
+        """Whether it is time for the next step."""
+        return self._clock.monotonic() >= self._next_look_s
+
+    def look(self, moves: Moves, leaders: Collection[int], used_share: float) -> Sight | None:
+        """What the step that ends now has shown; None for the first look.
+
+        Parameters
+        ----------
+        moves
+            Brokers to which each partition is still to come.
+        leaders
+            Brokers that send copies.
+        """
+        began_s, before = self._clock.monotonic(), self._before
+        self._next_look_s = began_s + _STEP_S
+        self._before = after = take_sample(self._cluster, self._clock, self._broker_timeout_s)
+        self._next_look_s = began_s + max(_STEP_S, (after.at_s - began_s) / _LOOKS_COST_AT_MOST)
+        out = _out_of_sync(after.state)
+        if before is None:
+            self._out_at_first = out
+            return None
+        load = load_between(before, after, leaders)
+        return Sight(
+            fell_out=len(out - _out_of_sync(before.state) - self._out_at_first),
+            still_out=len(out - self._out_at_first),
+            behind=load.behind - self._behind_before,
+            incoming_bytes_per_s=max(load.incoming_bytes_per_s(moves).values(), default=0.0),
+            used_share=used_share,
+        )
+
+
+def _out_of_sync(state: ClusterState) -> frozenset[str]:
+    """Replicas that live brokers do not keep in sync, but for those that are just arriving."""
+    r = state.replicas
+    lagging = ~r.in_sync & ~r.adding & state.brokers.is_live[r.broker]
+    pairs = zip(r.partition[lagging].tolist(), state.brokers.id[r.broker[lagging]].tolist(), strict=True)
+    return frozenset(f"{state.partition_name(partition)} on {broker}" for partition, broker in pairs)

@@ -1,0 +1,83 @@
+"""Throttles that were left behind: those of a known run put back, and others listed and, when told, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkabal.clusters.protocol import Cluster, ConfigChange, ConfigResource, ConfigSource, ReadRequest, ResourceKind
+from kafkabal.errors import PartialFailureError
+from kafkabal.executor.begin_run import reopen_run
+from kafkabal.executor.execute_run import restore_only
+from kafkabal.executor.observe.observation import look
+from kafkabal.executor.reassign.target_placement import wanted_by_plan
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.safety.cluster_lock import release_lock, take_lock
+from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
+
+_SESSION_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stray:
+    """A throttle that no reassignment uses."""
+
+    resource: ConfigResource
+    key: str
+    value: str
+
+
+def repair_run(workplace: Workplace, *, journal: Path | str | None = None) -> RunResult:
+    """Put back the throttles of the latest run; what it still has in flight goes on, and keeps its throttle."""
+    context = reopen_run(workplace, journal=journal)
+    by_steps = context.options.limits.one_replica_at_a_time
+    wanted = [wanted_by_plan(p, by_steps=by_steps) for p in context.record.partitions]
+    seen = context.endurance.until_done(lambda: look(context.cluster, wanted))
+    return restore_only(context, {w.name for w in wanted} & seen.reassignments.keys())
+
+
+def find_strays(cluster: Cluster) -> tuple[Stray, ...]:
+    """Replication throttles that are set on brokers and topics while no reassignment needs them.
+
+    A rate counts as used while its broker takes part in a reassignment, a list while one of its topic runs. Whether
+    somebody wants them nevertheless, nobody but the operator can know.
+    """
+    running = cluster.reassignments()
+    busy_topics = {name.topic for name in running}
+    busy_brokers = {b for r in running.values() for b in r.replicas}
+    brokers = {ConfigResource(ResourceKind.BROKER, str(b)) for b in cluster.broker_ids() - busy_brokers}
+    names = set(cluster.read(ReadRequest()).state.topics.name) - busy_topics
+    topics = {ConfigResource(ResourceKind.TOPIC, name) for name in names}
+    found = [*_own(cluster, brokers, RATE_KEYS), *_own(cluster, topics, LIST_KEYS)]
+    return tuple(sorted(found))
+
+
+def remove_strays(workplace: Workplace, strays: Sequence[Stray]) -> None:
+    """Delete throttles, under the lock.
+
+    Raises
+    ------
+    PartialFailureError
+        Naming those that could not be deleted.
+    """
+    cluster = workplace.cluster
+    lock = take_lock(cluster, workplace.owner, _SESSION_S, workplace.folder(cluster.cluster_id()) / "lock")
+    try:
+        failed = cluster.alter_configs([ConfigChange(s.resource, s.key, None) for s in strays])
+    finally:
+        release_lock(lock)
+    if failed:
+        raise PartialFailureError(
+            f"{len(failed)} of {len({s.resource for s in strays})} throttles could not be removed",
+            [(str(resource), str(fault)) for resource, fault in failed.items()],
+        )
+
+
+def _own(cluster: Cluster, resources: Collection[ConfigResource], keys: Iterable[str]) -> Iterator[Stray]:
+    values, _ = cluster.configs(resources, list(keys)) if resources else ({}, {})
+    for resource, found in values.items():
+        for key, value in found.items():
+            if value.source is ConfigSource.OWN and value.value:
+                yield Stray(resource, key, value.value)

@@ -1,0 +1,360 @@
+"""Throttles of a run on the cluster: original values recorded first, set where needed, and put back on the way out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kafkabal.clusters.protocol import (
+    Cluster,
+    ConfigChange,
+    ConfigOperation,
+    ConfigResource,
+    ConfigSource,
+    ConfigValue,
+    Fault,
+    ResourceKind,
+    TopicPartition,
+)
+from kafkabal.errors import NotAuthorizedError
+from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.safety.fenced_effects import Effects
+from kafkabal.executor.state.journal import Journal, Rate, ThrottleTaken
+from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.state.run_states import RunState
+from kafkabal.executor.throttle.throttle_rules import (
+    FOLLOWER_RATE,
+    LEADER_RATE,
+    LIST_KEYS,
+    LOG_DIR_RATE,
+    RATE_KEYS,
+    ListSteps,
+    active_entries,
+    list_entries,
+    list_steps,
+    put_back_rate,
+    rate_to_set,
+)
+
+Entries = dict[str, set[str]]
+"""Entries of throttled replicas by key."""
+
+
+_GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+_UNREACHABLE = "unreachable"
+_NO_ENTRIES: Mapping[str, frozenset[str]] = dict.fromkeys(LIST_KEYS, frozenset())
+
+
+@dataclass(slots=True)
+class Leftovers:
+    """What putting back left undone."""
+
+    pending: list[str] = field(default_factory=list)
+    """Throttles of ours that are still there, and why."""
+    complaints: list[str] = field(default_factory=list)
+    """Values that somebody else changed meanwhile, and that stay."""
+
+
+@dataclass(slots=True)
+class _ListChanges:
+    """Changes of lists in two requests, since one may name a key only once: first what is added."""
+
+    first: list[ConfigChange] = field(default_factory=list)
+    second: list[ConfigChange] = field(default_factory=list)
+
+    def take(self, resource: ConfigResource, key: str, steps: ListSteps) -> None:
+        """Add what brings one list where it is to be."""
+        if steps.added:
+            self.first.append(ConfigChange(resource, key, ",".join(steps.added), ConfigOperation.APPEND))
+        later = self.second if steps.added else self.first
+        if steps.is_deleted:
+            later.append(ConfigChange(resource, key, None))
+        elif steps.removed:
+            later.append(ConfigChange(resource, key, ",".join(steps.removed), ConfigOperation.SUBTRACT))
+
+    def send(self, effects: Effects) -> dict[ConfigResource, Fault]:
+        """Ask for all of them; returns the topics that failed."""
+        return effects.alter_configs(self.first) | effects.alter_configs(self.second)
+
+
+class Throttling:
+    """Sets and unsets the throttles of one run.
+
+    Parameters
+    ----------
+    remember
+        Called after the state has changed in a way that another host must know of before an effect.
+    now
+        Gives the time as the journal writes it.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        effects: Effects,
+        journal: Journal,
+        record: RunRecord,
+        state: RunState,
+        throttle: Throttle,
+        *,
+        remember: Callable[[], None],
+        now: Callable[[], str],
+    ) -> None:
+        self._cluster = cluster
+        self._effects = effects
+        self._journal = journal
+        self._state = state
+        self._remember = remember
+        self._now = now
+        self._throttle = state.throttle or throttle
+        known = (*record.originals, *state.later_originals)
+        self._originals = {(o.of, o.key): o for o in known}
+        self._ours = entries_by_topic(record.partitions)
+        self._is_untold = False
+        self._in_force: dict[tuple[ConfigResource, str], int] = {}
+        """Rates that are settled on a broker: set by us, or kept since what is there is lower."""
+        self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours) if known else {}
+        """Entries of ours that a topic has; None where that is not known. Without originals we never set any."""
+
+    @property
+    def throttle(self) -> Throttle:
+        """How fast copies may run now."""
+        return self._throttle
+
+    @property
+    def rate(self) -> int | None:
+        """Bytes a second between brokers, for each broker in each direction; None without a throttle."""
+        return self._throttle.bytes_per_s
+
+    def change(self, throttle: Throttle, asked_at: str | None = None) -> None:
+        """Go on with another throttle, also after a crash and on other hosts; the next turn sets it.
+
+        Parameters
+        ----------
+        asked_at
+            Of the request that asks for it, if one does.
+        """
+        self._throttle = self._state.throttle = throttle
+        self._state.asked_at = self._state.asked_at if asked_at is None else asked_at
+        self._is_untold = True
+        self._journal.append(ThrottleTaken(at=self._now(), throttle=throttle, asked_at=self._state.asked_at))
+
+    def cover(self, starting: Collection[Task], running: Collection[Task], alive: frozenset[int]) -> dict[Task, str]:
+        """Have every replica that moves or is about to under the throttle, and no other.
+
+        Returns
+        -------
+        dict
+            Tasks that must not start, with the reason.
+        """
+        silent = self._settle_rates(self._rates_for((*starting, *running), alive))
+        refused = {t: silent[b] for t in starting for b in (t.leader, *t.adding, *t.misplaced) if b in silent}
+        if self.rate is not None:
+            covered = [t for t in starting if t not in refused]
+            faults = self._settle_lists(_active(covered, running))
+            refused |= {t: str(faults[r]) for t in covered if (r := _topic(t.name.topic)) in faults}
+        return refused
+
+    def put_back(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
+        """Put back every config as it was found; of partitions that still move, their entries and all rates stay."""
+        left = Leftovers()
+        self._put_back_lists(still_running, left)
+        if still_running:
+            left.pending += [f"the throttle of {name}, which is still in flight" for name in sorted(still_running)]
+        else:
+            self._put_back_rates(left)
+        return left
+
+    def _rates_for(self, tasks: Iterable[Task], alive: frozenset[int]) -> dict[tuple[ConfigResource, str], int]:
+        """Rates that these tasks need, as far as they are not settled."""
+        wanted: dict[tuple[ConfigResource, str], int] = {}
+        rate, log_dir_rate = self.rate, self._throttle.log_dir_bytes_per_s
+        for task in tasks:
+            arriving = task.arriving if task.is_running else task.adding
+            if rate is not None and arriving:
+                wanted |= {(_broker(b), LEADER_RATE): rate for b in task.current if b not in arriving}
+                wanted |= {(_broker(b), FOLLOWER_RATE): rate for b in arriving}
+            if log_dir_rate is not None:
+                wanted |= {(_broker(b), LOG_DIR_RATE): log_dir_rate for b in task.misplaced}
+        return {at: v for at, v in wanted.items() if self._in_force.get(at) != v and int(at[0].name) in alive}
+
+    def _settle_rates(self, wanted: Mapping[tuple[ConfigResource, str], int]) -> dict[int, str]:
+        """Set rates; returns the brokers on which that failed, with the reason."""
+        if not wanted:
+            return {}
+        current, faults = self._read({resource for resource, _ in wanted}, RATE_KEYS)
+        changes = []
+        for (resource, key), rate in sorted(wanted.items()):
+            if resource not in faults:
+                changes += self._rate_change(resource, key, rate, current[resource].get(key))
+        self._announce({c.value for c in changes if c.value is not None})
+        faults |= self._effects.alter_configs(changes)
+        _refuse_denied(faults)
+        self._in_force |= {at: rate for at, rate in wanted.items() if at[0] not in faults}
+        return {int(resource.name): str(fault) for resource, fault in faults.items()}
+
+    def _rate_change(
+        self, resource: ConfigResource, key: str, rate: int, current: ConfigValue | None
+    ) -> list[ConfigChange]:
+        """At most one change; what somebody else has set meanwhile stays."""
+        original = self._originals[resource, key]
+        own = current.value if current is not None and current.source is ConfigSource.OWN else None
+        if own != original.own_value and own not in self._state.rates:
+            return []
+        value = rate_to_set(original, rate, override=self._throttle.override) or original.own_value
+        return [] if value == own else [ConfigChange(resource, key, value)]
+
+    def _announce(self, rates: set[str]) -> None:
+        """Write down what we are about to set, so that it is known as ours whatever happens."""
+        new = sorted(rates - self._state.rates)
+        if new:
+            self._is_untold = True
+            self._state.rates.update(new)
+            self._journal.append(*(Rate(at=self._now(), value=value) for value in new))
+        self._tell()
+
+    def _tell(self) -> None:
+        """Let the cluster remember what is new; where that fails, the next call tries again before any effect."""
+        if self._is_untold:
+            self._remember()
+            self._is_untold = False
+
+    def _settle_lists(self, active: Mapping[ConfigResource, Entries]) -> dict[ConfigResource, Fault]:
+        """Bring the lists of topics to the active entries; returns the topics that failed."""
+        topics = {r for r in active.keys() | self._listed.keys() if self._listed.get(r, {}) != active.get(r)}
+        if not topics:
+            return {}
+        current, faults = self._read(topics, LIST_KEYS)
+        self._listed |= dict.fromkeys(topics)
+        changes = _ListChanges()
+        for resource in sorted(current):
+            entries = active.get(resource, _NO_ENTRIES)
+            self._list_changes(changes, resource, current[resource], self._ours[resource], entries)
+        faults |= changes.send(self._effects)
+        for resource in topics - faults.keys():
+            if resource in active:
+                self._listed[resource] = active[resource]
+            else:
+                del self._listed[resource]
+        _refuse_denied(faults)
+        return self._without_deleted(faults)
+
+    def _put_back_lists(self, still_running: Collection[TopicPartition], left: Leftovers) -> None:
+        if not self._listed:
+            return
+        current, faults = self._read(self._listed.keys(), LIST_KEYS)
+        changes = _ListChanges()
+        for resource in sorted(current):
+            stays = tuple(f"{name.partition}:" for name in still_running if name.topic == resource.name)
+            ours = {key: {e for e in es if not e.startswith(stays)} for key, es in self._ours[resource].items()}
+            self._list_changes(changes, resource, current[resource], ours, _NO_ENTRIES)
+        faults |= changes.send(self._effects)
+        faults = self._without_deleted(faults)
+        left.pending += [f"throttled replicas of {resource}: {fault}" for resource, fault in faults.items()]
+
+    def _list_changes(
+        self,
+        changes: _ListChanges,
+        resource: ConfigResource,
+        current: Mapping[str, ConfigValue],
+        ours: Mapping[str, Collection[str]],
+        active: Mapping[str, Collection[str]],
+    ) -> None:
+        for key in LIST_KEYS:
+            steps = list_steps(self._originals[resource, key], current.get(key), ours[key], active[key])
+            changes.take(resource, key, steps)
+
+    def _without_deleted(self, faults: Mapping[ConfigResource, Fault]) -> dict[ConfigResource, Fault]:
+        """A topic that was deleted took its throttle with it."""
+        for resource in [r for r, fault in faults.items() if fault.name == _GONE]:
+            self._listed.pop(resource, None)
+        return {r: fault for r, fault in faults.items() if fault.name != _GONE}
+
+    def _put_back_rates(self, left: Leftovers) -> None:
+        originals = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER]
+        brokers = {o.of for o in originals} if self._state.rates else set()
+        current, faults = self._read(brokers, RATE_KEYS) if brokers else ({}, {})
+        # a dead broker tells nothing, but controllers, where they are given, take its configs for it
+        unread = {resource for resource, fault in faults.items() if fault.name == _UNREACHABLE}
+        changes = [ConfigChange(o.of, o.key, o.own_value) for o in originals if o.of in unread]
+        for original in originals:
+            if original.of in current:
+                put = put_back_rate(original, current[original.of].get(original.key), self._state.rates)
+                changes += [ConfigChange(original.of, original.key, put.value)] if put.is_needed else []
+                left.complaints += [f"{original.key} of {original.of}: {put.complaint}"] if put.complaint else []
+        self._in_force.clear()
+        failed = {r: fault for r, fault in faults.items() if r not in unread} | self._effects.alter_configs(changes)
+        left.pending += [f"replication rates of {resource}: {why}" for resource, why in failed.items()]
+
+    def _read(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], dict[ConfigResource, Fault]]:
+        """Read configs, and record as original what is seen for the first time."""
+        current, faults = self._cluster.configs(resources, keys)
+        new = [
+            Original.found(resource, key, values.get(key))
+            for resource, values in sorted(current.items())
+            for key in keys
+            if (resource, key) not in self._originals
+        ]
+        if new:
+            self._originals |= {(o.of, o.key): o for o in new}
+            self._state.later_originals += new
+            self._is_untold = True
+            self._journal.append(*new)
+        self._tell()
+        return current, dict(faults)
+
+
+def read_originals(
+    cluster: Cluster, partitions: Collection[PlannedPartition]
+) -> tuple[tuple[Original, ...], dict[ConfigResource, Fault]]:
+    """Every config that a run may change, as it is now, and the resources that did not tell."""
+    brokers = {_broker(b) for p in partitions for b in p.brokers}
+    topics = {_topic(p.topic) for p in partitions}
+    found: list[Original] = []
+    faults: dict[ConfigResource, Fault] = {}
+    for resources, keys in ((brokers, RATE_KEYS), (topics, LIST_KEYS)):
+        values, silent = cluster.configs(resources, keys)
+        found += [Original.found(r, key, v.get(key)) for r, v in sorted(values.items()) for key in keys]
+        faults |= silent
+    return tuple(found), faults
+
+
+def _refuse_denied(faults: Mapping[ConfigResource, Fault]) -> None:
+    """Nothing moves without the throttle that was asked for, and no other try would be allowed it."""
+    for resource, fault in faults.items():
+        if fault.name.endswith("AUTHORIZATION_FAILED"):
+            raise NotAuthorizedError(
+                f"the throttle of {resource} may not be set: {fault}", hint="run without one: --throttle none"
+            )
+
+
+def _active(starting: Iterable[Task], running: Iterable[Task]) -> dict[ConfigResource, Entries]:
+    """Entries that are needed now, by topic."""
+    active: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
+    for task in (*starting, *running):
+        arriving = task.arriving if task.is_running else task.adding
+        if arriving:
+            for key, entries in active_entries(task.name.partition, task.current, arriving).items():
+                active[_topic(task.name.topic)][key] |= entries
+    return dict(active)
+
+
+def entries_by_topic(partitions: Iterable[PlannedPartition]) -> dict[ConfigResource, Entries]:
+    """Every entry of throttled replicas that a run may add, by topic and key."""
+    ours: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
+    for planned in partitions:
+        for key, entries in list_entries(planned).items():
+            ours[_topic(planned.topic)][key] |= entries
+    return dict(ours)
+
+
+def _broker(broker: int) -> ConfigResource:
+    return ConfigResource(ResourceKind.BROKER, str(broker))
+
+
+def _topic(topic: str) -> ConfigResource:
+    return ConfigResource(ResourceKind.TOPIC, topic)

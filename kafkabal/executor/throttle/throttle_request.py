@@ -1,0 +1,135 @@
+"""Another throttle for a run that is going on: asked for on any host, and looked for by the run now and then.
+
+A run that the cluster remembers is asked through its record there; one that it does not, through a small file beside
+the journal, and so only on its own host. A request stays where it is: a run takes each one once, and a run that was
+interrupted takes the latest when it is resumed.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from kafkabal.clusters.clock import Clock
+from kafkabal.errors import OperationError, UsageError
+from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.state.cluster_record import RememberedRun
+from kafkabal.executor.state.find_run import find_run, remembered_run
+from kafkabal.executor.throttle.auto_rate import FIRST_LEAST_BYTES_PER_S
+from kafkabal.files import replacing
+
+LOOK_EVERY_S = 5.0
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """How somebody wants the throttle to be; what is None stays as it is."""
+
+    bytes_per_s: int | None = None
+    """Between brokers."""
+    is_auto: bool = False
+    """Let it follow what the cluster bears, from the present rate on."""
+    log_dir_bytes_per_s: int | None = None
+    """Between log dirs."""
+
+    @property
+    def _is_of_log_dirs_only(self) -> bool:
+        return self.bytes_per_s is None and not self.is_auto
+
+    def over(self, earlier: Wish) -> Wish:
+        """Both wishes; this one counts where they contradict each other."""
+        between_brokers = earlier if self._is_of_log_dirs_only else self
+        return Wish(
+            bytes_per_s=between_brokers.bytes_per_s,
+            is_auto=between_brokers.is_auto,
+            log_dir_bytes_per_s=self.log_dir_bytes_per_s or earlier.log_dir_bytes_per_s,
+        )
+
+    def applied_to(self, throttle: Throttle) -> Throttle:
+        """The throttle that a run goes on with."""
+        rate = throttle.bytes_per_s if self.bytes_per_s is None else self.bytes_per_s
+        return replace(
+            throttle,
+            bytes_per_s=FIRST_LEAST_BYTES_PER_S if self.is_auto and rate is None else rate,
+            is_auto=throttle.is_auto if self._is_of_log_dirs_only else self.is_auto,
+            log_dir_bytes_per_s=self.log_dir_bytes_per_s or throttle.log_dir_bytes_per_s,
+        )
+
+
+class ThrottleRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A wish that was left for a run."""
+
+    wish: Wish
+    asked_at: str
+    """Tells it from other requests."""
+
+
+class ThrottleRequests:
+    """The latest request for a run, wherever it is asked for."""
+
+    def __init__(self, journal: Path, remembered: RememberedRun | None, run_id: str, clock: Clock) -> None:
+        self._path = journal.with_suffix(".throttle")
+        self._remembered = remembered
+        self._run_id = run_id
+        self._clock = clock
+        self._looked_s = float("-inf")
+
+    def latest(self) -> ThrottleRequest | None:
+        """The latest request, taken or not; None where there is none, or it is not yet time to look again."""
+        now_s = self._clock.monotonic()
+        if now_s - self._looked_s < LOOK_EVERY_S:
+            return None
+        self._looked_s = now_s
+        # a request that cannot be read now is read later: the run itself does not depend on it
+        with suppress(OSError, OperationError, msgspec.DecodeError):
+            packed = self._path.read_bytes() if self._remembered is None else self._remembered.request(self._run_id)
+            return msgspec.json.decode(packed, type=ThrottleRequest) if packed else None
+        return None
+
+    def put(self, request: ThrottleRequest) -> None:
+        """Leave a request in place of the one before."""
+        packed = msgspec.json.encode(request)
+        if self._remembered is not None:
+            self._remembered.put_request(self._run_id, packed)
+            return
+        with replacing(self._path) as file:
+            file.write(packed)
+
+
+def request_throttle(workplace: Workplace, wish: Wish, *, journal: Path | None = None) -> str:
+    """Ask the latest run for another throttle: where the cluster remembers it, else beside its journal.
+
+    What was asked for before and has not been taken yet is asked for still, unless this contradicts it.
+
+    Returns
+    -------
+    str
+        Id of the run.
+
+    Raises
+    ------
+    UsageError
+        If no run is open, as far as this host and the cluster know.
+    OutputError, OperationError
+        If the request cannot be written.
+    """
+    found = find_run(workplace, journal)
+    if found is None or not found.is_open:
+        raise UsageError(
+            "no run is going on, as far as this host and the cluster know",
+            hint="a run that the cluster could not keep a record of is known on its own host only",
+        )
+    run_id = found.record.run_id
+    path = found.journal.path if found.journal else workplace.journal_path(found.record.cluster_id, run_id)
+    remembered = remembered_run(workplace.cluster)
+    if remembered is not None and remembered.run_id() != run_id:
+        remembered = None
+    requests = ThrottleRequests(path, remembered, run_id, workplace.clock)
+    before = requests.latest()
+    if before is not None and before.asked_at != found.state.asked_at:
+        wish = wish.over(before.wish)
+    requests.put(ThrottleRequest(wish=wish, asked_at=workplace.clock.utc_now().isoformat()))
+    return run_id

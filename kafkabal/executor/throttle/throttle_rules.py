@@ -1,0 +1,141 @@
+"""The rules of replication throttles (KIP-73): what to set for a run, and how to put back exactly what was found.
+
+A rate is set on a broker only where nothing lower is in force already, unless that is to be overridden. What is put
+back is the value that the resource itself had, or nothing where a default showed through. To lists of throttled
+replicas what is in flight is added, and taken off again entry by entry, so that nobody else's entry is lost whenever
+it comes. Whatever is found that we never wrote stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kafkabal.clusters.protocol import ConfigSource, ConfigValue
+from kafkabal.executor.state.run_record import Original, PlannedPartition
+
+LEADER_RATE = "leader.replication.throttled.rate"
+FOLLOWER_RATE = "follower.replication.throttled.rate"
+LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+RATE_KEYS = (LEADER_RATE, FOLLOWER_RATE, LOG_DIR_RATE)
+
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+LIST_KEYS = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
+
+ALL_REPLICAS = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """What to do with a config at the end: write a value, delete ours (None), or nothing."""
+
+    is_needed: bool
+    value: str | None = None
+    complaint: str = ""
+    """Why what was found is not ours to change."""
+
+
+NOTHING = PutBack(is_needed=False)
+
+
+def rate_to_set(original: Original, rate: int, *, override: bool) -> str | None:
+    """The rate to set on a broker, None where what is in force is as low already and is to be kept."""
+    in_force = _number(original.value)
+    if in_force is not None and in_force <= rate and not override:
+        return None
+    return str(rate)
+
+
+def put_back_rate(original: Original, current: ConfigValue | None, ours: Collection[str]) -> PutBack:
+    """How to undo a rate of ours.
+
+    Parameters
+    ----------
+    ours
+        Every value that we may have set.
+    """
+    before = original.own_value
+    if current is None or current.source is not ConfigSource.OWN:
+        return NOTHING if before is None else PutBack(False, complaint=f"somebody deleted its own value {before}")
+    if current.value == before:
+        return NOTHING
+    if current.value in ours:
+        return PutBack(True, before)
+    return PutBack(False, complaint=f"somebody set it to {current.value}")
+
+
+def list_entries(planned: PlannedPartition) -> dict[str, frozenset[str]]:
+    """Entries of one partition by key: all replicas it had before as leaders, those that are new as followers.
+
+    A rollback moves the other way, so both ends of the way count as possible sources and destinations.
+    """
+    start, target = frozenset(planned.start.replicas), frozenset(planned.replicas)
+    return {
+        LEADER_REPLICAS: _entries_of(planned.partition, start | target),
+        FOLLOWER_REPLICAS: _entries_of(planned.partition, start ^ target),
+    }
+
+
+def active_entries(partition: int, holders: Collection[int], arriving: Collection[int]) -> dict[str, frozenset[str]]:
+    """Entries of a partition while it moves: those that hold it may lead, those that it comes to follow."""
+    return {
+        LEADER_REPLICAS: _entries_of(partition, frozenset(holders) - frozenset(arriving)),
+        FOLLOWER_REPLICAS: _entries_of(partition, arriving),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ListSteps:
+    """What a list of throttled replicas is to gain and to lose; what others put into it meanwhile is not touched."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    """As often as they are in the list."""
+    is_deleted: bool = False
+    """Nothing would be left where the topic had no list of its own: no empty one may stay behind."""
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.added or self.removed or self.is_deleted)
+
+
+def list_steps(
+    original: Original, current: ConfigValue | None, ours: Collection[str], active: Collection[str]
+) -> ListSteps:
+    """How a list comes to hold exactly the active ones of our entries, beside those of others.
+
+    Entries that were there before are not ours, even if they are about a replica of ours: whoever takes them off
+    meanwhile wants them off.
+
+    Parameters
+    ----------
+    ours
+        Every entry that we may have added.
+    active
+        Those that are needed now; none of them, to put the list back as it was.
+    """
+    own = current.value if current is not None and current.source is ConfigSource.OWN else None
+    found, before = _split(own), _split(original.own_value)
+    if ALL_REPLICAS in found:
+        return ListSteps()
+    added = tuple(sorted(set(active).difference(found, before)))
+    removed = tuple(e for e in found if e in ours and e not in before and e not in active)
+    is_empty = own is not None and not added and len(removed) == len(found)
+    return ListSteps(added, removed, is_deleted=is_empty and original.own_value is None)
+
+
+def _entries_of(partition: int, brokers: Collection[int]) -> frozenset[str]:
+    return frozenset(f"{partition}:{b}" for b in brokers)
+
+
+def _split(value: str | None) -> list[str]:
+    return [e.strip() for e in value.split(",") if e.strip()] if value else []
+
+
+def _number(value: str | None) -> int | None:
+    try:
+        return int(value) if value is not None else None
+    except ValueError:
+        return None

@@ -1,0 +1,59 @@
+"""What is wrong with brokers and log dirs, in a word or two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from kafkabal.model.capacity import is_silent
+from kafkabal.model.cluster_state import I64, ClusterState, LogDirState
+
+DEAD: Final = "dead"
+SILENT: Final = "no answer"
+ONLINE: Final = "online"
+_DIR_STATES: Final[Mapping[int, str]] = {
+    LogDirState.ONLINE: ONLINE,
+    LogDirState.OFFLINE: "offline",
+    LogDirState.CORDONED: "cordoned",
+}
+
+
+def broker_conditions(cluster: ClusterState) -> list[str]:
+    """One text a broker: ``online``, ``dead``, ``no answer``, ``2 dirs offline`` or ``1 dir cordoned``."""
+    live, silent = cluster.brokers.is_live, is_silent(cluster)
+    offline, cordoned = dirs_in(cluster, LogDirState.OFFLINE), dirs_in(cluster, LogDirState.CORDONED)
+    found = []
+    for b in range(len(cluster.brokers)):
+        if not live[b]:
+            found.append(DEAD)
+        elif silent[b]:
+            found.append(SILENT)
+        elif offline[b]:
+            found.append(_dirs(int(offline[b]), "offline"))
+        else:
+            found.append(_dirs(int(cordoned[b]), "cordoned") if cordoned[b] else ONLINE)
+    return found
+
+
+def broker_severity(cluster: ClusterState) -> I64:
+    """int64, shape (n_brokers,): 3 dead, 2 silent, 1 with an offline dir, 0 else."""
+    live, silent = cluster.brokers.is_live, is_silent(cluster)
+    offline = dirs_in(cluster, LogDirState.OFFLINE) > 0
+    return np.where(~live, 3, np.where(silent, 2, np.where(offline, 1, 0))).astype(np.int64)
+
+
+def dir_conditions(cluster: ClusterState) -> list[str]:
+    """One text a log dir."""
+    return [_DIR_STATES[state] for state in cluster.log_dirs.state.tolist()]
+
+
+def dirs_in(cluster: ClusterState, state: LogDirState) -> I64:
+    """int64, shape (n_brokers,): how many log dirs of each broker are in a state."""
+    dirs = cluster.log_dirs
+    return np.bincount(dirs.broker[dirs.state == state], minlength=len(cluster.brokers))
+
+
+def _dirs(count: int, state: str) -> str:
+    return f"{count} dir{'s' if count > 1 else ''} {state}"

@@ -1,0 +1,159 @@
+"""Counts and bytes of a cluster by broker, log dir, topic and partition, as numpy columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirState
+from kafkabal.model.replica_sizes import is_estimated, move_bytes, replica_bytes
+from kafkabal.model.volumes import log_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartitionFigures:
+    """One value a partition."""
+
+    leader_bytes: I64
+    """Bytes of the leader's copy, else of the largest one."""
+    bytes: I64
+    """Bytes of all replicas."""
+    estimated: Bools
+    """The size of some replica is an estimate."""
+    under_replicated: Bools
+    """Some replica is not in sync."""
+    offline: Bools
+    """Nobody leads it."""
+    not_preferred: Bools
+    """It has a leader, which is not the first of its replicas."""
+    preferred: I32
+    """Row of the broker that should lead it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HolderFigures:
+    """One value a broker, or a log dir."""
+
+    bytes: I64
+    """Bytes of the replicas on it, estimates included."""
+    estimated: Bools
+    replicas: I64
+    leaders: I64
+    out_of_sync: I64
+    """Replicas on it that are not in sync."""
+    in_bytes_per_s: F64
+    """Written by producers to what it leads; NaN where not sampled."""
+    out_bytes_per_s: F64
+
+
+def partition_figures(cluster: ClusterState) -> PartitionFigures:
+    """Figures of every partition."""
+    p, r = cluster.partitions, cluster.replicas
+    if not len(p):
+        none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
+        return PartitionFigures(
+            leader_bytes=none,
+            bytes=none,
+            estimated=no,
+            under_replicated=no,
+            offline=no,
+            not_preferred=no,
+            preferred=np.empty(0, np.int32),
+        )
+    first = p.first[:-1]
+    size = replica_bytes(cluster)
+    leader = cluster.leader_replica
+    preferred = r.broker[first]
+    return PartitionFigures(
+        leader_bytes=np.where(leader >= 0, size[leader], np.maximum.reduceat(size, first)),
+        bytes=np.add.reduceat(size, first),
+        estimated=np.logical_or.reduceat(is_estimated(cluster), first),
+        under_replicated=~np.logical_and.reduceat(r.in_sync, first),
+        offline=p.leader < 0,
+        not_preferred=(p.leader >= 0) & (p.leader != preferred),
+        preferred=preferred,
+    )
+
+
+def broker_figures(cluster: ClusterState) -> HolderFigures:
+    """Figures of every broker, dead ones included."""
+    return _holder_figures(cluster, cluster.replicas.broker, len(cluster.brokers))
+
+
+def dir_figures(cluster: ClusterState) -> HolderFigures:
+    """Figures of every log dir; a replica whose dir is not known counts nowhere."""
+    return _holder_figures(cluster, cluster.replicas.log_dir, len(cluster.log_dirs))
+
+
+def offline_replicas(cluster: ClusterState) -> Bools:
+    """bool, shape (n_replicas,): on a dead broker, in an offline dir, or missing from what its broker told."""
+    r, dirs = cluster.replicas, cluster.log_dirs
+    dead = ~cluster.brokers.is_live
+    has_offline_dir = np.zeros(len(cluster.brokers), np.bool_)
+    has_offline_dir[dirs.broker[dirs.state == LogDirState.OFFLINE]] = True
+    placed = r.log_dir >= 0
+    in_offline_dir = np.zeros(len(r), np.bool_)
+    in_offline_dir[placed] = dirs.state[r.log_dir[placed]] == LogDirState.OFFLINE
+    return np.asarray(dead[r.broker] | in_offline_dir | (~placed & has_offline_dir[r.broker]))
+
+
+def unknown_sizes(cluster: ClusterState) -> Bools:
+    """bool, shape (n_replicas,): no copy of its partition tells how many bytes it has."""
+    return np.asarray(is_estimated(cluster) & (move_bytes(cluster) < 0)[cluster.replicas.partition])
+
+
+def lagging_partitions(cluster: ClusterState) -> Bools:
+    """bool, shape (n_partitions,): some replica is out of sync though where it lies works, and it is not new there."""
+    r = cluster.replicas
+    lags = ~r.in_sync & ~r.adding & ~offline_replicas(cluster)
+    return np.asarray(np.bincount(r.partition[lags], minlength=len(cluster.partitions)) > 0)
+
+
+def foreign_bytes(cluster: ClusterState) -> F64:
+    """float64, shape (n_dirs,): bytes of other programs on the volume of each dir; NaN where not known.
+
+    A volume is counted once, on the first of its dirs; its other dirs have 0.
+    """
+    dirs = cluster.log_dirs
+    if not len(dirs):
+        return np.empty(0)
+    logs = log_bytes(dirs, cluster.replicas)
+    on_volume = np.bincount(dirs.volume, logs, minlength=int(dirs.volume.max()) + 1)
+    known = (dirs.total_bytes >= 0) & (dirs.usable_bytes >= 0) & (dirs.state != LogDirState.OFFLINE)
+    foreign = np.where(known, np.maximum(dirs.total_bytes - dirs.usable_bytes - on_volume[dirs.volume], 0), np.nan)
+    _, first = np.unique(dirs.volume, return_index=True)
+    is_first = np.zeros(len(dirs), np.bool_)
+    is_first[first] = True
+    return np.where(is_first | np.isnan(foreign), foreign, 0.0)
+
+
+def sum_by(group: I32 | I64, values: I64 | F64 | Bools, n: int) -> I64:
+    """int64, shape (n,): sum of the values of each group; those of group -1 count nowhere."""
+    rows = group >= 0
+    return np.asarray(np.bincount(group[rows], values[rows], n).astype(np.int64))
+
+
+def rate_by(group: I32 | I64, rates: F64, n: int) -> F64:
+    """float64, shape (n,): sum of the known rates of each group; NaN for all where no rate is known at all."""
+    rows = (group >= 0) & ~np.isnan(rates)
+    if not rows.any():
+        return np.full(n, np.nan)
+    return np.asarray(np.bincount(group[rows], rates[rows], n), np.float64)
+
+
+def _holder_figures(cluster: ClusterState, holder: I32, n: int) -> HolderFigures:
+    p, r = cluster.partitions, cluster.replicas
+    size = replica_bytes(cluster)
+    leader = cluster.leader_replica
+    leads_from = np.where(leader >= 0, holder[leader], -1) if len(p) else np.empty(0, np.int32)
+    ones = np.ones(len(r), np.int64)
+    return HolderFigures(
+        bytes=sum_by(holder, size, n),
+        estimated=sum_by(holder, is_estimated(cluster) & (size > 0), n) > 0,
+        replicas=sum_by(holder, ones, n),
+        leaders=sum_by(leads_from, np.ones(len(p), np.int64), n),
+        out_of_sync=sum_by(holder, ~r.in_sync, n),
+        in_bytes_per_s=rate_by(leads_from, p.in_bytes_per_s, n),
+        out_bytes_per_s=rate_by(leads_from, p.out_bytes_per_s, n),
+    )

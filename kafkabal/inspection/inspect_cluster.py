@@ -1,0 +1,83 @@
+"""A cluster together with its scores: what every view of ``inspect`` is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE
+from kafkabal.model.cluster_state import F64, I8, I64, ClusterState
+from kafkabal.scoring.evaluation import Evaluation, evaluate
+from kafkabal.scoring.protocol import Grain, Score
+from kafkabal.scoring.selection import Choice, choose_scores
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A score, and what it says of each holder."""
+
+    score: Score
+    evaluation: Evaluation
+
+    def side(self) -> I8:
+        """int8, shape (n_holders,): 1 above the band, -1 below it, 0 within it or not counted."""
+        e = self.evaluation
+        above = np.where(np.isnan(e.high), e.share > 1, e.load > e.high)
+        return np.where(e.outside, np.where(above, 1, -1), 0).astype(np.int8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Inspection:
+    """What is known of a cluster, and how even it is."""
+
+    cluster: ClusterState
+    scored: tuple[Scored, ...]
+    tolerance: float
+    lacking: tuple[str, ...]
+    """Default scores that this cluster cannot feed, one line each."""
+
+    def of_grain(self, grain: Grain) -> Iterator[Scored]:
+        """The scores of brokers, or those of log dirs."""
+        return (scored for scored in self.scored if scored.score.grain is grain)
+
+    def outside(self, tolerance: float) -> Iterator[tuple[Scored, int]]:
+        """Scores that leave a band of this width, and how many holders do."""
+        for scored in self.scored:
+            e = evaluate(scored.score, self.cluster, tolerance=tolerance)
+            if e.outside.any():
+                yield Scored(scored.score, e), int(e.outside.sum())
+
+
+def inspect_cluster(
+    cluster: ClusterState, choice: Choice | None = None, *, tolerance: float = DEFAULT_CHECK_TOLERANCE
+) -> Inspection:
+    """Evaluate scores.
+
+    Parameters
+    ----------
+    choice
+        The scores, rows being sorted by the first; None takes the default ones.
+    tolerance
+        Half the width of the bands, as a share of the mean.
+
+    Raises
+    ------
+    ConfigError
+        If the capacity of some brokers is known and that of others is not.
+    """
+    choice = choice or choose_scores(cluster)
+    scores = [weighted.score for weighted in choice.scores]
+    return Inspection(
+        cluster=cluster,
+        scored=tuple(Scored(score, evaluate(score, cluster, tolerance=tolerance)) for score in scores),
+        tolerance=tolerance,
+        lacking=choice.lacking,
+    )
+
+
+def worst_first(severity: I64, share: F64) -> I64:
+    """Order of rows: the most severe first, then those farthest from their fair share of 1, unknown ones last."""
+    distance = np.where(np.isnan(share), -1.0, np.abs(share - 1))
+    return np.lexsort((np.arange(len(share)), -distance, -severity))

@@ -1,0 +1,149 @@
+"""What is wrong with a cluster, in one sentence, and what to run next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from kafkabal.inspection.broker_condition import dirs_in
+from kafkabal.inspection.figures import lagging_partitions, offline_replicas, unknown_sizes
+from kafkabal.inspection.inspect_cluster import Inspection, Scored
+from kafkabal.model.capacity import broker_capacity_bytes, is_silent
+from kafkabal.model.cluster_state import I64, Bools, ClusterState, LogDirState
+from kafkabal.scoring.protocol import Grain, Need
+from kafkabal.units import format_share
+
+_MOST_IDS = 5
+# part of all replicas whose sizes may be missing before the sentence itself says so
+_FEW = 0.1
+
+
+class Severity(StrEnum):
+    """How bad a verdict is."""
+
+    BALANCED = "balanced"
+    IMBALANCED = "imbalanced"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The headline, how bad it is, and what to run next; the last is empty where nothing need be done."""
+
+    sentence: str
+    severity: Severity
+    next_command: str = ""
+
+
+def judge(inspection: Inspection) -> Verdict:
+    """Say what is wrong: what is broken first, then what is uneven."""
+    broken, uneven = list(faults(inspection.cluster)), list(_unevenness(inspection))
+    assumed = _assumption(inspection)
+    if not broken and not uneven:
+        return Verdict(f"{_even(inspection)}{assumed}.", Severity.BALANCED)
+    sentence = "; ".join([*broken, *uneven])
+    command = "kafkabal rebalance --dry-run" if uneven or offline_replicas(inspection.cluster).any() else ""
+    return Verdict(f"{_capital(sentence)}{assumed}.", Severity.BROKEN if broken else Severity.IMBALANCED, command)
+
+
+def faults(cluster: ClusterState) -> Iterator[str]:
+    """What is broken rather than uneven, one clause each, worst first."""
+    brokers, lost = cluster.brokers, offline_replicas(cluster)
+    leaderless = int((cluster.partitions.leader < 0).sum())
+    if leaderless:
+        yield f"{counted_noun(leaderless, 'partition')} without a leader"
+    dead = ~brokers.is_live
+    if dead.any():
+        held = int(lost[dead[cluster.replicas.broker]].sum())
+        yield f"{brokers_named(cluster, dead)} {_is(dead)} dead with {counted_noun(held, 'replica')}"
+    silent = is_silent(cluster)
+    if silent.any():
+        yield f"{brokers_named(cluster, silent)} did not tell what it holds"
+    offline = dirs_in(cluster, LogDirState.OFFLINE)
+    if offline.any():
+        yield f"{counted_noun(int(offline.sum()), 'log dir')} offline on {brokers_named(cluster, offline > 0)}"
+    lagging = int(np.count_nonzero(lagging_partitions(cluster)))
+    if lagging:
+        yield f"{counted_noun(lagging, 'partition')} with live replicas out of sync"
+
+
+def brokers_named(cluster: ClusterState, rows: Bools) -> str:
+    """``broker 3``, ``brokers 3 and 7``, ``brokers 1, 2, 3, 4, 5 and 12 more``."""
+    ids = cluster.brokers.id[rows].tolist()
+    shown, more = [str(i) for i in ids[:_MOST_IDS]], len(ids) - _MOST_IDS
+    if more > 0:
+        shown.append(f"{more} more")
+    listed = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return f"broker{'s' if len(ids) > 1 else ''} {listed}"
+
+
+def _unevenness(inspection: Inspection) -> Iterator[str]:
+    """What lies outside its band: the first score in figures, the others by name."""
+    out = [scored for scored in inspection.scored if scored.evaluation.outside.any()]
+    if not out:
+        return
+    first, *others = out
+    clause = _extremes(first, inspection.cluster)
+    if others:
+        clause += f"; {_listed([s.score.name for s in others])} uneven too"
+    yield clause
+
+
+def _extremes(scored: Scored, cluster: ClusterState) -> str:
+    """Who has most of its fair share, and who least, as far as they lie outside the band."""
+    e, side = scored.evaluation, scored.side()
+    parts = []
+    for sign, pick in ((1, np.nanargmax), (-1, np.nanargmin)):
+        rows = np.flatnonzero(side == sign)
+        if rows.size:
+            row = int(rows[pick(e.share[rows])])
+            parts.append(f"{_holder(scored, cluster, row)} has {e.share[row]:.2f}x")
+    return f"{' and '.join(parts)} of its fair share by {scored.score.name}"
+
+
+def _holder(scored: Scored, cluster: ClusterState, row: int) -> str:
+    if scored.score.grain is Grain.BROKER:
+        return f"broker {cluster.brokers.id[row]}"
+    dirs = cluster.log_dirs
+    return f"{dirs.path[row]} of broker {cluster.brokers.id[dirs.broker[row]]}"
+
+
+def _even(inspection: Inspection) -> str:
+    n = int(inspection.cluster.brokers.is_live.sum())
+    names = _listed([scored.score.name for scored in inspection.scored]) or "nothing"
+    width = format_share(inspection.tolerance, digits=0)
+    return f"Even: {counted_noun(n, 'broker')} within {width} of the fair share by {names}"
+
+
+def _assumption(inspection: Inspection) -> str:
+    """What is said where a score wants capacities or sizes that nobody tells."""
+    cluster = inspection.cluster
+    needs = {need for scored in inspection.scored for need in scored.score.needs}
+    assumed = []
+    if Need.CAPACITY in needs and np.isnan(broker_capacity_bytes(cluster)[cluster.brokers.is_live]).all():
+        assumed.append("disk sizes are not known and taken as equal")
+    unknown = int(np.count_nonzero(unknown_sizes(cluster)))
+    if Need.LOG_DIRS in needs and unknown > _FEW * len(cluster.replicas):
+        part = "all" if unknown == len(cluster.replicas) else f"{unknown:,}"
+        assumed.append(f"the bytes of {part} replicas are not known and count as nothing")
+    return f" ({'; '.join(assumed)})" if assumed else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
+
+
+def counted_noun(n: int, what: str) -> str:
+    """``1 replica``, ``1,200 replicas``."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _is(rows: Bools | I64) -> str:
+    return "is" if int(np.count_nonzero(rows)) == 1 else "are"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,217 @@
+"""The state of a cluster as immutable numpy columns.
+
+Brokers, log dirs, topics, partitions and replicas are tables of columns; a row is named by its index. Brokers are
+sorted by id, topics by name, partitions by (topic, number), replicas by (partition, position in the replica list),
+so that the same cluster always gives the same columns. An index of -1 means "none" or "not known", a count of bytes
+or an offset of -1 "not known", a rate of NaN "not known".
+
+:func:`kafkabal.model.builder.build_cluster` is the only way to make one from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+I8: TypeAlias = NDArray[np.int8]
+I32: TypeAlias = NDArray[np.int32]
+I64: TypeAlias = NDArray[np.int64]
+F64: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+# what ClusterState.measured holds under these names
+PRODUCE_LATENCY = "produce-latency"
+"""Seconds that a produce request takes."""
+PROMETHEUS_VALUE = "prometheus"
+"""The value of the configured query."""
+
+
+class BrokerState(IntEnum):
+    """Whether a broker is registered with the cluster."""
+
+    ONLINE = 0
+    DEAD = 1
+
+
+class LogDirState(IntEnum):
+    """Whether a log dir works and takes new replicas (KIP-1066 for CORDONED)."""
+
+    ONLINE = 0
+    OFFLINE = 1
+    CORDONED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Brokers:
+    """Columns of the brokers, sorted by id; controllers that are no brokers are not among them."""
+
+    id: I32
+    rack: I32
+    """Index into :attr:`ClusterState.racks`, -1 where the broker has none."""
+    state: I8
+    """A :class:`BrokerState`."""
+    host: tuple[str, ...]
+    port: I32
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    @property
+    def is_live(self) -> Bools:
+        """bool, shape (n_brokers,): registered with the cluster."""
+        return np.equal(self.state, BrokerState.ONLINE)
+
+    def index_of(self, broker_id: int) -> int:
+        """Row of a broker id, -1 where there is no such broker."""
+        at = int(np.searchsorted(self.id, broker_id))
+        return at if at < len(self.id) and self.id[at] == broker_id else -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogDirs:
+    """Columns of the log dirs, sorted by broker, in the broker's own order."""
+
+    broker: I32
+    path: tuple[str, ...]
+    total_bytes: I64
+    """Size of the volume that the dir lies on."""
+    usable_bytes: I64
+    """What is still free for Kafka on that volume."""
+    state: I8
+    """A :class:`LogDirState`."""
+    volume: I32
+    """Which volume the dir lies on: equal numbers, same volume; numbered from 0 over the whole cluster."""
+    first: I64
+    """shape (n_brokers + 1,): dirs of broker b are rows ``first[b]:first[b + 1]``."""
+
+    def __len__(self) -> int:
+        return len(self.broker)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Topics:
+    """Columns of the topics, sorted by name."""
+
+    name: tuple[str, ...]
+    internal: Bools
+    configs: tuple[Mapping[str, str] | None, ...]
+    """Configs set on the topic itself; None where they were not read."""
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Partitions:
+    """Columns of the partitions, sorted by topic and number."""
+
+    topic: I32
+    number: I32
+    leader: I32
+    """Row of the leading broker, -1 where the partition has no leader."""
+    first: I64
+    """shape (n_partitions + 1,): replicas of partition p are rows ``first[p]:first[p + 1]``."""
+    start_offset: I64
+    end_offset: I64
+    in_bytes_per_s: F64
+    out_bytes_per_s: F64
+
+    def __len__(self) -> int:
+        return len(self.topic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Replicas:
+    """Columns of the replicas, sorted by partition, in the order of the replica list."""
+
+    partition: I32
+    broker: I32
+    log_dir: I32
+    """Row of the log dir, -1 where it is not known."""
+    size_bytes: I64
+    """Bytes of the local log, without remote (tiered) segments, -1 where not known."""
+    in_sync: Bools
+    adding: Bools
+    """Being added by a reassignment that is still running (KIP-455)."""
+    removing: Bools
+
+    def __len__(self) -> int:
+        return len(self.partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FutureReplicas:
+    """Columns of the copies on their way to another log dir of their broker (KIP-113)."""
+
+    replica: I32
+    """Row of the replica that is being copied."""
+    log_dir: I32
+    """Row of the log dir that it goes to."""
+    size_bytes: I64
+
+    def __len__(self) -> int:
+        return len(self.replica)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommittedOffsets:
+    """Columns of what consumer groups have committed; empty unless it was asked for."""
+
+    groups: tuple[str, ...] = ()
+    group: I32 = field(default_factory=lambda: np.empty(0, np.int32))
+    partition: I32 = field(default_factory=lambda: np.empty(0, np.int32))
+    offset: I64 = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterState:
+    """All that is known of a cluster at one moment."""
+
+    cluster_id: str
+    taken_at: str
+    """ISO 8601, UTC."""
+    source: str
+    """Back end that read it: ``kafka``, ``zookeeper``, ``synthetic``, ..."""
+    racks: tuple[str, ...]
+    brokers: Brokers
+    log_dirs: LogDirs
+    topics: Topics
+    partitions: Partitions
+    replicas: Replicas
+    futures: FutureReplicas
+    committed: CommittedOffsets = field(default_factory=CommittedOffsets)
+    measured: Mapping[str, F64] = field(default_factory=dict)
+    """What clients or monitoring say of the brokers, by name: float64, shape (n_brokers,), NaN where not known."""
+
+    def replace(self, **changes: Any) -> ClusterState:
+        """A copy with some tables replaced; the caller keeps the tables consistent with each other."""
+        return replace(self, **changes)
+
+    def partition_name(self, partition: int) -> str:
+        """``topic-number`` of a partition row."""
+        return f"{self.topics.name[self.partitions.topic[partition]]}-{self.partitions.number[partition]}"
+
+    @property
+    def replication_factor(self) -> I32:
+        """int32, shape (n_partitions,): replicas of each partition, those being added included."""
+        return np.diff(self.partitions.first).astype(np.int32)
+
+    @property
+    def leader_replica(self) -> I32:
+        """int32, shape (n_partitions,): row of the leader's replica, -1 where there is no leader."""
+        leads = self.replicas.broker == self.partitions.leader[self.replicas.partition]
+        row = np.full(len(self.partitions), -1, np.int32)
+        row[self.replicas.partition[leads]] = np.flatnonzero(leads)
+        return row
+
+
+def freeze(*arrays: NDArray[Any]) -> None:
+    """Make columns read-only, so that a state that was handed out cannot change."""
+    for array in arrays:
+        array.setflags(write=False)

@@ -1,0 +1,58 @@
+"""Which brokers, log dirs and racks may take a replica, and how much room is left: asked here by planner, placement and
+executor alike, so that no two of them answer differently."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import I32, I64, Bools, ClusterState, LogDirState
+from kafkabal.model.volumes import log_bytes
+
+DEFAULT_FREE_SHARE = 0.05
+"""Share of a volume that always stays usable, whatever limit is asked for."""
+UNLIMITED = np.iinfo(np.int64).max // 4
+"""Room of a volume of unknown size; sums of a few of them still fit 64 bits."""
+
+
+def takes_replicas(cluster: ClusterState, excluded: Bools) -> Bools:
+    """bool, shape (n_brokers,): live, not excluded, and with a log dir that is online and not cordoned (KIP-1066).
+
+    A broker that did not report its log dirs takes nothing, since nobody knows whether a replica would fit; where no
+    live broker reports any, as on clusters whose version cannot, that says nothing and all of them take replicas.
+    """
+    dirs = cluster.log_dirs
+    open_dirs = np.bincount(dirs.broker[dirs.state == LogDirState.ONLINE], minlength=len(cluster.brokers))
+    reported = np.bincount(dirs.broker, minlength=len(cluster.brokers)) > 0
+    takes = cluster.brokers.is_live & ~excluded
+    if (reported & cluster.brokers.is_live).any():
+        takes &= open_dirs > 0
+    return np.asarray(takes)
+
+
+def rack_numbers(cluster: ClusterState) -> I32:
+    """int32, shape (n_brokers,): number of the rack of each broker; one without a rack is a rack of its own."""
+    rack = cluster.brokers.rack.copy()
+    alone = np.flatnonzero(rack < 0)
+    rack[alone] = len(cluster.racks) + alone
+    return rack
+
+
+def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
+    """int64, shape (n_dirs,): bytes that may still come to the volume of each dir; 0 where it takes nothing.
+
+    Where usable bytes are not known, what the logs of the volume occupy is all that counts as used.
+
+    Parameters
+    ----------
+    limit
+        Share of a volume that is not to be exceeded; 5 % always stays usable.
+    """
+    dirs = cluster.log_dirs
+    full_at = np.floor(dirs.total_bytes * min(limit, 1 - DEFAULT_FREE_SHARE)).astype(np.int64)
+    logs = np.zeros(len(dirs), np.int64)
+    np.add.at(logs, dirs.volume, log_bytes(dirs, cluster.replicas))
+    used = np.where(dirs.usable_bytes >= 0, dirs.total_bytes - dirs.usable_bytes, logs[dirs.volume])
+    room = np.maximum(full_at - used, 0)
+    room[dirs.total_bytes < 0] = UNLIMITED
+    room[dirs.state != LogDirState.ONLINE] = 0
+    return np.asarray(room)

@@ -1,0 +1,139 @@
+"""The way back: from columns to the rows of the snapshot format, which the builder turns into equal columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kafkabal.model.cluster_state import BrokerState, ClusterState, LogDirState
+from kafkabal.model.rows import (
+    SNAPSHOT_VERSION,
+    BrokerRow,
+    FutureRow,
+    HeaderRow,
+    LogDirRow,
+    PartitionRow,
+    TopicRow,
+)
+
+_DIR_STATES: dict[int, Any] = {
+    LogDirState.ONLINE: "online",
+    LogDirState.OFFLINE: "offline",
+    LogDirState.CORDONED: "cordoned",
+}
+_TOPICS_AT_ONCE = 4096
+
+
+def header_row(cluster: ClusterState) -> HeaderRow:
+    """The header of a snapshot of this state."""
+    return HeaderRow(
+        kafkabal_snapshot=SNAPSHOT_VERSION,
+        cluster_id=cluster.cluster_id,
+        taken_at=cluster.taken_at,
+        source=cluster.source,
+    )
+
+
+def broker_rows(cluster: ClusterState) -> Iterator[BrokerRow]:
+    """One row a broker, by id; volumes are named, so that they need not be recognised again."""
+    brokers, dirs = cluster.brokers, cluster.log_dirs
+    for b, broker_id in enumerate(brokers.id.tolist()):
+        rows = range(int(dirs.first[b]), int(dirs.first[b + 1]))
+        yield BrokerRow(
+            broker=broker_id,
+            rack=cluster.racks[brokers.rack[b]] if brokers.rack[b] >= 0 else None,
+            host=brokers.host[b],
+            port=int(brokers.port[b]),
+            state="dead" if brokers.state[b] == BrokerState.DEAD else "online",
+            log_dirs=[
+                LogDirRow(
+                    path=dirs.path[d],
+                    total_bytes=_known(int(dirs.total_bytes[d])),
+                    usable_bytes=_known(int(dirs.usable_bytes[d])),
+                    state=_DIR_STATES[int(dirs.state[d])],
+                    volume=str(dirs.volume[d] - dirs.volume[rows.start]) if len(rows) > 1 else None,
+                )
+                for d in rows
+            ],
+        )
+
+
+def topic_rows(cluster: ClusterState) -> Iterator[TopicRow]:
+    """One row a topic, by name; a few thousand are unpacked at a time."""
+    ends = np.searchsorted(cluster.partitions.topic, np.arange(len(cluster.topics)), side="right").tolist()
+    futures = _futures_by_partition(cluster)
+    for start in range(0, len(cluster.topics), _TOPICS_AT_ONCE):
+        stop = min(start + _TOPICS_AT_ONCE, len(cluster.topics))
+        first = ends[start - 1] if start else 0
+        parts = iter(_partition_rows(cluster, first, ends[stop - 1], futures))
+        for t in range(start, stop):
+            count = ends[t] - (ends[t - 1] if t else 0)
+            configs = cluster.topics.configs[t]
+            yield TopicRow(
+                topic=cluster.topics.name[t],
+                partitions=[next(parts) for _ in range(count)],
+                configs=None if configs is None else dict(configs),
+                internal=bool(cluster.topics.internal[t]),
+            )
+
+
+def _partition_rows(
+    cluster: ClusterState, start: int, stop: int, futures: dict[int, list[FutureRow]]
+) -> Iterator[PartitionRow]:
+    p, r = cluster.partitions, cluster.replicas
+    at = int(p.first[start])
+    rows = slice(at, int(p.first[stop]))
+    first_dir = cluster.log_dirs.first[r.broker[rows]]
+    ids = cluster.brokers.id
+    broker = ids[r.broker[rows]].tolist()
+    size = [_known(v) for v in r.size_bytes[rows].tolist()]
+    log_dir = [_known(v) for v in np.where(r.log_dir[rows] >= 0, r.log_dir[rows] - first_dir, -1).tolist()]
+    in_sync, adding, removing = (c[rows].tolist() for c in (r.in_sync, r.adding, r.removing))
+    leader = np.where(p.leader[start:stop] >= 0, ids[p.leader[start:stop]], -1).tolist()
+    first = (p.first[start : stop + 1] - at).tolist()
+    for i in range(stop - start):
+        own = slice(first[i], first[i + 1])
+        replicas = broker[own]
+        yield PartitionRow(
+            partition=int(p.number[start + i]),
+            leader=leader[i],
+            replicas=replicas,
+            isr=_marked(replicas, in_sync[own]),
+            sizes=size[own],
+            log_dirs=log_dir[own],
+            adding=_marked(replicas, adding[own]),
+            removing=_marked(replicas, removing[own]),
+            start_offset=_known(int(p.start_offset[start + i])),
+            end_offset=_known(int(p.end_offset[start + i])),
+            in_bytes_per_s=_known_rate(float(p.in_bytes_per_s[start + i])),
+            out_bytes_per_s=_known_rate(float(p.out_bytes_per_s[start + i])),
+            future=futures.get(start + i, []),
+        )
+
+
+def _futures_by_partition(cluster: ClusterState) -> dict[int, list[FutureRow]]:
+    found: dict[int, list[FutureRow]] = {}
+    f, r = cluster.futures, cluster.replicas
+    for replica, log_dir, size_bytes in zip(f.replica.tolist(), f.log_dir.tolist(), f.size_bytes.tolist(), strict=True):
+        broker = int(r.broker[replica])
+        row = FutureRow(
+            broker=int(cluster.brokers.id[broker]),
+            log_dir=log_dir - int(cluster.log_dirs.first[broker]),
+            bytes=size_bytes,
+        )
+        found.setdefault(int(r.partition[replica]), []).append(row)
+    return found
+
+
+def _marked(replicas: list[int], marks: list[bool]) -> list[int]:
+    return [replica for replica, mark in zip(replicas, marks, strict=True) if mark]
+
+
+def _known(value: int) -> int | None:
+    return value if value >= 0 else None
+
+
+def _known_rate(value: float) -> float | None:
+    return value if value == value else None  # NaN differs from itself

@@ -1,0 +1,71 @@
+"""Create topics that were placed: asked of the controller first, and with the log dirs that were chosen for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from kafkabal.clusters.protocol import Capability, Cluster, Fault, NewTopic, ReplicaOn
+from kafkabal.errors import MissingCapabilityError, OperationError, PartialFailureError
+from kafkabal.plan.plan import ANY_DIR
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A topic to create, and the log dir for each replica, ``any`` where the broker may choose."""
+
+    topic: NewTopic
+    log_dirs: tuple[tuple[str, ...], ...]
+
+
+def validate(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
+    """Ask the controller whether it would create all of them.
+
+    Raises
+    ------
+    MissingCapabilityError
+        If this kind of cluster cannot create topics.
+    PartialFailureError
+        Naming those that it would refuse; nothing was created.
+    """
+    if Capability.CREATE_TOPICS not in cluster.capabilities:
+        raise MissingCapabilityError(f"{cluster.name} cannot create topics")
+    faults = cluster.create_topics([w.topic for w in wanted], validate_only=True)
+    if faults:
+        raise _failure(f"nothing was created: {len(faults)} of {len(wanted)} topics would be refused", faults)
+
+
+def create_all(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
+    """Create them, each replica in its log dir.
+
+    A broker that is asked to keep a replica in a log dir before it has the replica creates it there (KIP-113), so
+    the wish goes first and nothing is copied. A wish that is not heard leaves the choice to the broker.
+
+    Raises
+    ------
+    PartialFailureError
+        Naming those that were not created; the others exist now.
+    """
+    _wish_log_dirs(cluster, wanted)
+    faults = cluster.create_topics([w.topic for w in wanted])
+    if faults:
+        raise _failure(f"{len(faults)} of {len(wanted)} topics were not created", faults)
+
+
+def _wish_log_dirs(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
+    wishes = {
+        ReplicaOn(w.topic.name, partition, broker): path
+        for w in wanted
+        for partition, (brokers, paths) in enumerate(zip(w.topic.assignment, w.log_dirs, strict=True))
+        for broker, path in zip(brokers, paths, strict=True)
+        if path != ANY_DIR
+    }
+    if wishes and Capability.MOVE_LOG_DIRS in cluster.capabilities:
+        # the permission to move replicas is another one than to create topics, and may be missing
+        with suppress(OperationError):
+            cluster.move_log_dirs(wishes)
+
+
+def _failure(message: str, faults: Mapping[str, Fault]) -> PartialFailureError:
+    return PartialFailureError(message, [(name, str(fault)) for name, fault in sorted(faults.items())])

@@ -1,0 +1,92 @@
+"""Where new replicas may lie: which brokers take some, how racks keep them apart, and how much room is left."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.capacity import dir_capacity_bytes
+from kafkabal.model.cluster_state import I32, Bools, ClusterState, LogDirState
+from kafkabal.model.eligibility import dir_room_bytes, rack_numbers, takes_replicas
+from kafkabal.model.volumes import log_bytes
+
+
+class Sites:
+    """Brokers and log dirs that take new replicas, and the room that those placed so far have left.
+
+    Parameters
+    ----------
+    exclude_brokers
+        Ids of brokers that take nothing.
+    log_dir_limit
+        Share of a volume that is never exceeded.
+
+    Raises
+    ------
+    UsageError
+        If a broker to be excluded does not exist.
+    """
+
+    def __init__(self, cluster: ClusterState, exclude_brokers: Collection[int], log_dir_limit: float) -> None:
+        dirs = cluster.log_dirs
+        self.cluster = cluster
+        self.takes = _takes(cluster, exclude_brokers)
+        """bool, shape (n_brokers,)."""
+        self.rack = rack_numbers(cluster)
+        """int32, shape (n_brokers,): a broker without one is a rack of its own."""
+        self._open = dirs.state == LogDirState.ONLINE
+        self._room = dir_room_bytes(cluster, log_dir_limit)[np.unique(dirs.volume, return_index=True)[1]]
+        self._bytes = log_bytes(dirs, cluster.replicas)
+        self._replicas = np.bincount(cluster.replicas.log_dir[cluster.replicas.log_dir >= 0], minlength=len(dirs))
+        self._capacity = np.nan_to_num(dir_capacity_bytes(cluster), nan=1.0)
+
+    def with_room(self, size_bytes: int) -> Bools:
+        """bool, shape (n_brokers,): takes new replicas and has a log dir with so much room, or none that is known."""
+        dirs = self.cluster.log_dirs
+        fits = self._open & (self._room[dirs.volume] >= size_bytes)
+        has_dir = np.bincount(dirs.broker[fits], minlength=len(self.takes)) > 0
+        return np.asarray(self.takes & (has_dir | (np.diff(dirs.first) == 0)))
+
+    def put(self, broker: int, size_bytes: int) -> int:
+        """Row of the log dir of a broker in which a new replica evens its dirs most; the room is taken.
+
+        Returns
+        -------
+        int
+            -1 where no log dir of the broker is known.
+        """
+        dirs = self.cluster.log_dirs
+        rows = np.arange(dirs.first[broker], dirs.first[broker + 1])
+        rows = rows[self._open[rows]]
+        if not rows.size:
+            return -1
+        fill = (self._bytes[rows] + size_bytes) / np.maximum(self._capacity[rows], 1.0)
+        is_short = self._room[dirs.volume[rows]] < size_bytes
+        row = int(rows[np.lexsort((rows, self._replicas[rows], fill, is_short))[0]])
+        self._bytes[row] += size_bytes
+        self._replicas[row] += 1
+        self._room[dirs.volume[row]] -= size_bytes
+        return row
+
+
+def apart(rack: I32, chosen: list[int], candidates: Bools) -> Bools:
+    """Candidates that keep a partition on as many racks as can be, given the brokers that hold it already.
+
+    A rack without a replica comes first; where none is left, one with the fewest.
+    """
+    held = np.bincount(rack[chosen], minlength=int(rack.max()) + 1)[rack]
+    free = candidates.copy()
+    free[chosen] = False
+    return np.asarray(free & (held == held[free].min(initial=len(chosen))))
+
+
+def _takes(cluster: ClusterState, exclude_brokers: Collection[int]) -> Bools:
+    excluded = np.zeros(len(cluster.brokers), np.bool_)
+    for broker_id in exclude_brokers:
+        row = cluster.brokers.index_of(broker_id)
+        if row < 0:
+            raise UsageError(f"exclude brokers: this cluster has no broker {broker_id}")
+        excluded[row] = True
+    return takes_replicas(cluster, excluded)

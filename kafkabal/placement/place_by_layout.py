@@ -1,0 +1,66 @@
+"""Layouts that look at the new topic alone: leaders by a rule, followers evenly and on other racks."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+
+from kafkabal.model.cluster_state import I32, I64
+from kafkabal.placement.eligible_brokers import Sites, apart
+from kafkabal.placement.placement_policy import Layout, PlacementPolicy
+from kafkabal.placement.placement_request import Request
+
+
+def lay_out(request: Request, sites: Sites, policy: PlacementPolicy) -> I32:
+    """Place a topic by a rule.
+
+    Returns
+    -------
+    int32, shape (n_partitions, replication_factor)
+        Rows of brokers; the first of each partition leads.
+    """
+    leaders = _leaders(request, sites, policy)
+    return _followed(leaders, request.replication_factor, sites)
+
+
+def _leaders(request: Request, sites: Sites, policy: PlacementPolicy) -> list[int]:
+    ring = _ring(sites)
+    if policy.layout is Layout.EVEN:
+        return [ring[i % len(ring)] for i in range(request.partitions)]
+    # each topic draws from a stream of its own, so that the topics beside it do not matter
+    draw = Random(f"{policy.seed}/{request.spec.name}")
+    if policy.layout is Layout.BROKERS_PLUS_2:
+        return [*ring, *(draw.choice(sorted(ring)) for _ in range(2))]
+    by_id = sorted(ring)
+    return [by_id[_binomial(draw, len(by_id) - 1, policy.probability)] for _ in range(request.partitions)]
+
+
+def _binomial(draw: Random, trials: int, probability: float) -> int:
+    return sum(draw.random() < probability for _ in range(trials))
+
+
+def _ring(sites: Sites) -> list[int]:
+    """Brokers that take replicas, neighbours on different racks as far as racks allow: racks in turn, then ids."""
+    rows = np.flatnonzero(sites.takes)
+    rack = sites.rack[rows]
+    turn = np.array([int((rack[:i] == r).sum()) for i, r in enumerate(rack)])
+    return [int(row) for row in rows[np.lexsort((rack, turn))]]
+
+
+def _followed(leaders: list[int], replication_factor: int, sites: Sites) -> I32:
+    """Add followers: each on the broker with the fewest of them so far, next in the ring after the leader."""
+    ring = _ring(sites)
+    place = np.full(len(sites.takes), 0, np.int64)
+    place[ring] = np.arange(len(ring))
+    followers: I64 = np.zeros(len(sites.takes), np.int64)
+    table = np.empty((len(leaders), replication_factor), np.int32)
+    for p, leader in enumerate(leaders):
+        chosen = [leader]
+        while len(chosen) < replication_factor:
+            rows = np.flatnonzero(apart(sites.rack, chosen, sites.takes))
+            distance = (place[rows] - place[leader]) % len(ring)
+            chosen.append(int(rows[np.lexsort((distance, followers[rows]))[0]]))
+            followers[chosen[-1]] += 1
+        table[p] = chosen
+    return table

@@ -1,0 +1,163 @@
+"""Place new topics on a cluster: every replica on a broker, as the policy says and the rules allow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.config.defaults import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE
+from kafkabal.config.topics_file import TopicSpec
+from kafkabal.errors import LimitExceededError
+from kafkabal.model.add_topics import with_topics
+from kafkabal.model.cluster_state import I32, ClusterState
+from kafkabal.model.rows import PartitionRow, TopicRow
+from kafkabal.placement.eligible_brokers import Sites
+from kafkabal.placement.place_by_layout import lay_out
+from kafkabal.placement.place_by_score import place_by_score
+from kafkabal.placement.placement_policy import Layout, PlacementPolicy
+from kafkabal.placement.placement_request import Request, settle
+from kafkabal.placement.running_scores import Board
+from kafkabal.plan.plan import ANY_DIR
+from kafkabal.scoring.registry import WeightedScore, default_scores
+from kafkabal.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedTopic:
+    """A topic with a broker for each replica."""
+
+    name: str
+    assignment: tuple[tuple[int, ...], ...]
+    """Broker ids of each partition, from partition 0 on; the first is to lead."""
+    log_dirs: tuple[tuple[str, ...], ...]
+    """Path of the log dir that suits each replica best, ``any`` where its broker has one or tells none."""
+    configs: Mapping[str, str]
+    partition_bytes: int
+    """What each partition was expected to grow to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """New topics, in the order in which they were asked for, and what the cluster will be."""
+
+    topics: tuple[PlacedTopic, ...]
+    state: ClusterState
+    """With the new topics in it, at the size that they are expected to grow to."""
+
+
+def place_topics(
+    cluster: ClusterState,
+    specs: Sequence[TopicSpec],
+    policy: PlacementPolicy,
+    *,
+    scores: Sequence[WeightedScore] = (),
+    tolerance: float = DEFAULT_PLAN_TOLERANCE,
+    exclude_brokers: Collection[int] = (),
+    log_dir_limit: float = DEFAULT_LOG_DIR_LIMIT,
+) -> Placed:
+    """Place topics; equal clusters, topics and policies give equal placements, whatever else runs.
+
+    Parameters
+    ----------
+    scores
+        What counts for :attr:`~kafkabal.placement.placement_policy.Layout.SCORE`; empty takes the default scores.
+    exclude_brokers
+        Ids of brokers that take nothing; dead and cordoned ones never do.
+
+    Raises
+    ------
+    UsageError
+        If a topic exists, a number is missing or does not fit, or there are too few brokers for a replication factor.
+    LimitExceededError
+        If there is no room for what the topics are expected to grow to.
+    """
+    sites = Sites(cluster, exclude_brokers, log_dir_limit)
+    requests = settle(specs, sites, policy)
+    if policy.layout is Layout.SCORE:
+        chosen = scores or default_scores(several_log_dirs=False)
+        tables = _by_score(cluster, requests, sites, chosen, tolerance)
+    else:
+        tables = [_by_rule(request, sites, policy) for request in requests]
+    placed = [(request, brokers, dirs) for request, (brokers, dirs) in zip(requests, tables, strict=True)]
+    return Placed(
+        topics=tuple(_topic(cluster, *item) for item in placed),
+        state=with_topics(cluster, [_row(cluster, *item) for item in placed]),
+    )
+
+
+def _by_score(
+    cluster: ClusterState,
+    requests: Sequence[Request],
+    sites: Sites,
+    scores: Sequence[WeightedScore],
+    tolerance: float,
+) -> list[tuple[I32, I32]]:
+    """Place the largest partitions first: the small ones then even out what they leave."""
+    anyhow = PlacementPolicy(layout=Layout.EVEN)
+    nowhere = [np.full((r.partitions, r.replication_factor), -1, np.int32) for r in requests]
+    drafts = [_row(cluster, r, lay_out(r, sites, anyhow), dirs) for r, dirs in zip(requests, nowhere, strict=True)]
+    draft = with_topics(cluster, drafts)
+    row_of = {name: i for i, name in enumerate(draft.topics.name)}
+    is_new = np.zeros(len(draft.topics), np.bool_)
+    is_new[[row_of[r.spec.name] for r in requests]] = True
+    board = Board(draft, is_new[draft.partitions.topic][draft.replicas.partition], scores, tolerance)
+    first = np.searchsorted(draft.partitions.topic, np.arange(len(draft.topics)))
+    tables: dict[str, tuple[I32, I32]] = {}
+    for request in sorted(requests, key=lambda r: (-r.partition_bytes, r.spec.name)):
+        name = request.spec.name
+        tables[name] = place_by_score(request, int(first[row_of[name]]), board, sites)
+    return [tables[r.spec.name] for r in requests]
+
+
+def _by_rule(request: Request, sites: Sites, policy: PlacementPolicy) -> tuple[I32, I32]:
+    brokers = lay_out(request, sites, policy)
+    dirs = np.empty_like(brokers)
+    for at, broker in np.ndenumerate(brokers):
+        if not sites.with_room(request.partition_bytes)[broker]:
+            raise LimitExceededError(
+                f"topic {request.spec.name}: broker {sites.cluster.brokers.id[broker]} has no room "
+                f"for a partition of {format_bytes(request.partition_bytes)}",
+                hint="add disks, or state a smaller expected size",
+            )
+        dirs[at] = sites.put(int(broker), request.partition_bytes)
+    return brokers, dirs
+
+
+def _topic(cluster: ClusterState, request: Request, brokers: I32, dirs: I32) -> PlacedTopic:
+    several = np.diff(cluster.log_dirs.first) > 1
+    paths = [
+        tuple(
+            cluster.log_dirs.path[d] if d >= 0 and several[b] else ANY_DIR
+            for b, d in zip(row_brokers, row_dirs, strict=True)
+        )
+        for row_brokers, row_dirs in zip(brokers.tolist(), dirs.tolist(), strict=True)
+    ]
+    return PlacedTopic(
+        name=request.spec.name,
+        assignment=tuple(tuple(row) for row in cluster.brokers.id[brokers].tolist()),
+        log_dirs=tuple(paths),
+        configs=request.spec.configs,
+        partition_bytes=request.partition_bytes,
+    )
+
+
+def _row(cluster: ClusterState, request: Request, brokers: I32, dirs: I32) -> TopicRow:
+    ids = cluster.brokers.id[brokers].tolist()
+    index = np.where(dirs >= 0, dirs - cluster.log_dirs.first[brokers], -1).tolist()
+    return TopicRow(
+        topic=request.spec.name,
+        configs=dict(request.spec.configs),
+        partitions=[
+            PartitionRow(
+                partition=p,
+                leader=replicas[0],
+                replicas=replicas,
+                isr=replicas,
+                sizes=[request.partition_bytes] * len(replicas),
+                log_dirs=[d if d >= 0 else None for d in row_dirs],
+            )
+            for p, (replicas, row_dirs) in enumerate(zip(ids, index, strict=True))
+        ],
+    )

@@ -1,0 +1,101 @@
+"""What is to be placed: topics whose every number is settled and can be met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kafkabal.config.topics_file import TopicSpec
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.replica_sizes import move_bytes
+from kafkabal.placement.eligible_brokers import Sites
+from kafkabal.placement.placement_policy import Layout, PlacementPolicy
+
+MOST_REPLICAS: Final = 2_000_000
+"""Of one call: about what a cluster bears in all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A topic to be placed."""
+
+    spec: TopicSpec
+    partitions: int
+    replication_factor: int
+    partition_bytes: int
+    """What each partition is expected to grow to."""
+
+
+def settle(specs: Sequence[TopicSpec], sites: Sites, policy: PlacementPolicy) -> tuple[Request, ...]:
+    """Settle every number, and refuse what cannot be met before anything is placed.
+
+    Raises
+    ------
+    UsageError
+        If a name is taken or given twice, a number is missing or does not fit the layout, there are too few
+        brokers for the replication factor, or too many replicas in all.
+    """
+    names = {*sites.cluster.topics.name}
+    for spec in specs:
+        _check_name(spec.name, names)
+        names.add(spec.name)
+    takers = int(sites.takes.sum())
+    mean = mean_partition_bytes(sites.cluster)
+    requests = tuple(_request(spec, takers, policy, mean) for spec in specs)
+    replicas = sum(request.partitions * request.replication_factor for request in requests)
+    if replicas > MOST_REPLICAS:
+        raise UsageError(
+            f"{replicas:,} replicas are more than are placed at once, {MOST_REPLICAS:,}",
+            hint="create the topics in several steps",
+        )
+    return requests
+
+
+def mean_partition_bytes(cluster: ClusterState) -> int:
+    """Mean size of the partitions whose size is known; 0 where none is."""
+    each = move_bytes(cluster)
+    known = each[each >= 0]
+    return round(float(known.mean())) if known.size else 0
+
+
+def _check_name(name: str, taken: set[str]) -> None:
+    if name in taken:
+        raise UsageError(f"topic {name} exists already", hint="--if-not-exists passes over those that exist")
+    # metric names know no difference between '.' and '_', so Kafka refuses the second of two such topics
+    if "." in name or "_" in name:
+        rival = next((t for t in sorted(taken) if t.replace(".", "_") == name.replace(".", "_")), None)
+        if rival is not None:
+            raise UsageError(f"topic {name} collides with {rival}: Kafka takes '.' and '_' for the same")
+
+
+def _request(spec: TopicSpec, takers: int, policy: PlacementPolicy, mean_bytes: int) -> Request:
+    partitions = _partitions(spec, takers, policy)
+    factor = spec.replication_factor
+    if factor is None:
+        raise UsageError(f"topic {spec.name}: the replication factor is not given", hint="add -r 3 or a preset")
+    if factor > takers:
+        raise UsageError(
+            f"topic {spec.name}: replication factor {factor} needs as many brokers, {_few(takers)} new replicas"
+        )
+    expected = mean_bytes if spec.partition_bytes is None else spec.partition_bytes
+    return Request(spec=spec, partitions=partitions, replication_factor=factor, partition_bytes=expected)
+
+
+def _partitions(spec: TopicSpec, takers: int, policy: PlacementPolicy) -> int:
+    if policy.layout is Layout.BROKERS_PLUS_2:
+        if spec.partitions not in (None, takers + 2):
+            raise UsageError(
+                f"topic {spec.name}: placement {policy.layout} makes {takers + 2} partitions here, "
+                f"not {spec.partitions}",
+                hint="leave the number of partitions out",
+            )
+        return takers + 2
+    if spec.partitions is None:
+        raise UsageError(f"topic {spec.name}: the number of partitions is not given", hint="add -p 12 or a preset")
+    return spec.partitions
+
+
+def _few(takers: int) -> str:
+    return {0: "no broker takes", 1: "only 1 broker takes"}.get(takers, f"only {takers} brokers take")

@@ -1,0 +1,124 @@
+"""Running scores of every broker while replicas are placed one by one: each re-scores its broker in O(1).
+
+All shares refer to the mean that the cluster will have once everything is placed, so that they only ever rise, and
+1.0 is where each broker is to end. A replica goes where it lifts ``sum of weight x share^2`` least, each broker
+counted by what it can bear: of brokers that a plain ``sum of weight x share`` finds equal, the one is preferred that
+has room in every score, and a large replica heeds the disk more than a small one, which heeds the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I64, Bools, ClusterState
+from kafkabal.scoring.evaluation import counted_holders, share_of
+from kafkabal.scoring.protocol import Grain
+from kafkabal.scoring.registry import WeightedScore
+from kafkabal.scoring.score_parts import parts_of
+
+
+class Board:
+    """Shares of all brokers in all scores of brokers; scores of log dirs take no part.
+
+    Parameters
+    ----------
+    draft
+        The cluster with the new topics placed anyhow: loads of replicas, groups and means are read from it.
+    is_new
+        bool, shape (n_replicas of the draft,): replicas that are still to be placed.
+    tolerance
+        Half the width of the bands.
+    """
+
+    def __init__(self, draft: ClusterState, is_new: Bools, scores: Sequence[WeightedScore], tolerance: float) -> None:
+        self._n = len(draft.brokers)
+        self._tracks = [_Track(draft, is_new, s, tolerance) for s in scores if s.score.grain is Grain.BROKER]
+
+    def rise(self, partition: int, *, leads: bool) -> tuple[F64, F64]:
+        """What one more replica of a partition (a row of the draft) does to each broker.
+
+        Returns
+        -------
+        float64, float64, each of shape (n_brokers,)
+            By how much it overshoots the bands, and by how much it lifts the sum of weight x share^2.
+        """
+        over, lift = np.zeros(self._n), np.zeros(self._n)
+        for track in self._tracks:
+            group = track.group(partition)
+            load = track.load(partition, leads=leads)
+            step = load * group.per_load
+            over += track.weight * np.maximum(0.0, group.share + step - group.high)
+            lift += track.weight * (load / track.total_load) * (2 * group.share + step)
+        return over, lift
+
+    def put(self, partition: int, broker: int, *, leads: bool) -> None:
+        """Place a replica of a partition."""
+        for track in self._tracks:
+            group = track.group(partition)
+            group.share[broker] += track.load(partition, leads=leads) * group.per_load[broker]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Group:
+    """Running shares of one group of a score; a score that knows no groups has one."""
+
+    share: F64
+    per_load: F64
+    """shape (n_brokers,): share that a unit of load adds; 0 where the broker does not count."""
+    high: F64
+    """Upper edge of the band, as a share."""
+
+
+class _Track:
+    """One score: its load of each partition, and its groups as they are needed."""
+
+    def __init__(self, draft: ClusterState, is_new: Bools, weighted: WeightedScore, tolerance: float) -> None:
+        self.weight = weighted.weight
+        self._band, self._tolerance = weighted.score.band, tolerance
+        self._broker, self._is_new = draft.replicas.broker, is_new
+        self._counted = counted_holders(weighted.score, draft)
+        parts = parts_of(weighted.score, draft)
+        self._capacity, self._leader_load = parts.capacity, parts.leader_load
+        self._base = np.where(self._counted, parts.base_load, 0.0)
+        self._within = np.zeros(len(self._base), np.int32) if parts.holder_group is None else parts.holder_group
+        first = draft.partitions.first[:-1]
+        self._replica_load = parts.replica_load[first]
+        self._each = parts.replica_load.copy()
+        led = draft.leader_replica >= 0
+        self._each[draft.leader_replica[led]] += parts.leader_load[led]
+        self.total_load = float(self._each.sum() + self._base.sum()) or 1.0
+        """Over all groups, so that a thousand topics weigh as much as one disk."""
+        shared = parts.group if parts.holder_group is None else None
+        group = np.zeros(len(is_new), np.int32) if shared is None else shared
+        self._group_of = group[first]
+        self._rows = np.argsort(group, kind="stable")
+        self._bounds = np.searchsorted(group[self._rows], np.arange(int(group.max(initial=0)) + 2))
+        self._groups: dict[int, _Group] = {}
+
+    def load(self, partition: int, *, leads: bool) -> float:
+        """Load of one more replica."""
+        return float(self._replica_load[partition] + (self._leader_load[partition] if leads else 0.0))
+
+    def group(self, partition: int) -> _Group:
+        """The group that a partition belongs to."""
+        number = int(self._group_of[partition])
+        if number not in self._groups:
+            self._groups[number] = self._make(number)
+        return self._groups[number]
+
+    def _make(self, number: int) -> _Group:
+        rows = self._rows[self._bounds[number] : self._bounds[number + 1]]
+        there = rows[~self._is_new[rows]]
+        before, after = self._loads(there), self._loads(rows)
+        if len(self._bounds) == 2:  # one group: it has the base load too
+            before, after = before + self._base, after + self._base
+        _, fair = share_of(after, self._capacity, self._counted, self._within)
+        per_load = np.divide(1.0, fair, out=np.zeros(len(fair)), where=self._counted & (fair > 0))
+        high = self._band.edges(fair, self._tolerance)[1] * per_load if self._band else np.full(len(fair), np.inf)
+        return _Group(share=before * per_load, per_load=per_load, high=high)
+
+    def _loads(self, rows: I64) -> F64:
+        return np.asarray(np.bincount(self._broker[rows], self._each[rows], len(self._base)), np.float64)

@@ -1,0 +1,149 @@
+"""Carry a plan out on a description of a cluster: the state as it will be afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkabal.errors import DriftError
+from kafkabal.model.cluster_state import I64, ClusterState, LogDirState, Replicas, freeze
+from kafkabal.model.replica_sizes import move_bytes
+from kafkabal.plan.drift import partition_rows
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Plan
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+def apply_plan(cluster: ClusterState, plan: Plan) -> ClusterState:
+    """The cluster after a plan: new replicas are as large as the leader's copy and in sync, and the first one leads.
+
+    The usable bytes of the volumes follow the replicas. An arrival whose log dir is left to the broker goes to its
+    first open one.
+
+    Raises
+    ------
+    DriftError
+        If the plan names a partition, a broker or a log dir that the cluster does not have.
+    """
+    if not plan.partitions:
+        return cluster
+    changes = _Changes.of(cluster, plan)
+    replicas = _replicas(cluster, changes)
+    counts = cluster.replication_factor.astype(np.int64)
+    counts[changes.partition] = changes.number
+    first = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    leader = cluster.partitions.leader.copy()
+    leader[changes.partition] = changes.broker[np.cumsum(changes.number) - changes.number]
+    freeze(first, leader)
+    after = cluster.replace(partitions=replace(cluster.partitions, first=first, leader=leader), replicas=replicas)
+    usable = _usable_bytes(cluster, after)
+    freeze(usable)
+    return after.replace(log_dirs=replace(cluster.log_dirs, usable_bytes=usable))
+
+
+class _Changes(NamedTuple):
+    """Partitions that change and, one after the other, the replicas that each is to have."""
+
+    partition: I64
+    number: I64
+    broker: I64
+    log_dir: I64
+    """Row of the log dir, -1 where the plan leaves it."""
+
+    @staticmethod
+    def of(cluster: ClusterState, plan: Plan) -> _Changes:
+        partition = _partition_rows(cluster, plan)
+        number = np.array([len(c.replicas) for c in plan.partitions], np.int64)
+        ids = np.fromiter(chain.from_iterable(c.replicas for c in plan.partitions), np.int64, int(number.sum()))
+        broker = np.minimum(np.searchsorted(cluster.brokers.id, ids), len(cluster.brokers) - 1)
+        strange = np.flatnonzero(cluster.brokers.id[broker] != ids)
+        if strange.size:
+            raise DriftError(f"the plan names broker {ids[strange[0]]}, which this cluster does not have")
+        return _Changes(partition, number, broker, _log_dir_rows(cluster, plan.partitions, broker))
+
+
+def _partition_rows(cluster: ClusterState, plan: Plan) -> I64:
+    names = [(change.topic, change.partition) for change in plan.partitions]
+    rows = dict(partition_rows(cluster, names))
+    strange = next((change.name for change, name in zip(plan.partitions, names, strict=True) if name not in rows), None)
+    if strange is not None:
+        raise DriftError(f"the plan names {strange}, which this cluster does not have")
+    return np.array([rows[name] for name in names], np.int64)
+
+
+def _log_dir_rows(cluster: ClusterState, changes: tuple[PartitionChange, ...], broker: I64) -> I64:
+    dirs = cluster.log_dirs
+    known = {(b, path): row for row, (b, path) in enumerate(zip(dirs.broker.tolist(), dirs.path, strict=True))}
+    rows = np.full(len(broker), -1, np.int64)
+    paths = chain.from_iterable(c.log_dirs for c in changes)
+    for i, (b, path) in enumerate(zip(broker.tolist(), paths, strict=True)):
+        if path != ANY_DIR:
+            row = known.get((b, path))
+            if row is None:
+                broker_id = cluster.brokers.id[b]
+                raise DriftError(f"the plan names log dir {path}, which broker {broker_id} does not have")
+            rows[i] = row
+    return rows
+
+
+def _replicas(cluster: ClusterState, changes: _Changes) -> Replicas:
+    """Rows that stay as they are, and those of changed partitions, in the order of the partitions."""
+    old = cluster.replicas
+    changed = np.zeros(len(cluster.partitions), np.bool_)
+    changed[changes.partition] = True
+    kept = np.flatnonzero(~changed[old.partition])
+    partition = np.repeat(changes.partition, changes.number)
+    source = _source(cluster, partition, changes.broker)
+    stays = source >= 0
+    log_dir = np.where(changes.log_dir >= 0, changes.log_dir, _present_or_first(cluster, source, changes.broker))
+    order = np.argsort(np.concatenate((old.partition[kept], partition)), kind="stable")
+
+    def column(unchanged: NDArray[_T], changed_rows: NDArray[Any]) -> NDArray[_T]:
+        return np.concatenate((unchanged[kept], changed_rows.astype(unchanged.dtype)))[order]
+
+    table = Replicas(
+        partition=column(old.partition, partition),
+        broker=column(old.broker, changes.broker),
+        log_dir=column(old.log_dir, log_dir),
+        size_bytes=column(old.size_bytes, np.where(stays, old.size_bytes[source], move_bytes(cluster)[partition])),
+        in_sync=column(old.in_sync, old.in_sync[source] | ~stays),
+        adding=column(old.adding, np.zeros(len(partition), np.bool_)),
+        removing=column(old.removing, np.zeros(len(partition), np.bool_)),
+    )
+    freeze(*(getattr(table, name) for name in Replicas.__slots__))
+    return table
+
+
+def _source(cluster: ClusterState, partition: I64, broker: I64) -> I64:
+    """Row of the present replica of each partition on each broker, -1 where there is none."""
+    n = len(cluster.brokers)
+    present = cluster.replicas.partition.astype(np.int64) * n + cluster.replicas.broker
+    order = np.argsort(present, kind="stable")
+    wanted = partition * n + broker
+    at = np.minimum(np.searchsorted(present[order], wanted), len(present) - 1)
+    return np.where(present[order][at] == wanted, order[at], -1)
+
+
+def _present_or_first(cluster: ClusterState, source: I64, broker: I64) -> I64:
+    """Log dir in which a replica is, else the first open one of its broker, -1 where that has none."""
+    dirs = cluster.log_dirs
+    first_open = np.full(len(cluster.brokers), -1, np.int64)
+    open_rows = np.flatnonzero(dirs.state == LogDirState.ONLINE)[::-1]
+    first_open[dirs.broker[open_rows]] = open_rows
+    return np.where(source >= 0, cluster.replicas.log_dir[source], first_open[broker])
+
+
+def _usable_bytes(before: ClusterState, after: ClusterState) -> I64:
+    """What is free on the volume of each dir once replicas have come and gone."""
+    dirs = before.log_dirs
+    growth = np.zeros(int(dirs.volume.max(initial=-1)) + 1, np.int64)
+    for cluster, sign in ((after, 1), (before, -1)):
+        r = cluster.replicas
+        known = (r.log_dir >= 0) & (r.size_bytes > 0)
+        np.add.at(growth, dirs.volume[r.log_dir[known]], sign * r.size_bytes[known])
+    free = np.maximum(dirs.usable_bytes - growth[dirs.volume], 0)
+    return np.where(dirs.usable_bytes >= 0, free, dirs.usable_bytes)

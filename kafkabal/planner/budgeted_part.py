@@ -1,0 +1,144 @@
+"""The part of a plan that a budget pays for, chosen so that the plan for the rest leaves it where it is.
+
+A later run knows nothing of earlier ones: to it, what has just come to a broker is a replica like any other. So the
+next search is run ahead, and each partition that it would move on waits until then. In a small cluster, where a single
+replica matters, some parts are tried and the one is kept after which the fewest bytes are left to move.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I64, Bools, ClusterState
+from kafkabal.planner.candidate import SMALL, Draft, finish, search
+from kafkabal.planner.plan_listener import PlanListener
+from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.keep_within_budget import trim_to_budget
+from kafkabal.planner.search.search_phases import is_outside
+from kafkabal.planner.search.solution import State
+from kafkabal.planner.unreachable_bands import is_worth_it
+
+_PARTS_TRIED = 4
+_CLOSE = 0.0005
+_MOST_LOOKS_AHEAD = 12
+_LOOKS_OUT_OF_REACH = 2
+"""Where bands are out of reach the next search is no sure forecast of the next plan."""
+_MOST_SLOTS_LOOKED_AT = 2_000_000
+"""Slots times looks ahead, so that a large cluster is planned for no longer than a few times."""
+_FIRST_LOOKS = 2
+_SMALLER_THAN_MOST = 0.9
+
+
+class _Part(NamedTuple):
+    draft: Draft
+    after: ClusterState
+    """The cluster once the part is carried out."""
+    again: I64
+    """Partitions of the part that the plan for the rest moves again."""
+    rest_bytes: int
+    """What the plan for the rest moves."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether anything moves at all."""
+        return bool(self.draft.state.moved().any())
+
+    @property
+    def total_bytes(self) -> int:
+        """What the part moves, and the plan for the rest."""
+        return self.draft.state.moved_bytes() + self.rest_bytes
+
+
+def instalment(start: State, full: Draft, listener: PlanListener) -> tuple[Draft, ClusterState]:
+    """Trim a plan to its budget.
+
+    Returns
+    -------
+    Draft, ClusterState
+        The part that is affordable, and the cluster once it is carried out.
+    """
+    parts = _Parts(start, full, listener)
+    best = parts.settled(0)
+    if not is_outside(full.state):
+        best = _better_one(parts, best)
+    elif not is_worth_it(start, best.draft, best.draft.state.moved_bytes() / max(1, full.state.moved_bytes())):
+        return full._replace(state=start, leader=start.problem.leader), start.problem.cluster
+    return best.draft, best.after
+
+
+def _better_one(parts: _Parts, best: _Part) -> _Part:
+    """Try on where the first part leaves more to be moved than has to be, or is empty."""
+    full_bytes = parts.full.state.moved_bytes()
+    if not best.moves:
+        crowding = parts.affordable(0, parts.none_barred(), crowd=True)
+        return crowding if crowding.rest_bytes < full_bytes else best
+    if parts.start.place.size <= SMALL:
+        for number in range(1, _PARTS_TRIED):
+            if not best.again.size and best.total_bytes <= full_bytes * (1 + _CLOSE):
+                break
+            best = min(best, parts.settled(number), key=lambda part: (len(part.again), part.total_bytes))
+    return best
+
+
+class _Parts:
+    """Parts of a plan that a budget pays for; each number takes what is large in another order."""
+
+    def __init__(self, start: State, full: Draft, listener: PlanListener) -> None:
+        self.start, self.full, self.listener = start, full, listener
+
+    def settled(self, number: int) -> _Part:
+        """A part without what the plan for the rest would move again, as far as looking ahead tells."""
+        barred = self.none_barred()
+        part = self.affordable(number, barred)
+        for look in range(self._looks_ahead()):
+            if not part.again.size:
+                break
+            barred |= _to_wait(self.start.problem.arriving_bytes, part.again, patient=look >= _FIRST_LOOKS)
+            less = self.affordable(number, barred)
+            if not less.moves:
+                break
+            part = less
+        return part
+
+    def _looks_ahead(self) -> int:
+        most = _LOOKS_OUT_OF_REACH if is_outside(self.full.state) else _MOST_LOOKS_AHEAD
+        return min(most, max(1, _MOST_SLOTS_LOOKED_AT // self.start.place.size))
+
+    def none_barred(self) -> Bools:
+        """No partition has to wait."""
+        return np.zeros(len(self.full.leader), np.bool_)
+
+    def affordable(self, number: int, barred: Bools, *, crowd: bool = False) -> _Part:
+        """As much as the budget pays for, and what is left then; see :func:`trim_to_budget`."""
+        problem, state = self.start.problem, self.full.state.copy()
+        trim_to_budget(self.start, state, barred, self._lot(number), crowd=crowd)
+        draft = finish(state, self.full.homeless, self.listener)
+        after = draft.outcome()
+        rest = search(
+            State(build_problem(after, problem.options)), self.listener, once=is_outside(self.full.state)
+        ).state
+        return _Part(draft, after, _moved_again(state, rest), rest.moved_bytes())
+
+    def _lot(self, number: int) -> F64:
+        return np.random.default_rng((self.start.problem.options.seed, number)).random(len(self.full.leader))
+
+
+def _to_wait(each_bytes: I64, again: I64, *, patient: bool) -> Bools:
+    """Partitions that are moved again; of what is to be moved for its number alone, others would take their place."""
+    wait = np.zeros(len(each_bytes), np.bool_)
+    wait[again] = True
+    if patient:
+        wait |= each_bytes <= np.quantile(each_bytes[again], _SMALLER_THAN_MOST, method="lower")
+    return wait
+
+
+def _moved_again(first: State, then: State) -> I64:
+    """Partitions of which one replica moves in both of two plans that follow each other."""
+    n_brokers = first.problem.n_brokers
+    p, k = np.nonzero(first.moved())
+    came = p * n_brokers + first.place[p, k]
+    home = then.problem.home
+    p, k = np.nonzero((home >= 0) & (then.place != home))
+    return np.unique(np.intersect1d(came, p * n_brokers + home[p, k]) // n_brokers)

@@ -1,0 +1,86 @@
+"""What stays where it is once a plan is carried out, although it was to go: on drained brokers and in log dirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkabal.model.cluster_state import I64, ClusterState
+from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.problem import Problem, has_live_copy, is_reassigned
+from kafkabal.scoring.evaluation import Evaluation, evaluate
+from kafkabal.scoring.scores.log_dir import SCORE as LOG_DIR
+
+_NAMED = 10
+_NAMED_TOPICS = 3
+_MOST_OF_IT = 0.5
+
+
+def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
+    """A line for each drained broker that keeps something that may not move, and for each with uneven log dirs.
+
+    Parameters
+    ----------
+    after
+        The cluster once the plan is carried out.
+    """
+    return (*_on_drained(problem), *_in_log_dirs(problem, after))
+
+
+def _on_drained(problem: Problem) -> Iterator[str]:
+    cluster, options = problem.cluster, problem.options
+    if not options.drain:
+        return
+    r, reassigned = cluster.replicas, is_reassigned(cluster)
+    fixed = ~problem.movable & ~reassigned & has_live_copy(cluster)
+    for broker_id in sorted(options.drain):
+        held = r.partition[r.broker == cluster.brokers.index_of(broker_id)]
+        barred, waiting = held[fixed[held]], held[reassigned[held]]
+        if barred.size:
+            told = f"broker {broker_id} keeps {barred.size} replicas of topics that may not move"
+            yield f"{told}: {_topics(cluster, options, barred)}"
+        if waiting.size:
+            yield f"broker {broker_id} keeps {waiting.size} replicas of partitions that another reassignment is moving"
+
+
+def _topics(cluster: ClusterState, options: PlanOptions, partitions: I64) -> str:
+    topics = np.unique(cluster.partitions.topic[partitions])
+    text = ", ".join(cluster.topics.name[t] for t in topics[:_NAMED_TOPICS].tolist())
+    if len(topics) > _NAMED_TOPICS:
+        text += f" and {len(topics) - _NAMED_TOPICS} more"
+    if not options.include_internal and cluster.topics.internal[topics].any():
+        text += "; internal ones move with --include-internal"
+    return text
+
+
+def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
+    options = problem.options
+    if not problem.has_score(LOG_DIR.name) or not options.mode.evens_log_dirs:
+        return
+    found = evaluate(LOG_DIR, after, tolerance=options.tolerance, drained=problem.leaves)
+    brokers = np.unique(after.log_dirs.broker[found.outside])
+    for b in brokers[:_NAMED].tolist():
+        yield _dirs_of(after, found, b)
+    if len(brokers) > _NAMED:
+        yield f"{len(brokers) - _NAMED} more brokers keep log dirs outside their bands"
+
+
+def _dirs_of(cluster: ClusterState, found: Evaluation, broker: int) -> str:
+    """The log dirs of a broker that are outside, and the replica that is most of the fullest one."""
+    dirs = cluster.log_dirs
+    outside = np.flatnonzero(found.outside & (dirs.broker == broker))
+    shares = ", ".join(f"{dirs.path[d]} at {found.share[d]:.2f} of its share" for d in outside[:_NAMED].tolist())
+    more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
+    told = f"broker {cluster.brokers.id[broker]} keeps log dirs outside their band, {shares}{more}"
+    return told + _largest(cluster, int(outside[found.share[outside].argmax()]))
+
+
+def _largest(cluster: ClusterState, log_dir: int) -> str:
+    rows = np.flatnonzero(cluster.replicas.log_dir == log_dir)
+    size = replica_bytes(cluster)[rows]
+    if not size.sum() or size.max() / size.sum() <= _MOST_OF_IT:
+        return ""
+    name = cluster.partition_name(int(cluster.replicas.partition[rows[size.argmax()]]))
+    return f": {name} is {size.max() / size.sum():.0%} of {cluster.log_dirs.path[log_dir]}"

@@ -1,0 +1,50 @@
+"""A lower bound for small clusters, where replicas are too large to be divided at will.
+
+A broker above its band sheds whole replicas: at least the cheapest set of its own that is enough in bytes and in
+number. One below its band takes whole replicas likewise. Every byte that leaves a broker enters another, so neither
+sum can exceed what a plan moves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import I64
+from kafkabal.planner.integer_bands import excess
+from kafkabal.planner.search.solution import State
+
+_MOST_REPLICAS = 14
+_MOST_BROKERS = 64
+
+
+def grain_bound(start: State) -> int:
+    """Bytes that single brokers have to shed, or to take, in whole replicas; 0 where there are too many to try all.
+
+    Copies of one partition have to be equal in size, since else the bands themselves move.
+    """
+    problem, bands = start.problem, start.bands
+    if problem.n_brokers > _MOST_BROKERS or len(problem.slots) > _MOST_REPLICAS:
+        return 0
+    above, below = excess(start.used, bands.low_bytes, bands.high_bytes, problem.weighed)
+    spare, short = excess(start.count, bands.low_count, bands.high_count, problem.counted)
+    leaving = entering = 0
+    for b in range(problem.n_brokers):
+        here = (start.place == b).any(1)
+        own = problem.arriving_bytes[here & problem.movable]
+        if problem.leaves[b]:
+            leaving += int(own.sum())
+            continue
+        leaving += _cheapest(own, int(above[b]), int(spare[b]))
+        entering += _cheapest(problem.arriving_bytes[~here & problem.movable], int(below[b]), int(short[b]))
+    return max(leaving, entering)
+
+
+def _cheapest(sizes: I64, bytes_: int, number: int) -> int:
+    """Smallest sum of some sizes that reaches so many bytes and is made of so many; all of them where none does."""
+    if bytes_ <= 0 and number <= 0:
+        return 0
+    sums, counts = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    for size in sizes.tolist():
+        sums, counts = np.concatenate((sums, sums + size)), np.concatenate((counts, counts + 1))
+    enough = (sums >= bytes_) & (counts >= number)
+    return int(sums[enough].min()) if enough.any() else int(sizes.sum())

@@ -1,0 +1,121 @@
+"""Bands as whole numbers: the fewest and the most bytes, replicas, leaders and topic replicas of each broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.model.eligibility import UNLIMITED
+from kafkabal.planner.problem import Problem
+from kafkabal.scoring.bands import SHARE_EPSILON, CountBand
+
+# half of what a score forgives, so that rounding on the way to it and back never matters
+_SLACK = SHARE_EPSILON / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bands:
+    """Edges of each chosen score, both inclusive; a score that was not chosen has edges that never bind.
+
+    Brokers that do not count (dead, drained) may hold nothing that can move, which is no matter of bands: their edges
+    are 0 and unlimited.
+    """
+
+    low_bytes: I64
+    high_bytes: I64
+    low_count: I64
+    high_count: I64
+    low_leaders: I64
+    high_leaders: I64
+    topic_replicas: F64
+    """shape (n_topics,): replicas of each topic; infinite where their spread does not matter."""
+    topic_share: F64
+    """shape (n_brokers,): share of the replicas of a topic that each broker is due."""
+
+    def topic_most(self, topic: I32 | I64 | int, broker: I32 | I64 | int) -> F64:
+        """Most replicas of a topic that a broker should hold; the arguments are broadcast."""
+        return np.asarray(np.ceil(self.topic_replicas[topic] * self.topic_share[broker] - SHARE_EPSILON) + 1)
+
+
+def make_bands(problem: Problem, total_bytes: int, narrowed: float = 0.0) -> Bands:
+    """Edges for a cluster whose counted brokers will hold ``total_bytes`` and every slot that is to be filled.
+
+    Parameters
+    ----------
+    narrowed
+        Draw the edges of bytes in by this share of the fair load.
+    """
+    low_bytes, high_bytes = _byte_edges(problem, total_bytes, narrowed)
+    low_count, high_count = _count_edges(problem, "replicas", _staying_slots(problem))
+    led = problem.movable | (problem.cluster.partitions.leader >= 0)
+    low_leaders, high_leaders = _count_edges(problem, "leaders", int(led.sum()))
+    replicas, share = _topic_edges(problem)
+    high_bytes = np.minimum(high_bytes, problem.asked_bytes)
+    high_count = np.minimum(high_count, problem.limit_replicas)
+    # a broker that may hold fewer replicas than are due to it need not hold its share of bytes, nor lead as many
+    low_bytes = np.where(high_count < low_count, 0, low_bytes)
+    low_leaders = np.minimum(low_leaders, high_count)
+    return Bands(
+        low_bytes=np.minimum(low_bytes, high_bytes),
+        high_bytes=high_bytes,
+        low_count=np.minimum(low_count, high_count),
+        high_count=high_count,
+        low_leaders=low_leaders,
+        high_leaders=high_leaders,
+        topic_replicas=replicas,
+        topic_share=share,
+    )
+
+
+def _byte_edges(problem: Problem, total_bytes: int, narrowed: float) -> tuple[I64, I64]:
+    low = np.zeros(problem.n_brokers, np.int64)
+    high = np.full(problem.n_brokers, UNLIMITED, np.int64)
+    rows, below = problem.weighed, problem.options.below
+    if below is not None:
+        high[rows] = np.floor(problem.capacity[rows] * below).astype(np.int64)
+    elif problem.has_score("disk") and rows.any():
+        tolerance = problem.options.tolerance
+        narrowed = min(narrowed, tolerance / 2)
+        capacity = problem.capacity[rows]
+        mean = total_bytes / float(capacity.sum())
+        slack = _SLACK * min(mean, 1.0)
+        low[rows] = np.ceil((mean * (1 - tolerance + narrowed) - slack) * capacity).astype(np.int64)
+        high[rows] = np.floor((mean * (1 + tolerance - narrowed) + slack) * capacity).astype(np.int64)
+    return np.maximum(low, 0), high
+
+
+def _staying_slots(problem: Problem) -> int:
+    """Slots that will lie on counted brokers."""
+    fixed = problem.home[~problem.movable]
+    stuck = int((~problem.counted)[fixed[fixed >= 0]].sum())
+    return int(problem.slots.sum()) - stuck
+
+
+def _count_edges(problem: Problem, name: str, total: int) -> tuple[I64, I64]:
+    low = np.zeros(problem.n_brokers, np.int64)
+    high = np.full(problem.n_brokers, UNLIMITED, np.int64)
+    rows = problem.counted
+    if problem.has_score(name) and rows.any():
+        capacity = problem.score(name).capacity(problem.cluster)[rows]
+        edges = CountBand().edges(total / float(capacity.sum()) * capacity, problem.options.tolerance)
+        low[rows], high[rows] = edges[0].astype(np.int64), edges[1].astype(np.int64)
+    return low, high
+
+
+def _topic_edges(problem: Problem) -> tuple[F64, F64]:
+    rows = problem.counted
+    share = np.ones(problem.n_brokers)
+    if not problem.has_score("topic-spread") or not rows.any():
+        return np.full(problem.n_topics, np.inf), share
+    capacity = problem.score("topic-spread").capacity(problem.cluster)
+    replicas = np.bincount(problem.topic, problem.slots, problem.n_topics).astype(np.float64)
+    return replicas, capacity / float(capacity[rows].sum())
+
+
+def excess(load: I64, low: I64, high: I64, rows: Bools) -> tuple[I64, I64]:
+    """By how much the load lies above and below its band; 0 for brokers that are not in ``rows``."""
+    above = np.where(rows, np.maximum(load - high, 0), 0)
+    below = np.where(rows, np.maximum(low - load, 0), 0)
+    return above, below

@@ -1,0 +1,40 @@
+"""Replicas that earlier plans have brought to their brokers, and that are to stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import I32, Bools, ClusterState
+from kafkabal.plan.drift import partition_rows
+from kafkabal.plan.plan import Plan
+
+
+def kept_slots(cluster: ClusterState, plans: Sequence[Plan], home: I32) -> Bools:
+    """Slots that one of the plans has filled; what a plan was to do and nobody did leaves no trace.
+
+    Parameters
+    ----------
+    home
+        shape (n_partitions, width): broker of each slot, -1 where there is none.
+
+    Returns
+    -------
+    bool, shape (n_partitions, width)
+
+    Raises
+    ------
+    UsageError
+        If a plan was made for another cluster.
+    """
+    kept = np.zeros(home.shape, np.bool_)
+    for plan in plans:
+        if plan.cluster_id not in {None, cluster.cluster_id}:
+            raise UsageError(f"plan {plan.plan_id} was made for cluster {plan.cluster_id}, not {cluster.cluster_id}")
+        adding = {(change.topic, change.partition): change.adding for change in plan.partitions}
+        for name, row in partition_rows(cluster, adding):
+            brokers = [b for b in map(cluster.brokers.index_of, adding[name]) if b >= 0]
+            kept[row] |= np.isin(home[row], brokers)
+    return kept

@@ -1,0 +1,89 @@
+"""Make a plan: repair what breaks a rule, bring every score inside its band, with as few bytes moved as possible."""
+
+from __future__ import annotations
+
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.plan.difference import make_changes
+from kafkabal.plan.plan import Plan, ScoreChange
+from kafkabal.planner.budgeted_part import instalment
+from kafkabal.planner.candidate import search
+from kafkabal.planner.drain_leftovers import remains_of
+from kafkabal.planner.lower_bound import bound_bytes
+from kafkabal.planner.move_reasons import Before, Reasons
+from kafkabal.planner.plan_listener import SILENT, PlanListener
+from kafkabal.planner.plan_options import Mode, PlanOptions
+from kafkabal.planner.problem import Problem, build_problem
+from kafkabal.planner.search.keep_within_budget import exceeds_budget
+from kafkabal.planner.search.search_phases import is_reached
+from kafkabal.planner.search.solution import State
+from kafkabal.planner.shortfall import left_over, warnings_of
+from kafkabal.planner.unreachable_bands import falls_short, persist
+from kafkabal.scoring.evaluation import Evaluation, evaluate
+
+
+def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listener: PlanListener = SILENT) -> Plan:
+    """Make a plan.
+
+    Raises
+    ------
+    UsageError
+        If an option does not fit the cluster, or a score lacks what it needs.
+    ConfigError
+        If the capacity of only some brokers is known.
+    InfeasibleError
+        If a hard rule that was asked for cannot be met.
+    """
+    options = options or PlanOptions()
+    problem = build_problem(cluster, options)
+    start = State(problem)
+    before = Before.of(start)
+    draft = search(start, listener)
+    draft, after = persist(start, draft, listener) if falls_short(draft) else (draft, draft.outcome())
+    warnings = warnings_of(draft.state, draft.leader, draft.homeless)
+    if exceeds_budget(draft.state):
+        listener.step("budget")
+        full = draft.state
+        draft, after = instalment(start, draft, listener)
+        warnings = (*(f"also without a budget, {line}" for line in warnings), *left_over(full, draft.state))
+    warnings += remains_of(problem, after)
+    listener.step("bound")
+    bound = _bound(start, draft.state)
+    listener.step("changes")
+    return Plan(
+        partitions=make_changes(cluster, after, Reasons(draft.state, before, draft.leader)),
+        cluster_id=cluster.cluster_id,
+        taken_at=cluster.taken_at,
+        options=options.as_json(),
+        seed=options.seed,
+        bound_bytes=bound,
+        scores=_scores(problem, after),
+        warnings=warnings,
+    )
+
+
+def _bound(start: State, state: State) -> int | None:
+    """The bound, where the plan was to reach the bands with as few bytes as possible, and does."""
+    options = start.problem.options
+    asks_more = options.below is not None or options.replication_factor is not None
+    if options.mode is not Mode.FULL or asks_more or not is_reached(state):
+        return None
+    return bound_bytes(start, state.moved_bytes())
+
+
+def _scores(problem: Problem, after: ClusterState) -> dict[str, ScoreChange]:
+    tolerance, drained = problem.options.tolerance, problem.leaves
+    changes = {}
+    for weighted in problem.scores:
+        score = weighted.score
+        pair = [_figures(evaluate(score, c, tolerance=tolerance, drained=drained)) for c in (problem.cluster, after)]
+        changes[score.name] = ScoreChange(before=pair[0], after=pair[1])
+    return changes
+
+
+def _figures(found: Evaluation) -> dict[str, float]:
+    return {
+        "max": round(found.max_share, 6),
+        "min": round(found.min_share, 6),
+        "skew": round(found.skew, 6),
+        "outside": int(found.outside.sum()),
+    }

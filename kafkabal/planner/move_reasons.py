@@ -1,0 +1,114 @@
+"""Why a partition is planned, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.planner.integer_bands import Bands
+from kafkabal.planner.move_cause import Why
+from kafkabal.planner.search.additional_loads import further_scores
+from kafkabal.planner.search.solution import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Before:
+    """Bands and loads of the brokers before the plan."""
+
+    bands: Bands
+    used: I64
+    count: I64
+    leads: I64
+
+    @staticmethod
+    def of(state: State) -> Before:
+        """Remember a state in which nothing has moved yet."""
+        leader = state.problem.leader
+        leads = np.bincount(leader[leader >= 0], minlength=state.problem.n_brokers).astype(np.int64)
+        return Before(bands=state.bands, used=state.used.copy(), count=state.count.copy(), leads=leads)
+
+
+class Reasons:
+    """Reasons of partitions, from what was outside its band before the plan."""
+
+    def __init__(self, state: State, before: Before, leader: I32) -> None:
+        problem = state.problem
+        self.state, self.before, self.leader = state, before, leader
+        self.ids: list[int] = problem.cluster.brokers.id.tolist()
+        rows = problem.weighed
+        mean = before.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
+        self.share: F64 = before.used / problem.capacity / (mean or 1.0)
+        self._further = ", ".join(w.score.name for w in further_scores(problem))
+
+    def __call__(self, partitions: I64) -> list[str]:
+        """A reason for each of some partition rows."""
+        state, problem = self.state, self.state.problem
+        moved = state.moved()[partitions]
+        why = np.where(moved, state.why[partitions], Why.NOTHING)
+        slot = why.argmax(1)
+        code = why[np.arange(len(partitions)), slot]
+        moves, for_topic = code != Why.NOTHING, code == Why.TOPIC
+        # what does not matter is -1, so that few are to be put into words
+        told_by = (
+            code,
+            np.where(moves, problem.home[partitions, slot], problem.leader[partitions]),
+            np.where(for_topic, -1, np.where(moves, state.place[partitions, slot], self.leader[partitions])),
+            np.where(for_topic, problem.topic[partitions], -1),
+        )
+        cases = list(zip(*(column.tolist() for column in told_by), strict=True))
+        told = {case: self._tell(*case) for case in set(cases)}
+        return [told[case] for case in cases]
+
+    def _tell(self, code: int, origin: int, target: int, topic: int) -> str:
+        if code == Why.NOTHING:
+            return self._led(origin, target)
+        if code == Why.TOPIC:
+            name = self.state.problem.cluster.topics.name[topic]
+            most = self.before.bands.topic_most(topic, origin)
+            return f"topic-spread: broker {self.ids[origin]} holds more than {most:.0f} replicas of {name}"
+        return self._moved(code, origin, target)
+
+    def _moved(self, code: int, origin: int, target: int) -> str:
+        problem = self.state.problem
+        if code == Why.NEW:
+            return f"replication factor: broker {self.ids[target]} gets a further replica"
+        if code == Why.RACK:
+            return f"racks: broker {self.ids[origin]} shares its rack with another replica"
+        if code == Why.LEAVES:
+            dead = not problem.cluster.brokers.is_live[origin]
+            return f"broker {self.ids[origin]} is {'dead' if dead else 'drained'}"
+        return self._balance(origin, target)
+
+    def _balance(self, origin: int, target: int) -> str:
+        b = self.before.bands
+        if self.before.used[origin] > b.high_bytes[origin]:
+            return f"disk: broker {self.ids[origin]} at {self.share[origin]:.2f} of its share"
+        if self.before.count[origin] > b.high_count[origin]:
+            return (
+                f"replicas: broker {self.ids[origin]} holds {self.before.count[origin]}, at most {b.high_count[origin]}"
+            )
+        if self.before.used[target] < b.low_bytes[target]:
+            return f"disk: broker {self.ids[target]} at {self.share[target]:.2f} of its share"
+        if self.before.count[target] < b.low_count[target]:
+            return (
+                f"replicas: broker {self.ids[target]} holds {self.before.count[target]}, at least {b.low_count[target]}"
+            )
+        if self._further:
+            return f"{self._further}, or room on broker {self.ids[origin]} for what another broker has to shed"
+        return f"makes room on broker {self.ids[origin]} for what another broker has to shed"
+
+    def _led(self, old: int, new: int) -> str:
+        if old == new:
+            return "log-dir: evens the log dirs of a broker"
+        b = self.before.bands
+        if not self.state.problem.counted[old]:
+            return f"leaders: broker {self.ids[old]} is to lead nothing"
+        if self.before.leads[old] > b.high_leaders[old]:
+            return f"leaders: broker {self.ids[old]} leads {self.before.leads[old]}, at most {b.high_leaders[old]}"
+        if self.before.leads[new] < b.low_leaders[new]:
+            return f"leaders: broker {self.ids[new]} leads {self.before.leads[new]}, at least {b.low_leaders[new]}"
+        if self._further:
+            return f"{self._further}: broker {self.ids[new]} leads instead of {self.ids[old]}"
+        return f"leaders: broker {self.ids[new]} leads instead of {self.ids[old]}, which others need to hand on to"

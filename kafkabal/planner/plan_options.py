@@ -1,0 +1,147 @@
+"""What a user may ask of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.config.defaults import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE
+from kafkabal.errors import UsageError
+from kafkabal.plan.plan import Plan
+
+if TYPE_CHECKING:  # the command line imports this file for its help, which must not wait for numpy
+    from kafkabal.scoring.registry import WeightedScore
+
+BUDGETS = ("max_bytes", "max_moves", "max_leader_changes", "max_duration_s")
+"""Options that limit how much of a plan is made."""
+
+
+class Mode(StrEnum):
+    """Which part of the work is done."""
+
+    FULL = "full"
+    """Repair what breaks a rule, then bring every score inside its band."""
+    REPAIR_ONLY = "repair-only"
+    """Racks and replicas on dead, drained or excluded holders only."""
+    LEADERS_ONLY = "leaders-only"
+    """Leadership only; no byte moves."""
+    LOG_DIRS_ONLY = "log-dirs-only"
+    """Only between log dirs of the same broker."""
+    ONLY_TO_NEW = "only-to-new"
+    """Only onto brokers that hold nothing yet."""
+
+    @property
+    def moves_replicas(self) -> bool:
+        """Whether a replica may come to another broker."""
+        return self not in {Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY}
+
+    @property
+    def evens_log_dirs(self) -> bool:
+        """Whether the log dirs of a broker are to hold alike."""
+        return self in {Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerLimit:
+    """The most that a broker may hold; None sets no limit."""
+
+    replicas: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """What shapes a plan. Equal clusters and equal options give equal plans.
+
+    Raises
+    ------
+    UsageError
+        If a value is outside its range, or two contradict each other.
+    """
+
+    tolerance: float = DEFAULT_PLAN_TOLERANCE
+    """Half the width of every band, as a share of the mean; 0 <= tolerance < 1."""
+    scores: tuple[WeightedScore, ...] = ()
+    """Empty: the default scores."""
+    mode: Mode = Mode.FULL
+    below: float | None = None
+    """Only relieve brokers whose disk is used above this share; 0 < below <= 1."""
+    drain: frozenset[int] = frozenset()
+    """Ids of brokers that are to end up empty."""
+    exclude_brokers: frozenset[int] = frozenset()
+    """Ids of brokers that take nothing."""
+    topics: tuple[str, ...] = ()
+    """Shell patterns of topics that may move; empty: all."""
+    exclude_topics: tuple[str, ...] = ()
+    """Shell patterns of topics that are left as they are; they weigh all the same."""
+    include_internal: bool = False
+    """Internal topics may move too."""
+    max_bytes: int | None = None
+    """Most bytes that may come to brokers which held no copy before."""
+    max_moves: int | None = None
+    """Most replicas that may change their broker."""
+    max_leader_changes: int | None = None
+    max_duration_s: float | None = None
+    """Longest time that the bytes may take at :attr:`throttle_bytes_per_s` for each broker."""
+    throttle_bytes_per_s: int | None = None
+    log_dir_limit: float = DEFAULT_LOG_DIR_LIMIT
+    """Share of a volume that is never exceeded; 0 < limit <= 1."""
+    broker_limits: Mapping[int, BrokerLimit] = field(default_factory=dict)
+    """By broker id."""
+    replication_factor: int | None = None
+    """Give every topic that may move this many replicas; None keeps what each has."""
+    keep_moved: tuple[Plan, ...] = ()
+    """Earlier plans: what they brought to a broker stays there, unless a rule makes it leave."""
+    seed: int = 0
+    """Kept in the plan; equal seeds give equal plans."""
+
+    def __post_init__(self) -> None:
+        _check(0 <= self.tolerance < 1, f"tolerance {self.tolerance} is not a share from 0 to 1")
+        _check(self.below is None or 0 < self.below <= 1, f"below {self.below} is not a share from 0 to 1")
+        _check(0 < self.log_dir_limit <= 1, f"log dir limit {self.log_dir_limit} is not a share from 0 to 1")
+        for name in BUDGETS:
+            value = getattr(self, name)
+            _check(value is None or value >= 0, f"{name.replace('_', ' ')} {value} is negative")
+        for name in ("drain", "replication_factor"):
+            _check(
+                self.mode.moves_replicas or not getattr(self, name),
+                f"--{self.mode} and --{name.replace('_', '-')} exclude each other: no replica may move then",
+            )
+        _check(
+            self.max_duration_s is None or bool(self.throttle_bytes_per_s),
+            "a longest duration needs a throttle to reckon with",
+            hint="add a rate, as in --throttle 50MB",
+        )
+        _check(
+            self.replication_factor is None or self.replication_factor > 0,
+            f"replication factor {self.replication_factor} is not above 0",
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Options that differ from their defaults, in JSON types, as they stand in the plan file."""
+        plain = PlanOptions()
+        given = {name: getattr(self, name) for name in self.__slots__ if getattr(self, name) != getattr(plain, name)}
+        return {"tolerance": self.tolerance, **{name: _json(value) for name, value in sorted(given.items())}}
+
+
+def _check(holds: bool, message: str, hint: str | None = None) -> None:
+    if not holds:
+        raise UsageError(message, hint=hint)
+
+
+def _named(value: str | Plan | WeightedScore) -> str:
+    if isinstance(value, str):
+        return value
+    return value.plan_id if isinstance(value, Plan) else f"{value.score.name}={value.weight:g}"
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return [_named(v) for v in value]
+    if isinstance(value, dict):
+        return {str(k): {"replicas": v.replicas, "bytes": v.bytes} for k, v in sorted(value.items())}
+    return value

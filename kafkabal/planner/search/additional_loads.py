@@ -1,0 +1,135 @@
+"""Loads of the scores beyond disk, replicas, leaders, topic-spread and log-dir, kept in step with every change.
+
+These are scores of brokers that have a band and no groups: rates, and scores of one's own. Each is a sum over the
+replicas on a broker and the partitions that it leads, so a move or another leader changes two brokers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.planner.problem import Problem
+from kafkabal.planner.search.solution import State
+from kafkabal.scoring.protocol import Grain
+from kafkabal.scoring.registry import WeightedScore
+from kafkabal.scoring.score_parts import parts_of
+
+_OF_ITS_OWN = frozenset({"disk", "replicas", "leaders", "topic-spread", "log-dir"})
+"""Scores that have a part of the search of their own."""
+_ROUNDING = 1e-9
+
+
+def further_scores(problem: Problem) -> list[WeightedScore]:
+    """The chosen scores that are planned for by their declared loads alone."""
+    return [w for w in problem.scores if w.score.name not in _OF_ITS_OWN and _is_simple(problem, w)]
+
+
+def _is_simple(problem: Problem, weighted: WeightedScore) -> bool:
+    score = weighted.score
+    return score.band is not None and score.grain is Grain.BROKER and score.group(problem.cluster) is None
+
+
+class FurtherLoads:
+    """Load of every broker under each of some scores; the first axis counts scores."""
+
+    def __init__(self, state: State, leader: I32) -> None:
+        problem = state.problem
+        self.state = state
+        self.leader = leader
+        """shape (n_partitions,): who leads, -1 where nobody does yet."""
+        self.scores = further_scores(problem)
+        shape = (len(self.scores), *problem.home.shape)
+        self.held: F64 = np.zeros(shape)
+        """What each replica adds where it was before the plan."""
+        self.arriving: F64 = np.zeros(shape[:2])
+        """What a further copy of each partition adds."""
+        self.led: F64 = np.zeros(shape[:2])
+        """What leading each partition adds."""
+        self.load: F64 = np.zeros((len(self.scores), problem.n_brokers))
+        self.low, self.high = np.full(self.load.shape, -np.inf), np.full(self.load.shape, np.inf)
+        self.price: F64 = np.zeros(self.load.shape)
+        """What one unit outside the band weighs: the weight of the score over the fair load of the broker."""
+        for row, weighted in enumerate(self.scores):
+            self._fill(row, weighted)
+
+    def _fill(self, row: int, weighted: WeightedScore) -> None:
+        state, problem = self.state, self.state.problem
+        cluster = problem.cluster
+        parts = parts_of(weighted.score, cluster)
+        r = cluster.replicas
+        slot = np.arange(len(r)) - cluster.partitions.first[r.partition]
+        self.held[row, r.partition, slot] = parts.replica_load
+        sums = np.bincount(r.partition, parts.replica_load, len(cluster.partitions))
+        self.arriving[row] = sums / np.maximum(cluster.replication_factor, 1)
+        self.led[row] = parts.leader_load
+        p, k = np.nonzero(state.place >= 0)
+        carried = np.bincount(state.place[p, k], self.of_slots(p, k, state.place[p, k])[row], problem.n_brokers)
+        led = self.leader >= 0
+        carried += np.bincount(self.leader[led], parts.leader_load[led], problem.n_brokers)
+        known = ~np.isnan(parts.base_load)
+        self.load[row] = np.where(known, parts.base_load, 0.0) + carried
+        self._bound(row, weighted, parts.capacity, problem.counted & known)
+
+    def _bound(self, row: int, weighted: WeightedScore, capacity: F64, counted: np.ndarray) -> None:
+        total, band = float(self.load[row, counted].sum()), weighted.score.band
+        if band is None or total <= 0:
+            return
+        fair = total / float(capacity[counted].sum()) * capacity[counted]
+        low, high = band.edges(fair, self.state.problem.options.tolerance)
+        rounding = _ROUNDING * fair
+        self.low[row, counted], self.high[row, counted] = low + rounding, high - rounding
+        self.price[row, counted] = weighted.weight / fair
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    # -- questions ---------------------------------------------------------------------------------------------
+
+    def of_slots(self, p: I64, k: I64, broker: I32 | I64) -> F64:
+        """shape (scores, n): what replicas in these slots add to these brokers, followers or not."""
+        at_home = self.state.problem.home[p, k] == broker
+        return np.where(at_home, self.held[:, p, k], self.arriving[:, p])
+
+    def violation(self) -> F64:
+        """shape (n_brokers,): how far each broker is outside its bands, in weighted fair shares."""
+        return _outside(self.load, self.low, self.high, self.price)
+
+    def change(self, broker: I32 | I64 | int, more: F64) -> F64:
+        """What further loads, shape (scores, ...), change in the violation of brokers."""
+        low, high, price, now = (column[:, broker] for column in (self.low, self.high, self.price, self.load))
+        now, low, high, price = (_spread(column, more.ndim) for column in (now, low, high, price))
+        return np.asarray(_outside(now + more, low, high, price) - _outside(now, low, high, price))
+
+    # -- changes -----------------------------------------------------------------------------------------------
+
+    def lead(self, p: I64, broker: I32 | I64) -> None:
+        """Let other brokers lead partitions."""
+        old = self.leader[p]
+        led = old >= 0
+        for row in range(len(self)):
+            np.subtract.at(self.load[row], old[led], self.led[row, p[led]])
+            np.add.at(self.load[row], broker, self.led[row, p])
+        self.leader[p] = broker
+
+    def move(self, p: I64, k: I64, target: I64) -> None:
+        """Take slots to other brokers, and leadership with a replica that leads."""
+        source = self.state.place[p, k].astype(np.int64)
+        leads = self.leader[p] == source
+        for row, (leaving, coming) in enumerate(
+            zip(self.of_slots(p, k, source), self.of_slots(p, k, target), strict=True)
+        ):
+            np.subtract.at(self.load[row], source, leaving)
+            np.add.at(self.load[row], target, coming)
+        self.lead(p[leads], target[leads])
+        self.state.move(p, k, target)
+
+
+def _spread(column: F64, n_axes: int) -> F64:
+    """Values of one broker each, with the axes of what is to be added to them."""
+    return column.reshape(column.shape + (1,) * (n_axes - column.ndim))
+
+
+def _outside(load: F64, low: F64, high: F64, price: F64) -> F64:
+    beyond = np.maximum(load - high, 0.0) + np.maximum(low - load, 0.0)
+    return np.asarray((beyond * price).sum(0))

@@ -1,0 +1,239 @@
+"""Bring the scores beyond the usual ones into their bands: by leadership, which costs no bytes, then by exchanges.
+
+One step at a time for the broker that is furthest outside: the change that takes most out of the violation of all
+these scores together, among those that leave every other score inside its band.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.planner.search.additional_loads import FurtherLoads
+from kafkabal.planner.search.local_search import may_exchange
+from kafkabal.planner.search.solution import State
+
+if TYPE_CHECKING:
+    from kafkabal.planner.search.assign_leaders import Leadership
+
+_STEPS_A_BROKER = 50
+_LEAST_GAIN = 1e-9
+_LEAST_PROGRESS = 1e-3
+"""Share of a broker's violation that a step must take away."""
+_SAMPLE = 96
+"""Partitions or replicas of a broker that are looked at for an exchange, evenly picked over their loads."""
+_PARTNERS = 12
+_ASKED = 48
+_PRICE = 0.8
+"""What a byte moved, in fair shares of a broker, weighs against what lies outside a band."""
+
+
+class _Handover(NamedTuple):
+    """Partitions and who is to lead them."""
+
+    p: I64
+    broker: I64
+
+
+class _Swap(NamedTuple):
+    """Slots and where they go."""
+
+    p: I64
+    k: I64
+    target: I64
+
+
+def even_leadership(leadership: Leadership, loads: FurtherLoads) -> None:
+    """Let other replicas lead where that evens the loads; every count of leaders stays inside its band."""
+
+    def step(broker: int, least: float) -> bool:
+        found = _best_handover(leadership, loads, broker, least)
+        if found is None or len(found.p) > leadership.changes_left:
+            return False
+        leadership.change(found.p, found.broker)
+        loads.lead(found.p, found.broker)
+        leadership.changes_left -= len(found.p)
+        return True
+
+    _step_by_step(loads, step)
+
+
+def even_placement(state: State, loads: FurtherLoads) -> None:
+    """Exchange replicas of about equal size where leadership alone was not enough; bytes and counts stay in band."""
+
+    def step(broker: int, least: float) -> bool:
+        found = _best_swap(state, loads, broker, least)
+        if found is not None:
+            loads.move(*found)
+        return found is not None
+
+    _step_by_step(loads, step)
+
+
+def _step_by_step(loads: FurtherLoads, step: Callable[[int, float], bool]) -> None:
+    """Take the broker that is furthest outside, again and again, until none can be helped."""
+    stuck = np.zeros(loads.load.shape[1], np.bool_)
+    for _ in range(_STEPS_A_BROKER * len(stuck)):
+        now = np.where(stuck, 0.0, loads.violation())
+        worst = int(now.argmax())
+        if now[worst] <= _LEAST_GAIN:
+            return
+        if step(worst, max(_LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))):
+            stuck[:] = False
+        else:
+            stuck[worst] = True
+
+
+# -- leadership ----------------------------------------------------------------------------------------------------
+
+
+def _best_handover(leadership: Leadership, loads: FurtherLoads, broker: int, least: float) -> _Handover | None:
+    p, new = _proposals(leadership, broker)
+    if not p.size:
+        return None
+    old = leadership.leader[p].astype(np.int64)
+    led = loads.led[:, p]
+    gain = loads.change(old, -led) + loads.change(new, led)
+    bands, counted = leadership.state.bands, leadership.state.problem.counted
+    fits = (leadership.count[new] < bands.high_leaders[new]) & (
+        (leadership.count[old] > bands.low_leaders[old]) | ~counted[old]
+    )
+    alone = np.where(fits, gain, np.inf)
+    best = int(alone.argmin())
+    if alone[best] < -least:
+        return _Handover(p[best : best + 1], new[best : best + 1])
+    return _best_trade(leadership, loads, broker, least)
+
+
+def _proposals(leadership: Leadership, broker: int) -> tuple[I64, I64]:
+    """Partitions that the broker may hand on, and those that it may take, with who would lead them."""
+    led = np.flatnonzero((leadership.leader == broker) & leadership.free)
+    candidates = leadership.candidates[led]
+    row, column = np.nonzero((candidates >= 0) & (candidates != broker))
+    able = (leadership.candidates == broker).any(1) & leadership.free & (leadership.leader >= 0)
+    take = np.flatnonzero(able & (leadership.leader != broker))
+    p = np.concatenate((led[row], take))
+    new = np.concatenate((candidates[row, column], np.full(len(take), broker)))
+    return p, new.astype(np.int64)
+
+
+def _best_trade(leadership: Leadership, loads: FurtherLoads, broker: int, least: float) -> _Handover | None:
+    """Two partitions whose leaders change places, so that no count changes."""
+    best, found = -least, None
+    for partner in _partners(loads, broker):
+        mine = _sample(loads, _led_by(leadership, broker, partner))
+        theirs = _sample(loads, _led_by(leadership, partner, broker))
+        if not mine.size or not theirs.size:
+            continue
+        net = loads.led[:, theirs][:, None, :] - loads.led[:, mine][:, :, None]
+        gain = loads.change(broker, net) + loads.change(partner, -net)
+        i, j = np.unravel_index(int(gain.argmin()), gain.shape)
+        if gain[i, j] < best:
+            best, found = float(gain[i, j]), _Handover(np.array([mine[i], theirs[j]]), np.array([partner, broker]))
+    return found
+
+
+def _led_by(leadership: Leadership, leader: int, candidate: int) -> I64:
+    able = (leadership.candidates == candidate).any(1)
+    return np.flatnonzero((leadership.leader == leader) & able & leadership.free)
+
+
+def _partners(loads: FurtherLoads, broker: int) -> list[int]:
+    """Brokers whose loads differ most from the broker's, in fair shares."""
+    difference = np.abs((loads.load - loads.load[:, broker : broker + 1]) * loads.price).sum(0)
+    difference[broker] = -1.0
+    return [b for b in np.argsort(-difference, kind="stable")[:_PARTNERS].tolist() if difference[b] > 0]
+
+
+def _sample(loads: FurtherLoads, p: I64) -> I64:
+    """Some of the partitions, from the lightest to the heaviest to lead."""
+    return p if len(p) <= _SAMPLE else p[_spread_over(loads.led[:, p], loads)]
+
+
+# -- placement -----------------------------------------------------------------------------------------------------
+
+
+class _Cells(NamedTuple):
+    """Replicas on one broker, what they weigh there, and what they would weigh elsewhere."""
+
+    p: I64
+    k: I64
+    bytes_here: I64
+    load_here: F64
+    load_there: F64
+
+
+def _best_swap(state: State, loads: FurtherLoads, broker: int, least: float) -> _Swap | None:
+    best, found = 0.0, None
+    if not state.problem.takes[broker]:
+        return None
+    mine = _cells(state, loads, broker)
+    for partner in _partners(loads, broker):
+        if not state.problem.takes[partner]:
+            continue
+        price, swap = _swap_with(state, loads, broker, mine, partner, least)
+        if swap is not None and price < best:
+            best, found = price, swap
+    return found
+
+
+def _cells(state: State, loads: FurtherLoads, broker: int) -> _Cells:
+    problem = state.problem
+    p, k = np.nonzero(problem.loose & (state.place == broker))
+    leads = loads.leader[p] == broker
+    led = np.where(leads, loads.led[:, p], 0.0)
+    here = loads.of_slots(p, k, np.full(len(p), broker)) + led
+    at = _spread_over(here, loads)
+    there = loads.arriving[:, p] + led
+    return _Cells(p[at], k[at], state.load(p, k, np.full(len(p), broker))[at], here[:, at], there[:, at])
+
+
+def _spread_over(load: F64, loads: FurtherLoads) -> I64:
+    """Positions from the lightest to the heaviest, at most so many, evenly picked."""
+    weight = (load * loads.price.max(1)[:, None]).sum(0)
+    order = np.argsort(weight, kind="stable")
+    number = min(len(order), _SAMPLE)
+    return order[np.arange(number) * (len(order) - 1) // max(1, number - 1)]
+
+
+def _swap_with(
+    state: State, loads: FurtherLoads, broker: int, mine: _Cells, partner: int, least: float
+) -> tuple[float, _Swap | None]:
+    theirs = _cells(state, loads, partner)
+    if not mine.p.size or not theirs.p.size:
+        return 0.0, None
+    gain = loads.change(broker, theirs.load_there[:, None, :] - mine.load_here[:, :, None])
+    gain = gain + loads.change(partner, mine.load_there[:, :, None] - theirs.load_here[:, None, :])
+    arriving = state.problem.arriving_bytes
+    fits = _stays_inside(state, broker, arriving[theirs.p][None, :] - mine.bytes_here[:, None])
+    fits &= _stays_inside(state, partner, arriving[mine.p][:, None] - theirs.bytes_here[None, :])
+    price = gain + _moving_price(state, mine, broker)[:, None] + _moving_price(state, theirs, partner)[None, :]
+    price[~fits | (gain > -least)] = np.inf
+    order = np.argsort(price, axis=None, kind="stable")[:_ASKED]
+    i, j = np.unravel_index(order, price.shape)
+    allowed = (price[i, j] < 0) & may_exchange(state, mine.p[i], mine.k[i], theirs.p[j], theirs.k[j])
+    if not allowed.any():
+        return 0.0, None
+    a, b = int(i[allowed][0]), int(j[allowed][0])
+    swap = _Swap(np.array([mine.p[a], theirs.p[b]]), np.array([mine.k[a], theirs.k[b]]), np.array([partner, broker]))
+    return float(price[a, b]), swap
+
+
+def _stays_inside(state: State, broker: int, more_bytes: I64) -> Bools:
+    """Whether a broker stays in its band of bytes, or comes no further out of it."""
+    bands, used = state.bands, state.used[broker]
+    high = max(int(min(bands.high_bytes[broker], state.problem.limit_bytes[broker])), int(used))
+    low = min(int(bands.low_bytes[broker]), int(used))
+    return np.asarray((used + more_bytes <= high) & (used + more_bytes >= low))
+
+
+def _moving_price(state: State, cells: _Cells, broker: int) -> F64:
+    """What it costs to move replicas off a broker, in fair shares: nothing where they have left home already."""
+    problem = state.problem
+    rows = problem.weighed
+    fair = max(1.0, float(state.used[rows].mean())) if rows.any() else 1.0
+    from_home = problem.home[cells.p, cells.k] == broker
+    return np.where(from_home, _PRICE * problem.arriving_bytes[cells.p] / fair, 0.0)

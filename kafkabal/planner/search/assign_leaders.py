@@ -1,0 +1,179 @@
+"""Choose the leader of every partition among its replicas: the counts inside their band, with the fewest changes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import I32, I64, Bools
+from kafkabal.planner.plan_options import Mode
+from kafkabal.planner.problem import NONE
+from kafkabal.planner.search.additional_loads import FurtherLoads
+from kafkabal.planner.search.additional_scores import even_leadership
+from kafkabal.planner.search.grouped_arrays import running_count
+from kafkabal.planner.search.solution import State
+
+_MOST_ROUNDS = 64
+_FULL = np.iinfo(np.int64).max // 2
+
+
+class Leadership:
+    """Who leads each partition, who else may, and how many partitions each broker leads."""
+
+    def __init__(self, state: State) -> None:
+        problem = state.problem
+        self.state = state
+        there = state.place >= 0
+        arrived = state.moved()
+        self.candidates: I32 = np.where(there & (problem.electable | arrived), state.place, NONE)
+        self.candidates[~problem.counted[self.candidates] & (self.candidates >= 0)] = NONE
+        self.free: Bools = problem.movable.copy()
+        limit = problem.options.max_leader_changes
+        # of a broker that is drained, a limit may leave replicas for later, and their leadership with them
+        leads_on = problem.counted if limit is None else problem.cluster.brokers.is_live
+        stays = (state.place == problem.leader[:, None]).any(1) & leads_on[problem.leader]
+        self.leader: I32 = np.where(stays | ~self.free, problem.leader, NONE)
+        self.free &= (self.candidates >= 0).any(1)
+        self.leader[~self.free & (self.leader < 0)] = problem.leader[~self.free & (self.leader < 0)]
+        led = self.leader[self.leader >= 0]
+        self.count: I64 = np.bincount(led, minlength=problem.n_brokers).astype(np.int64)
+        self.changes_left = len(self.leader) if limit is None else max(0, limit - int((self.leader < 0).sum()))
+
+    def change(self, p: I64, broker: I32 | I64) -> None:
+        """Let other brokers lead."""
+        old = self.leader[p]
+        np.subtract.at(self.count, old[old >= 0], 1)
+        np.add.at(self.count, broker, 1)
+        self.leader[p] = broker
+
+    def least_loaded(self, p: I64) -> I32:
+        """The candidate of each partition that leads the fewest partitions, and those most wanting first."""
+        load = np.append(self.count, _FULL)[self.candidates[p]]
+        return np.asarray(self.candidates[p, load.argmin(1)])
+
+
+def choose_leaders(state: State) -> I32:
+    """Choose leaders.
+
+    Returns
+    -------
+    int32, shape (n_partitions,)
+        Broker that is to lead; the present one wherever that does no harm.
+    """
+    leadership = Leadership(state)
+    _fill_vacancies(leadership)
+    if state.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
+        _even_counts(leadership)
+        even_leadership(leadership, FurtherLoads(state, leadership.leader.copy()))
+    return leadership.leader
+
+
+def _even_counts(leadership: Leadership) -> None:
+    bands = leadership.state.bands
+    for _ in range(_MOST_ROUNDS):
+        if not _hand_over(leadership, bands.high_leaders, bands.low_leaders):
+            break
+    for _ in range(_MOST_ROUNDS):
+        if not _take_over(leadership, bands.low_leaders):
+            break
+    _along_paths(leadership)
+
+
+def _fill_vacancies(leadership: Leadership) -> None:
+    vacant = np.flatnonzero((leadership.leader < 0) & leadership.free)
+    step = max(1, len(leadership.count) // 2)
+    for i in range(0, len(vacant), step):
+        p = vacant[i : i + step]
+        leadership.change(p, leadership.least_loaded(p))
+
+
+def _hand_over(leadership: Leadership, high: I64, low: I64) -> int:
+    """From brokers that lead too many to the least loaded candidate of each partition."""
+    surplus = np.where(leadership.state.problem.counted, leadership.count - high, 0)
+    p = np.flatnonzero((np.append(surplus, 0) > 0)[leadership.leader] & leadership.free)
+    if not p.size:
+        return 0
+    return _swap_in(leadership, p, leadership.least_loaded(p), np.maximum(surplus, 0), high, low)
+
+
+def _take_over(leadership: Leadership, low: I64) -> int:
+    """To brokers that lead too few, from those that can spare it."""
+    lack = np.where(leadership.state.problem.counted, low - leadership.count, 0)
+    wanting = np.append(lack > 0, False)[leadership.candidates]
+    spare = np.maximum(leadership.count - low, 0)
+    p = np.flatnonzero(wanting.any(1) & leadership.free & (spare[leadership.leader] > 0))
+    if not p.size:
+        return 0
+    order = np.argsort(-leadership.count[leadership.leader[p]], kind="stable")
+    p = p[order]
+    return _swap_in(leadership, p, leadership.least_loaded(p), spare, low, low)
+
+
+def _swap_in(leadership: Leadership, p: I64, broker: I32, spare: I64, most: I64, low: I64) -> int:
+    """Accept the first proposals, as many as one side can spare and a share of what the other side has room for."""
+    room = np.maximum(np.where(leadership.count < low, low, most) - leadership.count, 0)
+    quota = np.where(room > 8, room // 2, room)
+    order = np.argsort(leadership.count[broker], kind="stable")
+    p, broker = p[order], broker[order]
+    good = (leadership.count[broker] < most[broker]) & (broker != leadership.leader[p])
+    p, broker = p[good], broker[good]
+    good = running_count(broker) < quota[broker]
+    p, broker = p[good], broker[good]
+    good = running_count(leadership.leader[p]) < spare[leadership.leader[p]]
+    p, broker = p[good][: leadership.changes_left], broker[good][: leadership.changes_left]
+    leadership.change(p, broker)
+    leadership.changes_left -= len(p)
+    return len(p)
+
+
+def _along_paths(leadership: Leadership) -> None:
+    """Where no direct exchange is left: hand on leadership from broker to broker along a shortest path."""
+    bands, counted = leadership.state.bands, leadership.state.problem.counted
+    while True:
+        over = counted & (leadership.count > bands.high_leaders)
+        under = counted & (leadership.count < bands.low_leaders)
+        if not over.any() and not under.any():
+            return
+        give = over if over.any() else counted & (leadership.count > bands.low_leaders)
+        take = under if under.any() else counted & (leadership.count < bands.high_leaders)
+        path = _shortest_path(leadership, give, take)
+        if not path and over.any():
+            path = _shortest_path(leadership, over, counted & (leadership.count < bands.high_leaders))
+        if not path and under.any():
+            path = _shortest_path(leadership, counted & (leadership.count > bands.low_leaders), under)
+        if not path or len(path) > leadership.changes_left:
+            return
+        leadership.changes_left -= len(path)
+        for p, broker in path:
+            leadership.change(np.array([p]), np.array([broker]))
+
+
+def _shortest_path(leadership: Leadership, sources: Bools, sinks: Bools) -> list[tuple[int, int]]:
+    """Changes (partition, new leader) that lead from a source to a sink; empty where there is no path."""
+    n = len(sources)
+    rows = np.flatnonzero(leadership.free & (leadership.leader >= 0))
+    via = np.full((n, n + 1), NONE, np.int64)
+    for column in range(leadership.candidates.shape[1]):
+        via[leadership.leader[rows], leadership.candidates[rows, column]] = rows
+    via = via[:, :n]
+    came_from = np.full(n, NONE, np.int64)
+    seen = sources.copy()
+    frontier = np.flatnonzero(sources)
+    while frontier.size:
+        reach = (via[frontier] >= 0) & ~seen
+        fresh = np.flatnonzero(reach.any(0))
+        came_from[fresh] = frontier[reach[:, fresh].argmax(0)]
+        seen[fresh] = True
+        found = fresh[sinks[fresh]]
+        if found.size:
+            return _walk_back(via, came_from, int(found[0]))
+        frontier = fresh
+    return []
+
+
+def _walk_back(via: I64, came_from: I64, end: int) -> list[tuple[int, int]]:
+    path = []
+    while came_from[end] >= 0:
+        start = int(came_from[end])
+        path.append((int(via[start, end]), end))
+        end = start
+    return path

@@ -1,0 +1,192 @@
+"""Choose the log dir of every arrival, and even the log dirs of a broker among themselves.
+
+Arrivals go, the largest first, to the dir of their broker that is least full after it. Where a dir still lies outside
+its band, replicas are copied to other dirs of the broker: arrivals first, which costs nothing, then the replicas
+nearest in size to what is in excess.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64, Bools, LogDirState
+from kafkabal.model.eligibility import dir_room_bytes
+from kafkabal.planner.problem import NONE
+from kafkabal.planner.search.solution import State
+from kafkabal.scoring.scores.log_dir import SCORE as LOG_DIR
+
+
+class Shelving:
+    """Log dir of every slot, with the bytes in each dir."""
+
+    def __init__(self, state: State) -> None:
+        problem = state.problem
+        cluster = problem.cluster
+        dirs = cluster.log_dirs
+        self.state = state
+        self.first: I64 = dirs.first
+        self.n_dirs: I64 = np.diff(dirs.first)
+        slot = np.arange(problem.width)
+        own = cluster.partitions.first[:-1, None] + np.minimum(slot, cluster.replication_factor[:, None] - 1)
+        self.before: I32 = np.where(problem.home >= 0, cluster.replicas.log_dir[own], NONE)
+        self.dir: I32 = np.where(state.at_home(), self.before, NONE)
+        self.capacity: F64 = LOG_DIR.capacity(cluster)
+        self.is_open: Bools = dirs.state == LogDirState.ONLINE
+        self.counts: Bools = dirs.state != LogDirState.OFFLINE
+        known = self.dir >= 0
+        load = np.bincount(self.dir[known], problem.held_bytes[known].astype(np.float64), len(dirs))
+        self.load: I64 = load.astype(np.int64)
+        before = np.bincount(
+            self.before[self.before >= 0], problem.held_bytes[self.before >= 0].astype(np.float64), len(dirs)
+        )
+        freed = before.astype(np.int64) - self.load
+        on_volume = np.bincount(dirs.volume, freed.astype(np.float64))
+        self.room: I64 = dir_room_bytes(cluster, problem.options.log_dir_limit) + np.where(
+            self.is_open, on_volume[dirs.volume].astype(np.int64), 0
+        )
+        self.volume: I32 = dirs.volume
+
+    def put(self, p: I64, k: I64, target: I64, bytes_: I64) -> None:
+        """Put arrivals into dirs."""
+        self.dir[p, k] = target
+        np.add.at(self.load, target, bytes_)
+        self._take_room(target, bytes_)
+
+    def shift(self, p: int, k: int, target: int, bytes_: int) -> None:
+        """Take a replica from its dir to another one of the broker."""
+        source = int(self.dir[p, k])
+        self.load[source] -= bytes_
+        self.load[target] += bytes_
+        self.dir[p, k] = target
+        self._take_room(np.array([source, target]), np.array([-bytes_, bytes_]))
+
+    def _take_room(self, target: I64, bytes_: I64) -> None:
+        taken = np.bincount(self.volume[target], bytes_.astype(np.float64), int(self.volume.max(initial=-1)) + 1)
+        self.room -= taken.astype(np.int64)[self.volume]
+
+
+def choose_log_dirs(state: State) -> tuple[I32, I64]:
+    """Choose log dirs.
+
+    Returns
+    -------
+    int32, shape (n_partitions, width)
+        Row of the log dir of each slot, -1 where it is not known.
+    int64, shape (n,)
+        Cells of arrivals for which no dir of their broker has room.
+    """
+    shelving = Shelving(state)
+    left = _shelve_arrivals(shelving)
+    if state.problem.has_score("log-dir") and state.problem.options.mode.evens_log_dirs:
+        even_out(shelving)
+    return shelving.dir, left
+
+
+def _shelve_arrivals(shelving: Shelving) -> I64:
+    state = shelving.state
+    p, k = np.nonzero(state.moved())
+    broker = state.place[p, k]
+    bytes_ = state.problem.arriving_bytes[p]
+    single = shelving.n_dirs[broker] == 1
+    shelving.put(p[single], k[single], shelving.first[broker[single]], bytes_[single])
+    p, k, broker, bytes_ = p[~single], k[~single], broker[~single], bytes_[~single]
+    order = np.lexsort((p, -bytes_, broker))
+    p, k, broker, bytes_ = p[order], k[order], broker[order], bytes_[order]
+    turn = np.arange(len(broker)) - np.searchsorted(broker, broker)
+    order = np.argsort(turn, kind="stable")
+    ends = np.cumsum(np.bincount(turn)) if len(turn) else np.empty(0, np.int64)
+    left = []
+    for now in np.split(order, ends[:-1]) if len(order) else []:
+        target = _emptiest(shelving, broker[now], bytes_[now])
+        found = target >= 0
+        shelving.put(p[now][found], k[now][found], target[found], bytes_[now][found])
+        left.append((p[now] * state.width + k[now])[~found])
+    return np.concatenate(left) if left else np.empty(0, np.int64)
+
+
+def _emptiest(shelving: Shelving, broker: I32, bytes_: I64) -> I64:
+    """Dir of each broker that is least full once the bytes have come; -1 where none has room."""
+    column = np.arange(int(shelving.n_dirs.max()))
+    dirs = np.minimum(shelving.first[broker][:, None] + column, len(shelving.load) - 1)
+    there = (column < shelving.n_dirs[broker][:, None]) & shelving.is_open[dirs]
+    there &= shelving.room[dirs] >= bytes_[:, None]
+    fullness = np.where(there, (shelving.load[dirs] + bytes_[:, None]) / shelving.capacity[dirs], np.inf)
+    best = fullness.argmin(1)
+    rows = np.arange(len(broker))
+    return np.where(there[rows, best], dirs[rows, best], NONE)
+
+
+def even_out(shelving: Shelving) -> None:
+    """Copy replicas between the dirs of each broker until every dir is inside its band or nothing helps."""
+    problem = shelving.state.problem
+    several = np.flatnonzero(problem.counted & (shelving.n_dirs > 1))
+    if not several.size:
+        return
+    p, k = np.nonzero((shelving.dir >= 0) & problem.movable[:, None] & problem.size_known[:, None])
+    broker = shelving.state.place[p, k]
+    order = np.argsort(broker, kind="stable")
+    p, k, broker = p[order], k[order], broker[order]
+    first = np.searchsorted(broker, np.arange(problem.n_brokers + 1))
+    for b in several:
+        rows = slice(int(first[b]), int(first[b + 1]))
+        _even_broker(shelving, int(b), p[rows], k[rows])
+
+
+def _even_broker(shelving: Shelving, broker: int, p: I64, k: I64) -> None:
+    state = shelving.state
+    dirs = np.arange(shelving.first[broker], shelving.first[broker + 1])
+    low, high = _band(shelving, dirs)
+    bytes_ = state.load(p, k, np.full(len(p), broker))
+    arrived = state.place[p, k] != state.problem.home[p, k]
+    for _ in range(len(p)):
+        now = shelving.load[dirs]
+        surplus, lack = np.maximum(now - high, 0), np.maximum(low - now, 0)
+        if not surplus.any() and not lack.any():
+            return
+        step = _best_shift(shelving, dirs, low, high, p, k, bytes_, arrived)
+        if step is None:
+            return
+        i, target = step
+        shelving.shift(int(p[i]), int(k[i]), target, int(bytes_[i]))
+
+
+def _band(shelving: Shelving, dirs: I64) -> tuple[I64, I64]:
+    counts = shelving.counts[dirs]
+    capacity = np.where(counts, shelving.capacity[dirs], 0.0)
+    mean = float(shelving.load[dirs][counts].sum()) / max(float(capacity.sum()), 1.0)
+    low, high = LOG_DIR.band.edges(mean * capacity, shelving.state.problem.options.tolerance)
+    return np.ceil(low).astype(np.int64), np.floor(high).astype(np.int64)
+
+
+def _best_shift(
+    shelving: Shelving, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
+) -> tuple[int, int] | None:
+    """The copy that takes most out of what is outside the bands, for the bytes that it costs."""
+    now = shelving.load[dirs]
+    may = shelving.is_open[dirs]
+    giver = int((now - high).argmax())
+    room_below = np.where(may, high - now, np.iinfo(np.int64).min)
+    if now[giver] <= high[giver]:
+        # nothing is in excess: someone lacks, and the fullest dir gives
+        giver = int((now - low).argmax())
+    room_below[giver] = np.iinfo(np.int64).min
+    taker = int(np.where(may & (np.arange(len(dirs)) != giver), (now / np.maximum(high, 1)), np.inf).argmin())
+    if taker == giver or not may[taker]:
+        return None
+    here = np.flatnonzero(shelving.dir[p, k] == dirs[giver])
+    here = here[bytes_[here] <= shelving.room[dirs[taker]]]
+    size = bytes_[here]
+    outside = _outside(now[giver] - size, low[giver], high[giver]) + _outside(
+        now[taker] + size, low[taker], high[taker]
+    )
+    gain = outside - _outside(now[[giver]], low[giver], high[giver]) - _outside(now[[taker]], low[taker], high[taker])
+    useful = np.flatnonzero(gain < 0)
+    if not useful.size:
+        return None
+    cost = gain[useful] + np.where(arrived[here[useful]], 0, size[useful] // 20)
+    best = here[useful[int(cost.argmin())]]
+    return int(best), int(dirs[taker])
+
+
+def _outside(load: I64, low: int, high: int) -> I64:
+    return np.maximum(load - high, 0) + np.maximum(low - load, 0)

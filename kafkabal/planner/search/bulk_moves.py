@@ -1,0 +1,262 @@
+"""Move many replicas at once from brokers above their targets to brokers below, a shrinking share of the need a round.
+
+In each round brokers that give and brokers that take are paired, those that deal in large replicas with each other.
+Each pair moves the replica nearest the size that evens both: the bytes in excess over the count in excess.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.planner.search.group_size_keys import SizeKeys
+from kafkabal.planner.search.grouped_arrays import is_first, running_count, running_sum, stable_order
+from kafkabal.planner.search.load_targets import Targets, make_targets, zones
+from kafkabal.planner.search.solution import State
+
+USUAL_PACE = 1 / 4
+"""Share of what is to be moved that moves in one round."""
+_LEAST_A_ROUND = 64
+"""Moves, or one a broker where there are fewer, up to which a round does not shrink any further."""
+_TRIES = ((0,), (1, -1, 2, -2, 3, -3))
+"""The replica of the right size, then its neighbours, all at once."""
+_STEP = 5
+"""How much further up the next turn looks."""
+_MOST_IDLE_ROUNDS = 6
+_LEAST_YIELD = 1 / 4
+"""Share of the pairs that find a replica, below which others are paired in the next round."""
+_WORTH_A_ROUND = 16
+"""Moves for which a round costs less than as many single steps."""
+
+
+class _Shelf:
+    """Replicas that givers may part with, sorted by broker and size; what was taken is removed after each round."""
+
+    def __init__(self, state: State, free: Bools) -> None:
+        problem = state.problem
+        self.width = state.width
+        cell = np.flatnonzero(free & problem.loose)
+        p, k = cell // self.width, cell % self.width
+        broker = state.place[p, k]
+        bytes_ = state.load(p, k, broker)
+        self.keys = SizeKeys(bytes_)
+        key = self.keys.of(broker, bytes_)
+        order = stable_order(key)
+        self.key, self.cell = key[order], cell[order]
+        self.n_brokers = problem.n_brokers
+        self._index()
+
+    def _index(self) -> None:
+        self.first = self.keys.ends(self.key, self.n_brokers)
+        self.sum_before = np.concatenate(([0], np.cumsum(self.bytes(slice(None)))))
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    def bytes(self, at: I64 | slice) -> I64:
+        """Bytes of replicas, rounded down to what a key can tell."""
+        return self.keys.bytes_of(self.key[at])
+
+    def slots(self, at: I64) -> tuple[I64, I64]:
+        """Partition and position of replicas."""
+        return self.cell[at] // self.width, self.cell[at] % self.width
+
+    def fewest_for(self, surplus: I64) -> I64:
+        """How few replicas of each broker sum up to its surplus; all there are where even they do not."""
+        end = self.first[1:]
+        goal = self.sum_before[end] - np.maximum(surplus, 0)
+        at = np.searchsorted(self.sum_before, goal, side="right") - 1
+        return end - np.maximum(at, self.first[:-1])
+
+    def find(self, broker: I32, size: F64) -> I64:
+        """Position of the smallest replica of each broker that is at least so large."""
+        return np.searchsorted(self.key, self.keys.at_least(broker, size))
+
+    def remove(self, taken: Bools) -> None:
+        """Forget replicas that were taken."""
+        keep = ~taken
+        self.key, self.cell = self.key[keep], self.cell[keep]
+        self._index()
+
+
+def push(
+    state: State,
+    pace: float = USUAL_PACE,
+    *,
+    moved: bool = False,
+    further: bool = False,
+    byte_yield: float | None = None,
+) -> None:
+    """Bring brokers near their targets; what is left is a matter of single replicas.
+
+    Parameters
+    ----------
+    pace
+        Share of what is to be moved that moves in one round.
+    moved
+        Move replicas on that have left their home already, which costs nothing more, instead of those still there.
+    further
+        Only those below their targets at the beginning take: who has given a little too much in bytes, for the sake of
+        its number, is not filled up again by those that do the same.
+    byte_yield
+        Least bytes that a replica takes off its broker for each byte that is copied, where copies differ in size.
+    """
+    zone = zones(state.problem)
+    targets = make_targets(state, zone)
+    givers = (state.used > targets.bytes) | (state.count > targets.count)
+    takers = state.problem.takes
+    if further:
+        takers = takers & ((state.used < targets.bytes) | (state.count < targets.count))
+    if not givers.any():
+        return
+    free = state.moved() if moved else state.at_home()
+    if byte_yield is not None:
+        free &= state.byte_yield() >= byte_yield
+    shelf = _Shelf(state, free & givers[state.place])
+    idle = turn = 0
+    while idle < _MOST_IDLE_ROUNDS and len(shelf):
+        tried, done = _round(state, shelf, targets, takers, zone, turn, pace)
+        poor = done <= tried * _LEAST_YIELD
+        turn += int(poor)
+        idle += int(poor and done < _WORTH_A_ROUND)
+
+
+def _round(
+    state: State, shelf: _Shelf, targets: Targets, takers: Bools, zone: I32, turn: int, pace: float
+) -> tuple[int, int]:
+    lanes = _lanes(state, shelf, targets, takers, zone, turn, pace)
+    if lanes is None:
+        return 0, 0
+    giver, taker, size = lanes
+    tried = len(giver)
+    # replicas that may not go stay where they are: each turn looks a little further up
+    at = _spread(shelf.find(giver, size) + turn * _STEP, shelf.first[giver + 1])
+    taken = np.zeros(len(shelf), np.bool_)
+    open_ = np.ones(tried, np.bool_)
+    for offsets in _TRIES:
+        lane, where = _neighbours(shelf, np.flatnonzero(open_), at, giver, offsets, taken)
+        good = _acceptable(state, shelf, targets, lane, where, giver[lane], taker[lane])
+        lane, where = lane[good], where[good]
+        taken[where] = True
+        open_[lane] = False
+        state.move(*shelf.slots(where), taker[lane])
+    shelf.remove(taken)
+    return tried, tried - int(open_.sum())
+
+
+def _neighbours(
+    shelf: _Shelf, lane: I64, at: I64, giver: I32, offsets: tuple[int, ...], taken: Bools
+) -> tuple[I64, I64]:
+    """Replicas around the one that a lane aims at, nearest first, with their lanes."""
+    where = (at[lane] + np.array(offsets)[:, None]).ravel()
+    lane = np.tile(lane, len(offsets))
+    fits = np.flatnonzero((where >= shelf.first[giver[lane]]) & (where < shelf.first[giver[lane] + 1]))
+    fits = fits[~taken[where[fits]]]
+    return lane[fits], where[fits]
+
+
+def _lanes(
+    state: State, shelf: _Shelf, targets: Targets, takers: Bools, zone: I32, turn: int, pace: float
+) -> tuple[I32, I32, F64] | None:
+    """Pairs of a giver and a taker, with the size of the replica that should go between them."""
+    surplus, spare = state.used - targets.bytes, state.count - targets.count
+    fewest = np.where(surplus > 0, shelf.fewest_for(surplus), 0)
+    give = np.minimum(np.maximum(fewest, spare), np.diff(shelf.first))
+    typical = max(1.0, float(np.maximum(surplus, 0)[give > 0].sum()) / max(1, int(np.maximum(give, 0).sum())))
+    room = np.maximum(state.bands.high_count - state.count, 0)
+    take = np.minimum(np.maximum(-spare, np.ceil(-surplus / typical).astype(np.int64)), room)
+    take = np.where((give > 0) & (spare >= 0) | ~takers, 0, take)
+    scale_give, scale_take = _scales(give, take, zone, pace)
+    giver_size = np.maximum(surplus, 0) / np.maximum(give, 1)
+    taker_size = np.maximum(-surplus, 0) / np.maximum(take, 1)
+    giver, taker = _pair(
+        _repeat(give, scale_give, giver_size, zone), _repeat(take, scale_take, taker_size, zone), zone, turn
+    )
+    if not giver.size:
+        return None
+    size = _sizes(giver, giver_size, taker_size[taker])
+    order = np.lexsort((taker, size, giver))
+    return giver[order].astype(np.int32), taker[order].astype(np.int32), size[order]
+
+
+def _scales(give: I64, take: I64, zone: I32, pace: float) -> tuple[F64, F64]:
+    """Share of what each broker gives or takes in this round, so that both sides of a zone deal equally often."""
+    inside = zone >= 0
+    giving = np.bincount(zone[inside], np.maximum(give, 0)[inside])
+    taking = np.bincount(zone[inside], np.maximum(take, 0)[inside])
+    # towards the end rounds would shrink to a few replicas each
+    pace = max(pace, min(1.0, min(_LEAST_A_ROUND, len(zone)) / max(1.0, float(np.minimum(giving, taking).sum()))))
+    scale_give = np.minimum(1.0, taking / np.maximum(giving, 1))[zone]
+    scale_take = np.minimum(1.0, giving / np.maximum(taking, 1))[zone]
+    return scale_give * pace, scale_take * pace
+
+
+def _sizes(giver: I64, giver_size: F64, wish: F64) -> F64:
+    """What the takers wish for, scaled so that each giver parts with what it has to on average."""
+    number = np.bincount(giver, minlength=len(giver_size))
+    wishes = np.bincount(giver, wish, len(giver_size))
+    scale = np.where(wishes > 0, giver_size * number / np.maximum(wishes, 1e-9), 0.0)
+    return wish * scale[giver]
+
+
+def _repeat(need: I64, scale: F64, size: F64, zone: I32) -> I64:
+    """Each broker as often as it deals in this round, by zone, those of large replicas first."""
+    times = np.where(need > 0, np.maximum(1, (need * scale).astype(np.int64)), 0)
+    order = np.lexsort((-size, zone))
+    return np.repeat(order, times[order])
+
+
+def _pair(giver: I64, taker: I64, zone: I32, turn: int) -> tuple[I64, I64]:
+    """The first giver of a zone with its first taker, and so on; each turn starts at another taker."""
+    a, b = _rank_in_zone(zone[giver], 0), _rank_in_zone(zone[taker], turn)
+    _, i, j = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    return giver[i], taker[j]
+
+
+def _rank_in_zone(zone: I32, turn: int) -> I64:
+    first = np.searchsorted(zone, zone)
+    rank = np.arange(len(zone)) - first
+    number = np.searchsorted(zone, zone, side="right") - first
+    return (zone.astype(np.int64) << 32) + (rank + turn) % number
+
+
+def _spread(at: I64, end: I64) -> I64:
+    """Let no two lanes start at the same replica, nor behind the last; they are sorted by broker and size."""
+    steps = np.arange(len(at))
+    latest = np.minimum.accumulate((np.minimum(at, end - 1) - steps)[::-1])[::-1] + steps
+    return np.maximum.accumulate(latest - steps) + steps
+
+
+def _acceptable(state: State, shelf: _Shelf, targets: Targets, lane: I64, where: I64, b: I32, c: I32) -> I64:
+    """Replicas that may go, do not overshoot on either side, and are in no one else's way."""
+    found = np.flatnonzero(_helpful(state, shelf, targets, where, b, c))
+    if not found.size:
+        return found
+    p, k = shelf.slots(where[found])
+    may = state.may_go(p, k, c[found])
+    found, p = found[may], p[may]
+    b, c = b[found], c[found]
+    good = is_first(lane[found]) & is_first(p)
+    good &= is_first(state.problem.topic[p].astype(np.int64) * len(targets.bytes) + c)
+    found, p, b, c = found[good], p[good], b[good], c[good]
+    leaving = shelf.bytes(where[found])
+    fits = running_sum(c, state.problem.arriving_bytes[p]) <= _room(state)[c]
+    fits &= running_count(c) < (state.bands.high_count - state.count)[c]
+    fits &= (running_sum(b, leaving) <= (state.used - targets.bytes)[b]) | (
+        running_count(b) < (state.count - targets.count)[b]
+    )
+    return found[fits]
+
+
+def _helpful(state: State, shelf: _Shelf, targets: Targets, at: I64, giver: I32, taker: I32) -> Bools:
+    """Which replicas, each alone, would overshoot on neither side of their lane."""
+    leaving, arriving = shelf.bytes(at), state.problem.arriving_bytes[shelf.slots(at)[0]]
+    surplus, lack = np.maximum(state.used - targets.bytes, 0), targets.bytes - state.used
+    good = (leaving <= surplus[giver]) | (state.count > targets.count)[giver]
+    good &= (arriving <= lack[taker]) | (state.count < targets.count)[taker]
+    good &= (state.count < state.bands.high_count)[taker] & (arriving <= _room(state)[taker])
+    return np.asarray(good)
+
+
+def _room(state: State) -> I64:
+    return np.minimum(state.bands.high_bytes, state.problem.limit_bytes) - state.used

@@ -1,0 +1,39 @@
+"""Groups and sizes in one whole number each, so that one sort and one search serve both."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64
+
+_SIZE_BITS = 43
+_SIZE_MASK = (1 << _SIZE_BITS) - 1
+
+
+class SizeKeys:
+    """Keys that sort by group, then by bytes; sizes beyond 8 TiB are told apart a little less finely."""
+
+    def __init__(self, bytes_: I64) -> None:
+        self._shift = max(0, int(bytes_.max(initial=0)).bit_length() - _SIZE_BITS)
+
+    def of(self, group: I32 | I64, bytes_: I64) -> I64:
+        """Keys of entries; those of a larger group number sort last."""
+        return (group.astype(np.int64) << _SIZE_BITS) | (bytes_ >> self._shift)
+
+    def at_least(self, group: I32 | I64, size: F64) -> I64:
+        """Keys to search for the smallest entry of each group that is at least so large."""
+        return self.of(group, np.clip(size, 0, _SIZE_MASK << self._shift).astype(np.int64))
+
+    def bytes_of(self, key: I64) -> I64:
+        """Sizes, rounded down to what a key can tell."""
+        return (key & _SIZE_MASK) << self._shift
+
+    @staticmethod
+    def group_of(key: I64) -> I64:
+        """Groups of keys."""
+        return key >> _SIZE_BITS
+
+    @staticmethod
+    def ends(key: I64, n_groups: int) -> I64:
+        """int64, shape (n_groups + 1,): where each group starts among sorted keys, and where the last one ends."""
+        return np.searchsorted(key, np.arange(n_groups + 1) << _SIZE_BITS)

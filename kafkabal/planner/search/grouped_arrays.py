@@ -1,0 +1,53 @@
+"""Small questions about entries that fall into groups, answered without a loop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import I32, I64, Bools
+
+
+def running_sum(group: I32 | I64, value: I64) -> I64:
+    """Sum of the values so far within each group, each entry's own included."""
+    order = np.argsort(group, kind="stable")
+    ordered, sums = group[order], np.cumsum(value[order])
+    start = np.searchsorted(ordered, ordered)
+    result = np.empty_like(sums)
+    result[order] = sums - (sums - value[order])[start]
+    return result
+
+
+def running_count(group: I32 | I64) -> I64:
+    """Position of each entry within its group, from 0."""
+    order = np.argsort(group, kind="stable")
+    ordered = group[order]
+    rank = np.empty(len(group), np.int64)
+    rank[order] = np.arange(len(group)) - np.searchsorted(ordered, ordered)
+    return rank
+
+
+def is_first(key: I64) -> Bools:
+    """Whether each entry is the first with its key."""
+    order = np.argsort(key, kind="stable")
+    first = np.ones(len(key), np.bool_)
+    first[order[1:]] = key[order[1:]] != key[order[:-1]]
+    return first
+
+
+def stable_order(key: I64) -> I64:
+    """The order that a stable sort gives; for keys nearly all of which differ, in a third of its time."""
+    order = np.argsort(key)
+    ordered = key[order]
+    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if equal.size:
+        tied = sorted_distinct(np.concatenate((equal, equal + 1)))
+        order[tied] = order[tied][np.lexsort((order[tied], ordered[tied]))]
+    return order
+
+
+def sorted_distinct(value: I64) -> I64:
+    """The values in order, each once; for short columns faster than a set of them."""
+    ordered = np.sort(value)
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]

@@ -1,0 +1,208 @@
+"""Keep the part of a plan that a budget pays for: what takes most out of the excess for each byte.
+
+What leaves a dead or drained broker, or one above its band, counts fully; what only makes room or mends a rack counts
+less. Among equals the small ones come last: what is moved for its number alone is decided once the bytes lie right.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.planner.move_cause import Why
+from kafkabal.planner.search.grouped_arrays import running_count, running_sum
+from kafkabal.planner.search.solution import Counts, State
+
+_MOST_PASSES = 20
+_MOST_REFILLS = 8
+_MOST_OF_THE_BYTES = 0.95
+
+
+def exceeds_budget(state: State) -> bool:
+    """Whether bytes, moves, leaders or time are limited, and what moves is more than that."""
+    p = np.flatnonzero(state.moved().any(1))
+    return not _affordable(state, p, np.ones(len(p), np.bool_)).all()
+
+
+def trim_to_budget(start: State, state: State, barred: Bools, lot: F64, *, crowd: bool = False) -> None:
+    """Send replicas home again until what is left fits the budget; partitions stay whole.
+
+    Parameters
+    ----------
+    barred
+        shape (n_partitions,): partitions that stay at home even if the budget could pay for them.
+    lot
+        shape (n_partitions,), 0 to 1: the order of large partitions among which nothing else decides.
+    crowd
+        Brokers may be filled up to their limits, and with a topic, for as long as what is to leave them is still there.
+    """
+    p = np.flatnonzero(state.moved().any(1))
+    p = _in_turn(p, state, _worth(state, p, start.used > start.bands.high_bytes), lot)
+    most = _Most(start, state, crowd=crowd)
+    _send_all_home(state, p[~_kept(state, p, ~barred[p], most.bytes - start.used, most.count - start.count)])
+    _leave_out_crowding(state, most.of_topics)
+
+
+def _kept(state: State, p: I64, among: Bools, bytes_room: I64, count_room: I64) -> Bools:
+    """What is affordable and finds room; what finds none leaves its share of the budget to others."""
+    keep = among
+    for _ in range(_MOST_REFILLS):
+        bought = _affordable(state, p, among)
+        keep = _without_overflow(state, p, bought, bytes_room, count_room)
+        if (keep == bought).all():
+            break
+        among = among & (keep | ~bought)
+    return keep
+
+
+class _Most:
+    """What each broker may hold meanwhile: no more than its band, or it did before, or is to in the end."""
+
+    def __init__(self, start: State, state: State, *, crowd: bool) -> None:
+        problem, bands = start.problem, start.bands
+        most_bytes, most_count = bands.high_bytes, bands.high_count
+        if crowd:
+            most_bytes, most_count = problem.limit_bytes, problem.limit_replicas
+        self.bytes: I64 = np.maximum(most_bytes, np.maximum(start.used, state.used))
+        self.count: I64 = np.maximum(most_count, np.maximum(start.count, state.count))
+        self.of_topics: Counts | None = None
+        if start.topic_count is not None and state.topic_count is not None and not crowd:
+            self.of_topics = np.maximum(start.topic_count, state.topic_count)
+
+
+def _in_turn(p: I64, state: State, worth: F64, lot: F64) -> I64:
+    """Order partitions by worth; then those that carry most of the bytes by lot, and the others by falling size.
+
+    So what is left is like the whole, and is as easily planned. Where moves are scarce, size decides at once.
+    """
+    bytes_ = _cost(state, p)
+    falling = np.sort(bytes_)[::-1]
+    carried = np.cumsum(falling)
+    is_large = bytes_ >= falling[np.searchsorted(carried, carried[-1] * _MOST_OF_THE_BYTES)]
+    by_lot = is_large & (state.problem.options.max_moves is None)
+    return p[np.lexsort((p, -bytes_, np.where(by_lot, lot[p], 1.0), -worth))]
+
+
+def _cost(state: State, p: I64) -> I64:
+    cost: I64 = state.problem.arriving_bytes[p] * state.moved()[p].sum(1)
+    return cost
+
+
+def _leave_out_crowding(state: State, most: Counts | None) -> None:
+    """Send home what crowds a topic on its new broker, because what was to leave there stays."""
+    if state.topic_count is None or most is None:
+        return
+    problem = state.problem
+    p, k = np.nonzero(state.moved())
+    topic, target = problem.topic[p], state.place[p, k]
+    crowded = state.topic_count[topic, target] > np.maximum(state.bands.topic_most(topic, target), most[topic, target])
+    _send_all_home(state, np.unique(p[crowded & (state.why[p, k] < Why.RACK)]))
+
+
+def _send_all_home(state: State, p: I64) -> None:
+    """Send whatever moves of some partitions home."""
+    row, slot = np.nonzero(state.moved()[p])
+    send_home(state, p[row], slot)
+
+
+def _worth(state: State, p: I64, over: Bools) -> F64:
+    """Share of the moved replicas of each partition that relieve a broker."""
+    problem = state.problem
+    moved = state.moved()[p]
+    home = problem.home[p]
+    relieves = moved & ((over | problem.leaves)[home] | (home < 0))
+    return np.asarray(relieves.sum(1) / moved.sum(1)) + np.where((state.why[p] == Why.LEAVES).any(1), 1.0, 0.0)
+
+
+def _affordable(state: State, p: I64, among: Bools) -> Bools:
+    """Take partitions in order, passing over those that no longer fit."""
+    options = state.problem.options
+    keep = among.copy()
+    costs = (
+        (options.max_bytes, _cost(state, p)),
+        (options.max_moves, state.moved()[p].sum(1)),
+        (options.max_leader_changes, _led_elsewhere(state, p)),
+    )
+    for limit, cost in costs:
+        if limit is not None:
+            keep &= _first_fit(cost, keep, limit)
+    if options.max_duration_s is not None and options.throttle_bytes_per_s:
+        keep &= _within_links(state, p, keep, int(options.max_duration_s * options.throttle_bytes_per_s))
+    return keep
+
+
+def _led_elsewhere(state: State, p: I64) -> I64:
+    """1 where the leader's replica moves, so that another one has to lead."""
+    leads = state.problem.home[p] == state.problem.cluster.partitions.leader[p, None]
+    return np.asarray((state.moved()[p] & leads).any(1), np.int64)
+
+
+def _first_fit(cost: I64, among: Bools, limit: int) -> Bools:
+    taken = np.zeros(len(cost), np.bool_)
+    candidates = np.flatnonzero(among)
+    left = limit
+    for _ in range(_MOST_PASSES):
+        candidates = candidates[cost[candidates] <= left]
+        fits = np.cumsum(cost[candidates]) <= left
+        if not candidates.size:
+            break
+        end = len(fits) if fits.all() else int(fits.argmin())
+        taken[candidates[:end]] = True
+        left -= int(cost[candidates[:end]].sum())
+        candidates = candidates[end:]
+    return taken
+
+
+def _within_links(state: State, p: I64, among: Bools, limit: int) -> Bools:
+    """No broker sends or takes more than its throttle lets through in the time; what no longer fits is passed over."""
+    problem = state.problem
+    row, slot = np.nonzero(state.moved()[p] & among[:, None])
+    size = problem.arriving_bytes[p[row]]
+    ends = (state.place[p[row], slot], problem.leader[p[row]])
+    # a leader sends as many copies as are new
+    alone = (size, np.bincount(row, size, len(p)).astype(np.int64)[row])
+    left = [np.full(problem.n_brokers, limit) for _ in ends]
+    taken = np.zeros(len(p), np.bool_)
+    waits = among.copy()
+    for _ in range(_MOST_PASSES):
+        for end, room, cost in zip(ends, left, alone, strict=True):
+            waits[row[cost > room[end]]] = False
+        fits = waits.copy()
+        for end, room in zip(ends, left, strict=True):
+            late = running_sum(end, np.where(waits[row], size, 0)) > room[end]
+            fits[row[late]] = False
+        if not fits.any():
+            break
+        for end, room in zip(ends, left, strict=True):
+            np.subtract.at(room, end[fits[row]], size[fits[row]])
+        taken |= fits
+        waits &= ~fits
+    return taken
+
+
+def _without_overflow(state: State, p: I64, keep: Bools, bytes_room: I64, count_room: I64) -> Bools:
+    """Leave out what would overfill its new broker because what was to leave there stays."""
+    problem = state.problem
+    for _ in range(_MOST_PASSES):
+        row, slot = np.nonzero(state.moved()[p] & keep[:, None])
+        home, target = problem.home[p[row], slot], state.place[p[row], slot]
+        known = home >= 0
+        leaving = problem.held_bytes[p[row], slot][known].astype(np.float64)
+        bytes_left = bytes_room + np.bincount(home[known], leaving, problem.n_brokers).astype(np.int64)
+        count_left = count_room + np.bincount(home[known], minlength=problem.n_brokers)
+        over = running_sum(target, problem.arriving_bytes[p[row]]) > bytes_left[target]
+        over |= running_count(target) >= count_left[target]
+        if not over.any():
+            return keep
+        keep = keep.copy()
+        keep[row[over]] = False
+    return keep
+
+
+def send_home(state: State, p: I64, k: I64) -> None:
+    """Put moved replicas back where they were; new ones are given up."""
+    home = state.problem.home[p, k]
+    state.lift(p, k, Why.NOTHING)
+    known = home >= 0
+    state.put(p[known], k[known], home[known])
+    state.is_slot[p[~known], k[~known]] = False

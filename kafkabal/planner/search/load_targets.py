@@ -1,0 +1,100 @@
+"""Where the load of each broker should end: inside its band, reached with the least that has to move.
+
+What lies above the upper edges has to go somewhere: brokers below are filled up to a common level. If more is missing
+below the lower edges than lies above the upper ones, those above a common level give the rest. Where every partition
+has a replica in every rack, replicas can only move within their rack, and each rack is such a world of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.planner.problem import Problem
+from kafkabal.planner.search.solution import State
+
+_HALVINGS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Targets:
+    """Load to aim at, shape (n_brokers,) each."""
+
+    bytes: I64
+    count: I64
+
+
+def zones(problem: Problem) -> I32:
+    """int32, shape (n_brokers,): brokers between which replicas can move have equal numbers."""
+    slots = problem.slots[problem.movable]
+    bound_to_racks = problem.n_racks > 1 and bool((slots == problem.n_racks).all())
+    return problem.rack if bound_to_racks else np.zeros(problem.n_brokers, np.int32)
+
+
+def make_targets(state: State, zone: I32, waiting_bytes: int = 0, waiting_count: int = 0) -> Targets:
+    """Targets for what lies on the brokers now, and for what waits to be put onto one."""
+    problem, bands = state.problem, state.bands
+    bytes_, count = state.used.copy(), state.count.copy()
+    # who may take nothing cannot be filled
+    low_bytes = np.where(problem.takes, bands.low_bytes, np.minimum(bands.low_bytes, state.used))
+    low_count = np.where(problem.takes, bands.low_count, np.minimum(bands.low_count, state.count))
+    high_bytes = np.where(problem.takes, bands.high_bytes, np.clip(state.used, low_bytes, bands.high_bytes))
+    high_count = np.where(problem.takes, bands.high_count, np.clip(state.count, low_count, bands.high_count))
+    for z in np.unique(zone[problem.counted]):
+        rows = np.flatnonzero((zone == z) & problem.counted)
+        capacity = problem.capacity[rows]
+        bytes_[rows] = _level(state.used[rows], low_bytes[rows], high_bytes[rows], capacity, waiting_bytes)
+        even = np.ones(len(rows))
+        count[rows] = _level(state.count[rows], low_count[rows], high_count[rows], even, waiting_count)
+    return Targets(bytes=bytes_, count=count)
+
+
+def _level(load: I64, low: I64, high: I64, capacity: F64, waiting: int) -> I64:
+    """Clip the load to a band narrowed from one side until what leaves equals what arrives.
+
+    Where the bands cannot hold everything, all brokers are filled to the upper edge and the fullest ones give the most;
+    where there is too little for the lower edges, the emptiest ones get the most.
+    """
+    goal = int(load.sum()) + waiting
+    # edges that never bind are too large to be summed as whole numbers
+    if goal > high.sum(dtype=np.float64):
+        return _search(goal, lambda level: np.maximum(high, np.minimum(load, level)), load, high, capacity)
+    if goal < low.sum(dtype=np.float64):
+        return _search(goal, lambda level: np.minimum(low, np.maximum(load, level)), load, low, capacity)
+    leaving = int(np.maximum(load - high, 0).sum()) + waiting
+    arriving = int(np.maximum(low - load, 0).sum())
+    if leaving > arriving:
+        return _search(goal, lambda level: _clipped(load, _clipped(level, low, high), high), load, high, capacity)
+    return _search(goal, lambda level: _clipped(load, low, _clipped(level, low, high)), load, high, capacity)
+
+
+def _clipped(load: I64, low: I64, high: I64) -> I64:
+    # np.clip takes several times as long for so few entries
+    return np.minimum(np.maximum(load, low), high)
+
+
+def _search(goal: int, placed: Callable[[I64], I64], load: I64, edge: I64, capacity: F64) -> I64:
+    """Find the common level at which what is placed sums up to the goal."""
+    below, above = 0.0, max(float((load / capacity).max()), float((edge / capacity).max())) + 1.0
+
+    def at(level: float) -> I64:
+        return placed(np.floor(level * capacity).astype(np.int64))
+
+    for _ in range(_HALVINGS):
+        level = (below + above) / 2
+        if int(at(level).sum()) < goal:
+            below = level
+        else:
+            above = level
+    return _rounded(at(below), at(above), goal)
+
+
+def _rounded(lower: I64, upper: I64, goal: int) -> I64:
+    """Between two levels that differ by rounding only, raise the first ones until the sum fits."""
+    missing = goal - int(lower.sum())
+    step = upper - lower
+    before = np.cumsum(step) - step
+    return np.asarray(lower + np.clip(missing - before, 0, step))

@@ -1,0 +1,333 @@
+"""Bring single brokers into their bands, one replica or one exchange at a time, the worst broker first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.planner.search.group_size_keys import SizeKeys
+from kafkabal.planner.search.grouped_arrays import sorted_distinct, stable_order
+from kafkabal.planner.search.solution import State
+
+_NEAR = 24
+"""Replicas of each broker that are looked at, on either side of the size that is wanted."""
+_RUNGS = 6
+_ASKED = 64
+_PARTNERS = 12
+_EXCHANGES = 48
+_PRICE = 0.8
+"""What a byte moved weighs against a byte outside its band."""
+_LEAST_GAIN = 1e-13
+_STEPS_A_BROKER = 200
+_LEAST_PROGRESS = 1e-4
+_LEAST_PROGRESS_BY_EXCHANGE = 1e-2
+"""Share of a broker's violation that a step must take away: less would go on for ever where bands are out of reach."""
+_LEAST_PROGRESS_BY_TURN = 1e-2
+"""Share of the whole violation that brokers which were stuck must have lost for another turn."""
+
+
+class _Look(NamedTuple):
+    """How hard to look for a replica: near the size that is wanted, or among all."""
+
+    replicas: int
+    pairs: int
+    all_sizes: bool
+
+
+_NARROW = _Look(replicas=512, pairs=1024, all_sizes=False)
+_WIDE = _Look(replicas=16384, pairs=65536, all_sizes=True)
+
+
+class Step(NamedTuple):
+    """Slots and where they go, one entry each."""
+
+    p: I64
+    k: I64
+    target: I64
+
+
+class Violation:
+    """How far brokers are outside their bands, in fair shares, weighted by the scores."""
+
+    def __init__(self, state: State) -> None:
+        problem = state.problem
+        self.state = state
+        self.least_gain = _LEAST_GAIN
+        """What a step has to take away from the violation."""
+        rows = problem.weighed
+        mean = state.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
+        self.fair_bytes: F64 = np.maximum(mean * problem.capacity, 1.0)
+        self.fair_count = max(1.0, float(state.count[problem.counted].mean())) if problem.counted.any() else 1.0
+        weight = {s.score.name: s.weight for s in problem.scores}
+        self.per_byte: F64 = weight.get("disk", 1.0) / self.fair_bytes
+        self.per_replica = weight.get("replicas", 1.0) / self.fair_count
+
+    def of(self, broker: I64 | int, bytes_: I64, count: I64) -> F64:
+        """Violation of brokers that would hold so much."""
+        bands = self.state.bands
+        out = np.maximum(bytes_ - bands.high_bytes[broker], 0) + np.maximum(bands.low_bytes[broker] - bytes_, 0)
+        miss = np.maximum(count - bands.high_count[broker], 0) + np.maximum(bands.low_count[broker] - count, 0)
+        return np.where(self.state.problem.counted[broker], out * self.per_byte[broker] + miss * self.per_replica, 0.0)
+
+    def now(self) -> F64:
+        """Violation of every broker as it stands."""
+        everyone = np.arange(len(self.fair_bytes))
+        return self.of(everyone, self.state.used, self.state.count)
+
+    def change(self, broker: I64 | int, bytes_: I64, count: I64 | int) -> F64:
+        """What coming (or, negative, leaving) bytes and replicas change."""
+        used, number = self.state.used[broker], self.state.count[broker]
+        return self.of(broker, used + bytes_, number + count) - self.of(broker, used, number)
+
+
+class Index:
+    """Replicas that may move, by broker and size. Entries that have moved since are skipped."""
+
+    def __init__(self, state: State) -> None:
+        problem = state.problem
+        self.state = state
+        p, k = np.nonzero((state.place >= 0) & problem.loose)
+        broker = state.place[p, k].astype(np.int64)
+        bytes_ = state.load(p, k, broker)
+        self.keys = SizeKeys(bytes_)
+        # moved ones first: to move them on costs nothing more
+        shelf = 2 * broker + (problem.home[p, k] == broker)
+        key = self.keys.of(shelf, bytes_)
+        order = stable_order(key)
+        self.p, self.k, self.key = p[order], k[order], key[order]
+        self.first = self.keys.ends(self.key, 2 * problem.n_brokers)
+
+    def pick(self, brokers: I64, size: float, number: int, look: _Look) -> tuple[I64, I64]:
+        """Slots on each broker, near a size or of all sizes."""
+        return self.spread(brokers, number) if look.all_sizes else self.ladder(brokers, size, number)
+
+    def ladder(self, brokers: I64, size: float, number: int) -> tuple[I64, I64]:
+        """Slots on each broker nearest a size, its half, its quarter and so on, and the smallest."""
+        rungs = [size / 2**i for i in range(_RUNGS)] + [0.0] if size > 0 else [0.0]
+        return self.near(brokers, rungs, max(2, number // len(rungs)))
+
+    def near(self, brokers: I64, sizes: list[float], number: int) -> tuple[I64, I64]:
+        """Slots on each broker nearest each of some sizes: so many on either side, moved and unmoved ones."""
+        shelf = _shelves(brokers)[:, None]
+        at = np.searchsorted(self.key, self.keys.at_least(shelf, np.array(sizes)))
+        around = at[:, :, None] + np.arange(-number, number)
+        inside = (around >= self.first[shelf][:, :, None]) & (around < self.first[shelf + 1][:, :, None])
+        return self._still(sorted_distinct(around[inside]))
+
+    def spread(self, brokers: I64, number: int) -> tuple[I64, I64]:
+        """Slots on each broker, evenly picked over their sizes."""
+        shelf = _shelves(brokers)[:, None]
+        first, last = self.first[shelf], self.first[shelf + 1] - 1
+        at = first + np.arange(number) * (last - first) // max(1, number - 1)
+        return self._still(sorted_distinct(at[np.broadcast_to(last >= first, at.shape)]))
+
+    def _still(self, at: I64) -> tuple[I64, I64]:
+        p, k = self.p[at], self.k[at]
+        here = self.state.place[p, k] == self.keys.group_of(self.key[at]) // 2
+        return p[here], k[here]
+
+
+def _shelves(brokers: I64) -> I64:
+    return np.concatenate((2 * brokers, 2 * brokers + 1))
+
+
+def settle(state: State) -> None:
+    """Move single replicas, or exchange two, until no broker gains by it."""
+    violation = Violation(state)
+    index = Index(state)
+    stuck = np.zeros(state.problem.n_brokers, np.bool_)
+    steps, before = 0, np.inf
+    while steps < _STEPS_A_BROKER * len(stuck):
+        now = np.where(stuck, 0.0, violation.now())
+        worst = int(now.argmax())
+        if now[worst] <= 0:
+            left = float(violation.now().sum())
+            if not stuck.any() or left > before * (1 - _LEAST_PROGRESS_BY_TURN):
+                return
+            # what others did since may have made room
+            stuck[:], before = False, left
+            continue
+        violation.least_gain = max(_LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))
+        step = _best_single(state, violation, index, worst, _NARROW) or _best_single(
+            state, violation, index, worst, _WIDE
+        )
+        if step is None:
+            violation.least_gain = max(_LEAST_GAIN, _LEAST_PROGRESS_BY_EXCHANGE * float(now[worst]))
+            step = _best_exchange(state, violation, index, worst)
+        if step is None:
+            stuck[worst] = True
+            continue
+        stuck[state.place[step.p, step.k]] = False
+        stuck[step.target] = False
+        state.move(step.p, step.k, step.target)
+        steps += 1
+        if steps % 512 == 0:
+            index = Index(state)
+
+
+def _best_single(state: State, violation: Violation, index: Index, broker: int, look: _Look) -> Step | None:
+    found = [
+        f for f in (_give(state, violation, index, broker, look), _take(state, violation, index, broker, look)) if f
+    ]
+    if not found:
+        return None
+    return min(found, key=lambda f: f[0])[1]
+
+
+def _give(state: State, violation: Violation, index: Index, broker: int, look: _Look) -> tuple[float, Step] | None:
+    surplus = float(state.used[broker] - state.bands.high_bytes[broker])
+    spare = int(state.count[broker] - state.bands.high_count[broker])
+    if surplus <= 0 and spare <= 0:
+        return None
+    number = max(_NEAR, look.pairs // state.problem.n_brokers)
+    p, k = index.pick(np.array([broker]), max(surplus, 0.0) / max(spare, 1), number, look)
+    if not p.size:
+        return None
+    allowed = state.may_go_anywhere(p, k)
+    leaving = state.load(p, k, np.full(len(p), broker))
+    everyone = np.arange(state.problem.n_brokers)
+    arriving = state.load(p[:, None], k[:, None], everyone)
+    gain = violation.change(broker, -leaving, -1)[:, None]
+    gain = gain + violation.change(everyone, arriving, 1)
+    allowed &= (state.used + arriving <= state.problem.limit_bytes) & (gain < -violation.least_gain)
+    allowed &= state.count < state.problem.limit_replicas
+    gain += _price(state, violation, p, k, broker)[:, None]
+    # of equals, the one that is left with most room
+    gain += 1e-6 * (state.used / violation.fair_bytes + state.count / violation.fair_count)
+    gain[~allowed] = np.inf
+    best = int(gain.argmin())
+    row, target = divmod(best, state.problem.n_brokers)
+    if not allowed[row, target]:
+        return None
+    return float(gain[row, target]), Step(p[row : row + 1], k[row : row + 1], np.array([target]))
+
+
+def _take(state: State, violation: Violation, index: Index, broker: int, look: _Look) -> tuple[float, Step] | None:
+    lack = float(state.bands.low_bytes[broker] - state.used[broker])
+    short = int(state.bands.low_count[broker] - state.count[broker])
+    full = state.count[broker] >= state.problem.limit_replicas[broker]
+    if (lack <= 0 and short <= 0) or full or not state.problem.takes[broker]:
+        return None
+    size = max(lack, 0.0) / max(short, 1)
+    donors = _donors(state, violation, broker)
+    if not donors.size:
+        return None
+    p, k = index.pick(donors, size, look.replicas // len(donors), look)
+    if not p.size:
+        return None
+    donor = state.place[p, k].astype(np.int64)
+    gain = violation.change(donor, -state.load(p, k, donor), -1)
+    arriving = state.load(p, k, np.full(len(p), broker))
+    gain += violation.change(broker, arriving, 1)
+    useful = (gain < -violation.least_gain) & (state.used[broker] + arriving <= _limit(state, broker))
+    gain += _price(state, violation, p, k, donor)
+    by_gain = np.flatnonzero(useful)[np.argsort(gain[useful], kind="stable")]
+    # most may go: to ask the rules about a few of the best is enough
+    for best in np.split(by_gain, range(_ASKED, len(by_gain), _ASKED)):
+        allowed = best[state.may_go(p[best], k[best], np.full(len(best), broker))]
+        if allowed.size:
+            first = allowed[:1]
+            return float(gain[first[0]]), Step(p[first], k[first], np.array([broker]))
+    return None
+
+
+def _limit(state: State, broker: int) -> int:
+    return int(state.problem.limit_bytes[broker])
+
+
+def _donors(state: State, violation: Violation, broker: int) -> I64:
+    """Brokers that can best spare something, in bytes and in number."""
+    bands = state.bands
+    slack_bytes = (state.used - bands.low_bytes) / violation.fair_bytes
+    slack_count = (state.count - bands.low_count) / violation.fair_count
+    slack = np.minimum(slack_bytes, slack_count)
+    slack[~state.problem.counted] = -np.inf
+    slack[broker] = -np.inf
+    donors = np.argsort(-slack, kind="stable")[: 2 * _PARTNERS]
+    return donors[slack[donors] > -np.inf]
+
+
+def _price(state: State, violation: Violation, p: I64, k: I64, broker: I64 | int) -> F64:
+    """What it costs to move slots off a broker: nothing where they have left their home already."""
+    from_home = state.problem.home[p, k] == broker
+    return np.where(from_home, _PRICE * state.problem.arriving_bytes[p] * violation.per_byte[broker], 0.0)
+
+
+def _best_exchange(state: State, violation: Violation, index: Index, broker: int) -> Step | None:
+    """Exchange a replica of the broker with one of another broker."""
+    best: tuple[float, Step] | None = None
+    need = _need(state, broker)
+    for partner in _partners(state, violation, broker, need):
+        found = _exchange(state, violation, index, broker, int(partner), need)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = found
+    return best[1] if best else None
+
+
+def _need(state: State, broker: int) -> int:
+    """Bytes that the broker should gain (negative: lose) to be inside its band."""
+    used, bands = int(state.used[broker]), state.bands
+    if used > bands.high_bytes[broker]:
+        return int(bands.high_bytes[broker]) - used
+    return max(0, int(bands.low_bytes[broker]) - used)
+
+
+def _partners(state: State, violation: Violation, broker: int, need: int) -> I64:
+    share = (state.used - state.bands.low_bytes) / violation.fair_bytes
+    if need < 0:
+        share = (state.bands.high_bytes - state.used) / violation.fair_bytes
+    share = np.where(state.problem.takes, share, -np.inf)
+    share[broker] = -np.inf
+    return np.argsort(-share, kind="stable")[:_PARTNERS]
+
+
+def _exchange(
+    state: State, violation: Violation, index: Index, broker: int, partner: int, need: int
+) -> tuple[float, Step] | None:
+    if not need or not state.problem.takes[broker] or not state.problem.takes[partner]:
+        return None
+    p1, k1 = _sample(index, broker, max(0, -need))
+    p2, k2 = _sample(index, partner, max(0, need))
+    if not p1.size or not p2.size:
+        return None
+    out1, in1 = _loads(state, p1, k1, broker, partner)
+    out2, in2 = _loads(state, p2, k2, partner, broker)
+    gain = violation.change(broker, in2[None, :] - out1[:, None], 0)
+    gain = gain + violation.change(partner, in1[:, None] - out2[None, :], 0)
+    useless = gain >= -violation.least_gain
+    gain += _price(state, violation, p1, k1, broker)[:, None] + _price(state, violation, p2, k2, partner)[None, :]
+    gain[useless] = np.inf
+    order = np.argsort(gain, axis=None, kind="stable")[:_EXCHANGES]
+    i, j = np.unravel_index(order, gain.shape)
+    good = gain[i, j] < np.inf
+    i, j = i[good], j[good]
+    if not i.size:
+        return None
+    fits = may_exchange(state, p1[i], k1[i], p2[j], k2[j])
+    if not fits.any():
+        return None
+    a, b = i[fits][0], j[fits][0]
+    step = Step(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner, broker]))
+    return float(gain[a, b]), step
+
+
+def _loads(state: State, p: I64, k: I64, source: int, target: int) -> tuple[I64, I64]:
+    """Bytes of slots where they are, and where they would go."""
+    return state.load(p, k, np.full(len(p), source)), state.load(p, k, np.full(len(p), target))
+
+
+def _sample(index: Index, broker: int, size: float) -> tuple[I64, I64]:
+    one = np.array([broker])
+    found = index.near(one, [size, 0.0], _NEAR), index.spread(one, _NEAR)
+    cells = sorted_distinct(np.concatenate([p * index.state.width + k for p, k in found]))
+    return cells // index.state.width, cells % index.state.width
+
+
+def may_exchange(state: State, p1: I64, k1: I64, p2: I64, k2: I64) -> Bools:
+    """Whether each first slot may take the place of the second one and the other way round."""
+    b1, b2 = state.place[p1, k1], state.place[p2, k2]
+    same_topic = state.problem.topic[p1] == state.problem.topic[p2]
+    most = np.where(same_topic, 1, 0)
+    return np.asarray((p1 != p2) & state.may_go(p1, k1, b2, forgiven=most) & state.may_go(p2, k2, b1, forgiven=most))

@@ -1,0 +1,230 @@
+"""Make a placement cheaper without leaving any band.
+
+A replica that has moved may go home where its old broker has room for it, alone or in exchange for another one: for a
+smaller one that was still there, or for one that had come there and now goes on to where the first one was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkabal.model.cluster_state import I32, I64, Bools
+from kafkabal.planner.move_cause import Why
+from kafkabal.planner.search.group_size_keys import SizeKeys
+from kafkabal.planner.search.grouped_arrays import stable_order
+from kafkabal.planner.search.solution import State
+
+_LARGEST = 256
+"""Moved replicas of a broker that are looked at, the largest first."""
+_NEAR = 6
+_BETWEEN = (0.25, 0.5, 0.75)
+"""Where else to look, from the smallest size that may take a place to that of what goes home."""
+_CHECKED = 64
+_LEAST_SAVING = 1e-5
+"""Savings below this share of a broker's fair bytes are not worth a step."""
+
+
+class _Trade(NamedTuple):
+    """Slots that go home, and those that take their places (-1 where none does)."""
+
+    p: I64
+    k: I64
+    other_p: I64
+    other_k: I64
+    saving: I64
+
+
+def improve(state: State, rounds: int = 4) -> None:
+    """Send replicas home, alone or in exchange, broker after broker, until little is gained."""
+    problem = state.problem
+    fair = float(state.used[problem.counted].mean()) if problem.counted.any() else 0.0
+    least = max(1, int(fair * _LEAST_SAVING))
+    for _ in range(rounds):
+        before = state.moved_bytes()
+        brokers = _worth_a_look(state, least)
+        away, here = _slots_from(state, brokers), _slots_on(state, brokers)
+        for broker in np.flatnonzero(brokers).tolist():
+            _improve_broker(state, broker, away[broker], here[broker], least)
+        if before - state.moved_bytes() < least:
+            return
+
+
+def _worth_a_look(state: State, least: int) -> Bools:
+    """Brokers that have room for what they sent away, or took something although they sent something away."""
+    problem = state.problem
+    arrived = np.bincount(state.place[state.moved()], minlength=problem.n_brokers)
+    roomy = state.bands.high_bytes - state.used >= least
+    return np.asarray(~problem.leaves & (roomy | (arrived > 0)))
+
+
+def _slots_from(state: State, brokers: Bools) -> dict[int, tuple[I64, I64]]:
+    """Slots that have left each broker and may come back, the largest first."""
+    problem = state.problem
+    p, k = np.nonzero(state.moved() & problem.size_known[:, None] & (state.why != Why.RACK))
+    home = problem.home[p, k]
+    wanted = brokers[home] & (home >= 0)
+    p, k, home = p[wanted], k[wanted], home[wanted]
+    order = np.lexsort((p, -problem.arriving_bytes[p], home))
+    return _by_broker(home[order], p[order], k[order], brokers)
+
+
+def _slots_on(state: State, brokers: Bools) -> dict[int, tuple[I64, I64]]:
+    """Slots on each broker that may move, by size."""
+    problem = state.problem
+    p, k = np.nonzero((state.place >= 0) & brokers[state.place] & problem.loose)
+    broker = state.place[p, k]
+    load = state.load(p, k, broker)
+    order = stable_order(SizeKeys(load).of(broker, load))
+    return _by_broker(broker[order], p[order], k[order], brokers)
+
+
+def _by_broker(broker: I32, p: I64, k: I64, brokers: Bools) -> dict[int, tuple[I64, I64]]:
+    rows = np.flatnonzero(brokers)
+    first, end = np.searchsorted(broker, rows), np.searchsorted(broker, rows, side="right")
+    return {int(b): (p[i:j], k[i:j]) for b, i, j in zip(rows, first, end, strict=True)}
+
+
+def _improve_broker(state: State, broker: int, away: tuple[I64, I64], here: tuple[I64, I64], least: int) -> None:
+    (p, k), (here_p, here_k) = away, here
+    for _ in range(len(p)):
+        gone = state.place[p, k] != broker
+        p, k = p[gone], k[gone]
+        still = state.place[here_p, here_k] == broker
+        here_p, here_k = here_p[still], here_k[still]
+        trade = _best_trade(state, broker, p, k, here_p, here_k, least)
+        if trade is None:
+            return
+        _carry_out(state, trade)
+
+
+def _carry_out(state: State, trade: _Trade) -> None:
+    away = state.place[trade.p, trade.k]
+    other = trade.other_p >= 0
+    state.lift(trade.p, trade.k, Why.BALANCE)
+    state.move(trade.other_p[other], trade.other_k[other], away[other])
+    state.put(trade.p, trade.k, state.problem.home[trade.p, trade.k])
+
+
+def _best_trade(state: State, broker: int, p: I64, k: I64, here_p: I64, here_k: I64, least: int) -> _Trade | None:
+    if not p.size:
+        return None
+    alone = _alone(state, broker, p, k)
+    if not here_p.size:
+        return _first_allowed(state, alone, least)
+    away, here = _away(state, broker, p[:_LARGEST], k[:_LARGEST]), _here(state, broker, here_p, here_k)
+    near = _in_exchange(state, broker, away, here, *_nearest(away, here))
+    found = _first_allowed(state, _Trade(*map(np.concatenate, zip(alone, near, strict=True))), least)
+    if found is None:
+        far = _in_exchange(state, broker, away, here, *_farther(state, away, here, least))
+        found = _first_allowed(state, far, least)
+    return found
+
+
+def _first_allowed(state: State, trades: _Trade, least: int) -> _Trade | None:
+    """The trade that saves the most, of those that the rules allow."""
+    order = np.argsort(-trades.saving, kind="stable")
+    order = order[trades.saving[order] >= least][:_CHECKED]
+    if not order.size:
+        return None
+    trades = _Trade(*(column[order] for column in trades))
+    good = np.flatnonzero(_allowed(state, trades))
+    return _Trade(*(column[good[:1]] for column in trades)) if good.size else None
+
+
+def _alone(state: State, broker: int, p: I64, k: I64) -> _Trade:
+    """Replicas that fit on their old broker again, and that their new one can do without."""
+    bands = state.bands
+    away = state.place[p, k]
+    held, arrived = state.problem.held_bytes[p, k], state.problem.arriving_bytes[p]
+    fits = (state.used[broker] + held <= bands.high_bytes[broker]) & (state.count[broker] < bands.high_count[broker])
+    fits &= (state.used[away] - arrived >= bands.low_bytes[away]) & (state.count[away] > bands.low_count[away])
+    p, k = p[fits], k[fits]
+    none = np.full(len(p), -1, np.int64)
+    return _Trade(p, k, none, none, arrived[fits])
+
+
+class _Away(NamedTuple):
+    """Slots that have left a broker."""
+
+    p: I64
+    k: I64
+    bytes: I64
+    """What each would hold on its old broker again."""
+    room: I64
+    """By how much what takes its place may be smaller."""
+
+
+class _Here(NamedTuple):
+    """Slots on a broker, by size."""
+
+    p: I64
+    k: I64
+    bytes: I64
+    unmoved: Bools
+
+
+def _away(state: State, broker: int, p: I64, k: I64) -> _Away:
+    bands, place = state.bands, state.place[p, k]
+    room = np.minimum(bands.high_bytes[broker] - state.used[broker], state.used[place] - bands.low_bytes[place])
+    return _Away(p, k, state.problem.held_bytes[p, k], np.maximum(room, 0))
+
+
+def _here(state: State, broker: int, p: I64, k: I64) -> _Here:
+    return _Here(p, k, state.load(p, k, np.full(len(p), broker)), state.problem.home[p, k] == broker)
+
+
+def _nearest(away: _Away, here: _Here) -> tuple[I64, I64]:
+    """For each that is away the smallest that may take its place, and those next to it in size."""
+    wanted = away.bytes - away.room
+    rows = np.arange(len(wanted))
+    return _joined(_near(rows, wanted, here.bytes, np.flatnonzero(g)) for g in (here.unmoved, ~here.unmoved))
+
+
+def _farther(state: State, away: _Away, here: _Here, least: int) -> tuple[I64, I64]:
+    """Those of the same topic, which may be all that its old broker can spare, and some between the smallest and it."""
+    topic = state.problem.topic
+    roomy = np.flatnonzero(away.room >= least)
+    row, same = np.nonzero(topic[away.p[roomy], None] == topic[here.p])
+    unmoved = np.flatnonzero(here.unmoved)
+    smallest = np.maximum(away.bytes - away.room, 0)[roomy]
+    wanted = [smallest + (share * (away.bytes[roomy] - smallest)).astype(np.int64) for share in _BETWEEN]
+    return _joined([(roomy[row], same), *(_near(roomy, w, here.bytes, unmoved) for w in wanted)])
+
+
+def _near(rows: I64, wanted: I64, bytes_: I64, among: I64) -> tuple[I64, I64]:
+    """Pairs of each row with those among some, sorted by size, that are about as large as it wants."""
+    at = np.searchsorted(bytes_[among], wanted)[:, None] + np.arange(-1, _NEAR)
+    row, column = np.nonzero((at >= 0) & (at < len(among)))
+    return rows[row], among[at[row, column]]
+
+
+def _joined(pairs: Iterable[tuple[I64, I64]]) -> tuple[I64, I64]:
+    rows, others = zip(*pairs, strict=True)
+    return np.concatenate(rows), np.concatenate(others)
+
+
+def _in_exchange(state: State, broker: int, away: _Away, here: _Here, row: I64, other: I64) -> _Trade:
+    """Replicas that go home while another one takes their place, so that both brokers stay inside their bands."""
+    problem, bands = state.problem, state.bands
+    p, k, op, ok = away.p[row], away.k[row], here.p[other], here.k[other]
+    place, arrived = state.place[p, k], problem.arriving_bytes[p]
+    used = state.used[broker] + away.bytes[row] - here.bytes[other]
+    used_away = state.used[place] - arrived + problem.arriving_bytes[op]
+    fits = (used <= bands.high_bytes[broker]) & (used >= bands.low_bytes[broker]) & (op != p)
+    fits &= (used_away >= bands.low_bytes[place]) & (used_away <= bands.high_bytes[place])
+    saving = arrived - np.where(here.unmoved[other], problem.arriving_bytes[op], 0)
+    return _Trade(*(column[fits] for column in (p, k, op, ok, saving)))
+
+
+def _allowed(state: State, trades: _Trade) -> Bools:
+    """Whether the rules let both replicas of each trade go where they should."""
+    problem = state.problem
+    away, home = state.place[trades.p, trades.k], problem.home[trades.p, trades.k]
+    exchanged = trades.other_p >= 0
+    other_p, other_k = np.maximum(trades.other_p, 0), np.maximum(trades.other_k, 0)
+    same_topic = np.where(exchanged & (problem.topic[trades.p] == problem.topic[other_p]), 1, 0)
+    good = state.may_go(trades.p, trades.k, home, forgiven=same_topic)
+    return np.asarray(good & (~exchanged | state.may_go(other_p, other_k, away, forgiven=same_topic)))

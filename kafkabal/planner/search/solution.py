@@ -1,0 +1,249 @@
+"""Where every slot lies in the plan so far, with the loads that follow from it.
+
+A slot is named by its partition and its position, or by one number, its *cell*: ``partition x width + position``.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkabal.model.cluster_state import F64, I8, I32, I64, Bools, ClusterState
+from kafkabal.planner.integer_bands import Bands, make_bands
+from kafkabal.planner.move_cause import Why
+from kafkabal.planner.problem import NONE, Problem
+
+Counts: TypeAlias = NDArray[np.unsignedinteger[Any]]
+
+
+class State:
+    """A placement that can be changed, and loads that are kept in step with it."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.width = problem.width
+        self.place: I32 = problem.home.copy()
+        self.is_slot: Bools = (problem.home >= 0) | (np.arange(self.width) < problem.slots[:, None])
+        """Slots that hold a replica or are to be filled."""
+        # the last entry answers for "nowhere", which -1 points at
+        self.rack: I32 = np.append(problem.rack, NONE).astype(np.int32)
+        self.required_racks: I32 = np.minimum(problem.slots, problem.n_racks).astype(np.int32)
+        self.one_a_rack = bool((problem.slots <= problem.n_racks).all())
+        self.why: I8 = np.zeros(self.place.shape, np.int8)
+        """A :class:`~kafkabal.planner.move_cause.Why` for each slot that has left its place."""
+        self._recount()
+        self.bands: Bands = make_bands(problem, self._total_bytes())
+
+    def copy(self) -> State:
+        """The same placement, to be changed on its own."""
+        twin = copy(self)
+        for name in ("place", "is_slot", "why", "used", "count"):
+            setattr(twin, name, getattr(self, name).copy())
+        if self.topic_count is not None:
+            twin.topic_count = self.topic_count.copy()
+        return twin
+
+    def _recount(self) -> None:
+        problem = self.problem
+        placed = self.place >= 0
+        broker = self.place[placed]
+        load = np.where(self.place == problem.home, problem.held_bytes, problem.arriving_bytes[:, None])[placed]
+        n = problem.n_brokers
+        self.used: I64 = np.bincount(broker, load.astype(np.float64), n).astype(np.int64)
+        self.count: I64 = np.bincount(broker, minlength=n).astype(np.int64)
+        topic = np.broadcast_to(problem.topic[:, None], self.place.shape)[placed]
+        self.topic_count: Counts | None = (
+            _count_pairs(topic, broker, problem.n_topics, n) if problem.has_score("topic-spread") else None
+        )
+
+    def _total_bytes(self) -> int:
+        """Bytes that counted brokers hold once every slot on other brokers, and every empty one, has come to them."""
+        problem = self.problem
+        here = int(self.used[problem.weighed].sum())
+        movable = problem.movable[:, None] & self.is_slot
+        coming = movable & ((self.place < 0) | problem.leaves[self.place])
+        return here + int(problem.arriving_bytes[np.nonzero(coming)[0]].sum())
+
+    def adopt(self, after: ClusterState) -> None:
+        """Take over a placement of the same cluster; replicas that stay keep their slots."""
+        r = after.replicas
+        there = np.full(self.place.shape, NONE, np.int32)
+        there[r.partition, np.arange(len(r)) - after.partitions.first[r.partition]] = r.broker
+        differs = np.flatnonzero((np.sort(there, axis=1) != np.sort(self.place, axis=1)).any(1))
+        for p in differs.tolist():
+            self._adopt_partition(p, [b for b in there[p].tolist() if b >= 0])
+
+    def _adopt_partition(self, p: int, brokers: list[int]) -> None:
+        slots = np.flatnonzero(self.is_slot[p]).tolist()
+        home = {int(self.problem.home[p, k]): k for k in slots}
+        target = {home[b]: b for b in brokers if b in home}
+        arrivals = [b for b in brokers if b not in home]
+        free = [k for k in slots if k not in target]
+        target.update(zip(free, sorted(arrivals), strict=False))
+        placed = [k for k in slots if self.place[p, k] >= 0]
+        self.lift(np.full(len(placed), p), np.array(placed, np.int64), Why.BALANCE)
+        rows = np.array(sorted(target), np.int64)
+        self.put(np.full(len(rows), p), rows, np.array([target[k] for k in rows.tolist()], np.int64))
+
+    def refresh_bands(self, narrowed: float = 0.0) -> None:
+        """Follow the total, which changes where the copies of a partition differ in size; see :func:`make_bands`."""
+        self.bands = make_bands(self.problem, self._total_bytes(), narrowed)
+
+    # -- questions ---------------------------------------------------------------------------------------------
+
+    def load(self, p: I64, k: I64, broker: I32 | I64) -> I64:
+        """Bytes of slots on these brokers: those of the copy that is there, else of a new one."""
+        problem = self.problem
+        return np.where(problem.home[p, k] == broker, problem.held_bytes[p, k], problem.arriving_bytes[p])
+
+    def at_home(self) -> Bools:
+        """bool, shape (n_partitions, width): the slot lies where it lay before."""
+        return np.asarray(self.is_slot & (self.place == self.problem.home))
+
+    def moved(self) -> Bools:
+        """bool, shape (n_partitions, width): the slot lies on a broker that held no copy before."""
+        return np.asarray((self.place >= 0) & (self.place != self.problem.home))
+
+    def sizes_agree(self) -> bool:
+        """Whether every copy of a partition is as large as a new one would be."""
+        problem = self.problem
+        return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.home < 0)).all())
+
+    def byte_yield(self) -> F64:
+        """float64, shape (n_partitions, width): bytes that leave the home of a slot for each that has to be copied."""
+        problem = self.problem
+        return problem.held_bytes / np.maximum(problem.arriving_bytes, 1)[:, None]
+
+    def moved_bytes(self) -> int:
+        """Bytes that the plan so far moves."""
+        return int((self.moved().sum(1) * self.problem.arriving_bytes).sum())
+
+    def must_leave(self) -> Bools:
+        """Slots on dead or drained brokers that may move."""
+        there = (self.place >= 0) & self.problem.movable[:, None]
+        return np.asarray(there & self.problem.leaves[self.place])
+
+    def narrow(self) -> Bools:
+        """Partitions that may move, and lie in fewer racks than they could."""
+        return np.asarray((self.distinct_racks(self.place) < self.required_racks) & self.problem.movable)
+
+    def distinct_racks(self, brokers: I32) -> I32:
+        """int32, shape (n,): distinct racks of the brokers in each row of a matrix; -1 is nowhere."""
+        racks = self.rack[brokers]
+        distinct = (racks[:, 0] >= 0).astype(np.int32)
+        for i in range(1, racks.shape[1]):
+            fresh = racks[:, i] >= 0
+            for j in range(i):
+                fresh &= racks[:, j] != racks[:, i]
+            distinct += fresh
+        return distinct
+
+    def others(self, p: I64, k: I64) -> I32:
+        """int32, shape (n, width): brokers of the other slots of each partition.
+
+        A slot that was lifted for its topic's sake may come back, and so still occupies its home.
+        """
+        rows = self.place[p]
+        may_return = (rows < 0) & (self.why[p] == Why.TOPIC)
+        rows[may_return] = self.problem.home[p][may_return]
+        rows[np.arange(len(p)), k] = NONE
+        return rows
+
+    def may_go(self, p: I64, k: I64, target: I32 | I64, forgiven: I64 | int = 0) -> Bools:
+        """bool, shape (n,): the rules let each slot go to its target.
+
+        Parameters
+        ----------
+        forgiven
+            How many replicas of the same topic leave the target in return.
+        """
+        problem = self.problem
+        others = self.others(p, k)
+        homes = problem.home[p]
+        homes[np.arange(len(p)), k] = NONE
+        column = target[:, None]
+        returns = (problem.home[p, k] == target) & ~problem.leaves[target]
+        allowed = (problem.takes[target] | returns) & ~((others == column) | (homes == column)).any(1)
+        allowed &= self._racks_allow(p, others, target)
+        if self.topic_count is not None:
+            topic = problem.topic[p]
+            allowed &= self.topic_count[topic, target] < self.bands.topic_most(topic, target) + forgiven
+        return np.asarray(allowed)
+
+    def _racks_allow(self, p: I64, others: I32, target: I32 | I64) -> Bools:
+        same = (self.rack[others] == self.rack[target][:, None]).any(1)
+        if self.one_a_rack:
+            return np.asarray(~same)
+        return np.asarray(~same | (self.distinct_racks(others) >= self.required_racks[p]))
+
+    def may_go_anywhere(self, p: I64, k: I64, *, crowding: bool = False) -> Bools:
+        """bool, shape (n, n_brokers): :meth:`may_go` for every broker at once.
+
+        Parameters
+        ----------
+        crowding
+            A broker may hold too many replicas of a topic.
+        """
+        problem = self.problem
+        rows = np.arange(len(p))
+        others = self.others(p, k)
+        homes = problem.home[p]
+        homes[rows, k] = NONE
+        # one column more, which -1 points at
+        closed = np.zeros((len(p), problem.n_brokers + 1), np.bool_)
+        racks = np.zeros((len(p), int(self.rack.max()) + 2), np.bool_)
+        for i in range(self.width):
+            closed[rows, others[:, i]] = True
+            closed[rows, homes[:, i]] = True
+            racks[rows, self.rack[others[:, i]]] = True
+        if not self.one_a_rack:
+            racks[self.distinct_racks(others) >= self.required_racks[p]] = False
+        allowed = ~(closed[:, :-1] | racks[:, problem.rack]) & problem.takes
+        if self.topic_count is not None and not crowding:
+            topic = problem.topic[p]
+            everyone = np.arange(problem.n_brokers)
+            allowed &= self.topic_count[topic] < self.bands.topic_most(topic[:, None], everyone)
+        return np.asarray(allowed)
+
+    # -- changes -----------------------------------------------------------------------------------------------
+
+    def lift(self, p: I64, k: I64, why: Why) -> None:
+        """Take slots off their brokers; they lie nowhere until they are put somewhere."""
+        broker = self.place[p, k]
+        np.subtract.at(self.used, broker, self.load(p, k, broker))
+        np.subtract.at(self.count, broker, 1)
+        if self.topic_count is not None:
+            np.subtract.at(self.topic_count, (self.problem.topic[p], broker), 1)
+        self.place[p, k] = NONE
+        self.why[p, k] = np.maximum(self.why[p, k], why)
+
+    def drop(self, p: I64, k: I64) -> None:
+        """Give slots up, with the replicas in them."""
+        self.lift(p, k, Why.NOTHING)
+        self.is_slot[p, k] = False
+
+    def put(self, p: I64, k: I64, target: I32 | I64) -> None:
+        """Put slots that lie nowhere onto brokers."""
+        np.add.at(self.used, target, self.load(p, k, target))
+        np.add.at(self.count, target, 1)
+        if self.topic_count is not None:
+            np.add.at(self.topic_count, (self.problem.topic[p], target), 1)
+        self.place[p, k] = target
+
+    def move(self, p: I64, k: I64, target: I32 | I64) -> None:
+        """Take slots from where they are to other brokers, for the sake of balance."""
+        self.lift(p, k, Why.BALANCE)
+        self.put(p, k, target)
+
+
+def _count_pairs(topic: I32, broker: I32, n_topics: int, n_brokers: int) -> Counts:
+    """shape (n_topics, n_brokers): replicas of each topic on each broker, in the smallest type that will do."""
+    largest = int(np.bincount(topic, minlength=1).max())
+    table = np.zeros((n_topics, n_brokers), np.min_scalar_type(largest))
+    np.add.at(table, (topic, broker), 1)
+    # twice what a broker holds, or is due, is more than it will ever get
+    needed = np.min_scalar_type(2 * int(table.max(initial=0)) + 2 * -(-largest // n_brokers) + 4)
+    return table.astype(needed, copy=False)

@@ -1,0 +1,57 @@
+"""What tightness costs: the bytes of a plan for each of several tolerances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.plan_listener import SILENT, PlanListener
+from kafkabal.planner.plan_options import PlanOptions
+
+FRONTIER_TOLERANCES = (0.01, 0.02, 0.05, 0.09, 0.15, 0.25)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierPoint:
+    """One tolerance and what a plan for it needs."""
+
+    tolerance: float
+    moved_bytes: int
+    bound_bytes: int | None
+    moves: int
+    """Replicas that change their broker."""
+    disk_skew: float | None
+    """Afterwards; None where disks are no score of the plan."""
+    outside: int
+    """Holders that stay outside a band, over all scores."""
+
+
+def frontier(
+    cluster: ClusterState,
+    options: PlanOptions,
+    tolerances: Sequence[float] = FRONTIER_TOLERANCES,
+    listener: PlanListener = SILENT,
+) -> tuple[FrontierPoint, ...]:
+    """Plan for each tolerance.
+
+    Raises
+    ------
+    UsageError
+        If an option does not fit the cluster.
+    """
+    return tuple(_point(cluster, replace(options, tolerance=tolerance), listener) for tolerance in tolerances)
+
+
+def _point(cluster: ClusterState, options: PlanOptions, listener: PlanListener) -> FrontierPoint:
+    plan = make_plan(cluster, options, listener)
+    disk = plan.scores.get("disk")
+    return FrontierPoint(
+        tolerance=options.tolerance,
+        moved_bytes=plan.moved_bytes,
+        bound_bytes=plan.bound_bytes,
+        moves=sum(len(change.adding) for change in plan.partitions),
+        disk_skew=disk.after["skew"] if disk else None,
+        outside=int(sum(score.after["outside"] for score in plan.scores.values())),
+    )

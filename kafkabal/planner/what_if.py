@@ -1,0 +1,158 @@
+"""Hypothetical clusters: brokers added or removed, to be planned for and shown, never applied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import I32, I64, Brokers, ClusterState, LogDirs, freeze
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.units import parse_bytes
+
+_ADD = re.compile(r"add=(?P<id>\d+)(?::(?P<rack>[^:]*))?(?::(?P<bytes>[^:]+))?")
+_REMOVE = re.compile(r"remove=(?P<ids>\d+(?:,\d+)*)")
+_PATH = "/what-if"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBroker:
+    """A broker that does not exist."""
+
+    id: int
+    rack: str | None = None
+    capacity_bytes: int | None = None
+    """None: as much as the largest broker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """What is supposed."""
+
+    add: tuple[NewBroker, ...] = ()
+    remove: frozenset[int] = frozenset()
+    """Brokers that are to be drained."""
+
+
+def parse_what_if(texts: Iterable[str]) -> WhatIf:
+    """Read ``add=7:r1:4TiB`` (rack and size may be left out) and ``remove=3``.
+
+    Raises
+    ------
+    UsageError
+        If a text is neither.
+    """
+    add: list[NewBroker] = []
+    remove: set[int] = set()
+    for text in texts:
+        if found := _ADD.fullmatch(text):
+            size = found["bytes"]
+            capacity = parse_bytes(size) if size else None
+            add.append(NewBroker(id=int(found["id"]), rack=found["rack"] or None, capacity_bytes=capacity))
+        elif found := _REMOVE.fullmatch(text):
+            remove.update(int(i) for i in found["ids"].split(","))
+        else:
+            raise UsageError(f"{text!r} supposes nothing", hint="write it like add=7:r1:4TiB or remove=3")
+    return WhatIf(add=tuple(add), remove=frozenset(remove))
+
+
+def suppose(cluster: ClusterState, options: PlanOptions, what_if: WhatIf) -> tuple[ClusterState, PlanOptions]:
+    """The cluster and the options, with the brokers that are supposed to come and go.
+
+    Raises
+    ------
+    UsageError
+        If a broker that comes exists already, one that goes does not, or none can go in the mode of the options.
+    """
+    grown = with_brokers(cluster, what_if.add)
+    strange = [i for i in sorted(what_if.remove) if grown.brokers.index_of(i) < 0]
+    if strange:
+        raise UsageError(f"--what-if remove={strange[0]}: this cluster has no broker {strange[0]}")
+    if what_if.remove and not options.mode.moves_replicas:
+        raise UsageError(f"--{options.mode} and --what-if remove exclude each other: no replica may move then")
+    return grown, replace(options, drain=options.drain | what_if.remove)
+
+
+def with_brokers(cluster: ClusterState, added: tuple[NewBroker, ...]) -> ClusterState:
+    """The cluster with empty brokers added, one log dir each.
+
+    Raises
+    ------
+    UsageError
+        If a broker exists already, or is added twice.
+    """
+    if not added:
+        return cluster
+    ids = [b.id for b in added]
+    known = [i for i in ids if cluster.brokers.index_of(i) >= 0 or ids.count(i) > 1]
+    if known:
+        raise UsageError(f"broker {known[0]} exists already")
+    racks = tuple(sorted({*cluster.racks, *(b.rack for b in added if b.rack is not None)}))
+    order = np.argsort(np.concatenate((cluster.brokers.id, np.array(ids, np.int32))), kind="stable")
+    row_of = np.empty(len(order), np.int32)
+    row_of[order] = np.arange(len(order), dtype=np.int32)
+    dirs, dir_row_of = _log_dirs(cluster, added, order, row_of)
+    return _renumbered(cluster, row_of, dir_row_of).replace(
+        racks=racks, brokers=_brokers(cluster, added, racks, order), log_dirs=dirs
+    )
+
+
+def _brokers(cluster: ClusterState, added: tuple[NewBroker, ...], racks: tuple[str, ...], order: I64) -> Brokers:
+    old = cluster.brokers
+    names = [cluster.racks[r] if r >= 0 else None for r in old.rack.tolist()] + [b.rack for b in added]
+    number = {rack: i for i, rack in enumerate(racks)}
+    hosts = [*old.host, *("" for _ in added)]
+    n = len(added)
+    table = Brokers(
+        id=np.concatenate((old.id, np.array([b.id for b in added], np.int32)))[order],
+        rack=np.array([-1 if name is None else number[name] for name in names], np.int32)[order],
+        state=np.concatenate((old.state, np.zeros(n, np.int8)))[order],
+        host=tuple(hosts[i] for i in order.tolist()),
+        port=np.concatenate((old.port, np.full(n, -1, np.int32)))[order],
+    )
+    freeze(table.id, table.rack, table.state, table.port)
+    return table
+
+
+def _log_dirs(cluster: ClusterState, added: tuple[NewBroker, ...], order: I64, row_of: I32) -> tuple[LogDirs, I32]:
+    old = cluster.log_dirs
+    totals = np.zeros(len(cluster.brokers), np.int64)
+    np.add.at(totals, old.broker, old.total_bytes)
+    largest = int(totals.max(initial=-1))
+    capacity = np.array([largest if b.capacity_bytes is None else b.capacity_bytes for b in added], np.int64)
+    n, n_volumes = len(added), int(old.volume.max(initial=-1)) + 1
+    broker = row_of[np.concatenate((old.broker, np.arange(n, dtype=np.int32) + len(cluster.brokers)))]
+    dir_order = np.argsort(broker, kind="stable")
+    dir_row_of = np.empty(len(dir_order), np.int32)
+    dir_row_of[dir_order] = np.arange(len(dir_order), dtype=np.int32)
+    paths = [*old.path, *(_PATH for _ in added)]
+    table = LogDirs(
+        broker=broker[dir_order],
+        path=tuple(paths[i] for i in dir_order.tolist()),
+        total_bytes=np.concatenate((old.total_bytes, capacity))[dir_order],
+        usable_bytes=np.concatenate((old.usable_bytes, capacity))[dir_order],
+        state=np.concatenate((old.state, np.zeros(n, np.int8)))[dir_order],
+        volume=np.concatenate((old.volume, np.arange(n, dtype=np.int32) + n_volumes))[dir_order],
+        first=np.searchsorted(broker[dir_order], np.arange(len(order) + 1)).astype(np.int64),
+    )
+    freeze(table.broker, table.total_bytes, table.usable_bytes, table.state, table.volume, table.first)
+    return table, dir_row_of
+
+
+def _renumbered(cluster: ClusterState, row_of: I32, dir_row_of: I32) -> ClusterState:
+    """Follow brokers and log dirs to their new rows."""
+
+    def follow(rows: I32, to: I32) -> I32:
+        moved = np.where(rows >= 0, to[rows], -1).astype(np.int32)
+        freeze(moved)
+        return moved
+
+    p, r, f = cluster.partitions, cluster.replicas, cluster.futures
+    return cluster.replace(
+        partitions=replace(p, leader=follow(p.leader, row_of)),
+        replicas=replace(r, broker=follow(r.broker, row_of), log_dir=follow(r.log_dir, dir_row_of)),
+        futures=replace(f, log_dir=follow(f.log_dir, dir_row_of)),
+    )

@@ -1,0 +1,68 @@
+"""Errors of librdkafka in terms of our own tree."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError
+
+from kafkabal.errors import (
+    KafkabalError,
+    NotAuthorizedError,
+    OperationError,
+    RefusedByClusterError,
+    UnreachableError,
+    UsageError,
+)
+
+_MISSING = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}  # noqa: SLF001
+)
+_SILENT = frozenset(
+    {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._TIMED_OUT}  # noqa: SLF001
+)
+_LATE = frozenset(
+    {KafkaError._MSG_TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT_QUEUE}  # noqa: SLF001
+)
+_FORBIDDEN = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError._AUTHENTICATION,  # noqa: SLF001
+    }
+)
+_TOO_FEW_IN_SYNC = frozenset({KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND})
+_KAFKA_STORAGE_ERROR = 56
+
+
+def error_of(fault: KafkaError, topic: str) -> KafkabalError:
+    """The error for a fault that librdkafka reports about a topic."""
+    code = fault.code()
+    text = f"topic {topic}: {fault.str()}"
+    if code in _MISSING:
+        return OperationError(f"topic {topic} is gone, or has lost partitions", hint="was it deleted under way?")
+    if code in _FORBIDDEN:
+        return NotAuthorizedError(text, hint="the principal needs WRITE and DESCRIBE on the topic")
+    if code in _SILENT:
+        return UnreachableError(text)
+    if code in _LATE:
+        return UnreachableError(
+            f"topic {topic}: a record was not acknowledged within message.timeout.ms ({fault.name()})",
+            hint="a broker that is down, full or slow; kafkabal inspect shows which",
+        )
+    if code in _TOO_FEW_IN_SYNC:
+        return RefusedByClusterError(text, hint="fewer replicas are in sync than min.insync.replicas asks for")
+    if code == _KAFKA_STORAGE_ERROR:
+        return RefusedByClusterError(text, hint="a log dir of the broker is full or broken")
+    if code == KafkaError.MSG_SIZE_TOO_LARGE:
+        return RefusedByClusterError(text, hint="max.message.bytes of the topic limits a record")
+    return RefusedByClusterError(text)
+
+
+def config_error_of(fault: KafkaError) -> UsageError:
+    """The error for a client setting that librdkafka does not take."""
+    return UsageError(f"client configuration: {one_line(fault)}")
+
+
+def one_line(fault: KafkaError) -> str:
+    """What librdkafka says of a fault, which may be several lines, in one."""
+    return " ".join(fault.str().split())

@@ -1,0 +1,127 @@
+"""What a policy sees of a live cluster: read again and again, with whatever the scores to route by need."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.model.cluster_state import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
+from kafkabal.routing.topic_view import RoutingView, view_of
+from kafkabal.scoring.available_needs import require, supplied
+from kafkabal.scoring.protocol import Need
+from kafkabal.scoring.registry import WeightedScore
+from kafkabal.telemetry.latency_store import LatencySource, as_column
+from kafkabal.telemetry.partition_rates import with_rates
+
+_COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
+"""Needs that are met with assumptions, by a second sample, or once records have been sent."""
+
+
+class StateReader(Protocol):
+    """Whoever can read the state of a cluster: every :class:`~kafkabal.clusters.protocol.Cluster` can."""
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The whole state."""
+
+
+# before brokers that tell no log dirs are taken for ones that never do
+_PAUSES_S = (0.1, 0.4, 1.0)
+
+
+class ViewSource:
+    """Reads a cluster and shows one of its topics as policies see it; one thread at a time may use it.
+
+    A score whose rates or latencies are not known yet is left out of the view until they are.
+
+    Parameters
+    ----------
+    latency
+        Where produce latencies come from.
+    prometheus
+        Gives the value of the configured query by broker id; None where no Prometheus is configured.
+    clock
+        The clock of the policies.
+    sleep
+        How brokers are given time.
+    """
+
+    def __init__(
+        self,
+        cluster: StateReader,
+        topic: str,
+        *,
+        latency: LatencySource,
+        prometheus: Callable[[], Mapping[int, float]] | None,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self._latency = latency
+        self._prometheus = prometheus
+        self._clock = clock
+        self._sleep = sleep
+        self._before: tuple[float, ClusterState] | None = None
+        self._latest: tuple[float, ClusterState] | None = None
+
+    def next_view(self, scores: Iterable[WeightedScore]) -> RoutingView:
+        """Read the cluster once more.
+
+        Raises
+        ------
+        UsageError
+            If there is no such topic, or the cluster can never supply what a score needs.
+        KafkabalError
+            Whatever the cluster or Prometheus raise when they are asked.
+        """
+        wanted = tuple(scores)
+        needs = frozenset(need for weighted in wanted for need in weighted.score.needs)
+        at_s = self._clock()
+        self._latest = at_s, self._read(at_s, needs)
+        return self.same_view(wanted)
+
+    def same_view(self, scores: Iterable[WeightedScore]) -> RoutingView:
+        """What was read last, as old as it is, with the latencies of now.
+
+        Raises
+        ------
+        UsageError, KafkabalError
+            See :meth:`next_view`.
+        """
+        wanted = tuple(scores)
+        assert self._latest is not None
+        at_s, state = self._latest
+        state = self._measured(state)
+        known = supplied(state)
+        for weighted in wanted:
+            if not weighted.score.needs <= known | _COMES_LATER:
+                require(weighted.score, state)
+        ready = [w for w in wanted if w.score.needs <= known | {Need.CAPACITY}]
+        return view_of(state, self._topic, ready, at_s=at_s, latency_s=state.measured[PRODUCE_LATENCY])
+
+    def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:
+        sampled = Need.RATES in needs
+        state = self._ask(ReadRequest(offsets=sampled, group_offsets=sampled), needs)
+        before, self._before = self._before, (at_s, state) if sampled else None
+        if before is None or not sampled:
+            return state
+        return with_rates(before[1], state, at_s - before[0], group_offsets=True)
+
+    def _ask(self, request: ReadRequest, needs: frozenset[Need]) -> ClusterState:
+        """Ask brokers again that were too busy to tell their log dirs."""
+        state = self._cluster.read(request).state
+        for pause_s in _PAUSES_S:
+            if Need.LOG_DIRS not in needs - supplied(state):
+                break
+            self._sleep(pause_s)
+            state = self._cluster.read(request).state
+        return state
+
+    def _measured(self, state: ClusterState) -> ClusterState:
+        ids = state.brokers.id
+        measured = {PRODUCE_LATENCY: as_column(self._latency.latencies_s(), ids)}
+        if self._prometheus is not None:
+            measured[PROMETHEUS_VALUE] = as_column(self._prometheus(), ids)
+        return state.replace(measured=measured)

@@ -1,0 +1,235 @@
+"""The memory of a run: which files it was given, in which order, and how far they are acknowledged.
+
+An append-only file of JSON lines::
+
+    {"kafkabal_manifest":1,"id":"4f…","cluster_id":"Mk…","topic":"img","topic_id":"Xy…","source":"folder /data",…}
+    {"part":{"name":"cat/1.jpg","size_bytes":4711,"mtime_ns":…,"records":1}}
+    {"through":1200,"offsets":{"0":517,"1":498}}
+    {"void":3}
+    {"state":"clean"}
+
+Records are numbered from 0 over all parts in their order. All below ``through`` are acknowledged or given up for good;
+those from ``through`` on that are in the topic nevertheless lie at or after ``offsets`` of their partition. A void part
+is not looked at again. A run writes ``running`` before its first record, and ``clean`` once nothing is on its way and
+nothing from ``through`` on is in the topic.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Literal, Self
+
+import msgspec
+
+from kafkabal.errors import BusyError, InputFileError, OutputError
+from kafkabal.sources.source_protocol import Part
+
+_VERSION = 1
+_ENCODER = msgspec.json.Encoder()
+
+
+class ManifestHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """What a manifest belongs to."""
+
+    kafkabal_manifest: int = _VERSION
+    id: str
+    """Random; together with its number it names a record, in the header ``kafkabal-record``."""
+    cluster_id: str
+    topic: str
+    topic_id: str
+    source: str
+    options: dict[str, str] | None = None
+    """What else the records depend on; None in manifests that were begun before it was written down."""
+    offsets: dict[int, int]
+    """End of each partition when the run began."""
+
+
+class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
+    part: Part | None = None
+    through: int | None = None
+    offsets: dict[int, int] | None = None
+    void: int | None = None
+    state: Literal["running", "clean"] | None = None
+
+
+class Manifest:
+    """A manifest that is open for one run; :meth:`open` or :meth:`in_memory` make one."""
+
+    def __init__(self, header: ManifestHeader, path: Path | None, file: IO[bytes] | None) -> None:
+        self.header = header
+        self.parts: list[Part] = []
+        self.void: set[int] = set()
+        self.through = 0
+        self.offsets: Mapping[int, int] = dict(header.offsets)
+        self.is_clean = True
+        self._path = path
+        self._file = file
+
+    @classmethod
+    def in_memory(cls, header: ManifestHeader) -> Self:
+        """One that is forgotten when the run ends."""
+        return cls(header, None, None)
+
+    @classmethod
+    def open(cls, path: Path, header: ManifestHeader) -> Self:
+        """Begin a manifest, or go on with the one that is there.
+
+        Raises
+        ------
+        BusyError
+            If another run has it open.
+        InputFileError
+            If it is damaged, or belongs to another topic or source, or to the same one with other options.
+        OutputError
+            If it cannot be written.
+        """
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("a+b")
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise BusyError(f"{path}: another run is using this manifest") from None
+        try:
+            return cls._resume(path, file, header) if path.stat().st_size else cls._begin(path, file, header)
+        except BaseException:
+            file.close()
+            raise
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a later run will find it."""
+        return self._file is not None
+
+    def add_parts(self, parts: Iterable[Part]) -> None:
+        """Append files to the list; they are numbered after all that is there."""
+        added = list(parts)
+        self.parts += added
+        self._append(*(_Line(part=part) for part in added))
+
+    def void_part(self, index: int) -> None:
+        """Give up a part: what is not sent of it will not be."""
+        self.void.add(index)
+        self._append(_Line(void=index))
+
+    def checkpoint(self, through: int, offsets: Mapping[int, int]) -> None:
+        """Remember how far the run has come; on disk when it returns."""
+        if (through, offsets) != (self.through, self.offsets):
+            self._append(_Line(through=through, offsets=dict(offsets)))
+            # only now: a line that failed, or that a signal cut short, is written again by the next checkpoint
+            self.through, self.offsets = through, dict(offsets)
+
+    def mark_running(self) -> None:
+        """Remember that records may be on their way from now on."""
+        self.is_clean = False
+        self._append(_Line(state="running"))
+
+    def mark_clean(self) -> None:
+        """Remember that nothing is on its way any more, and that none but the records below ``through`` is there."""
+        self.is_clean = True
+        self._append(_Line(state="clean"))
+
+    def close(self) -> None:
+        """Let another run have it."""
+        if self._file is not None:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @classmethod
+    def _begin(cls, path: Path, file: IO[bytes], header: ManifestHeader) -> Self:
+        manifest = cls(header, path, file)
+        manifest._append(header)
+        return manifest
+
+    @classmethod
+    def _resume(cls, path: Path, file: IO[bytes], header: ManifestHeader) -> Self:
+        file.seek(0)
+        lines = file.read().split(b"\n")
+        torn = lines.pop()
+        manifest = cls(_read_header(path, lines, header), path, file)
+        if torn:
+            # a crash cut the last line off; nobody has relied on it yet
+            file.truncate(file.tell() - len(torn))
+        decoder = msgspec.json.Decoder(_Line)
+        for number, text in enumerate(lines[1:], 2):
+            try:
+                manifest._apply(decoder.decode(text))
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise InputFileError(path, f"is damaged: {error}", line=number) from error
+        return manifest
+
+    def _apply(self, line: _Line) -> None:
+        if line.state is not None:
+            self.is_clean = line.state == "clean"
+        if line.part is not None:
+            self.parts.append(line.part)
+        if line.void is not None:
+            self.void.add(line.void)
+        if line.through is not None and line.offsets is not None:
+            self.through, self.offsets = line.through, line.offsets
+
+    def _append(self, *rows: msgspec.Struct) -> None:
+        if self._file is None or not rows:
+            return
+        try:
+            self._file.write(_ENCODER.encode_lines(rows))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise OutputError(f"{self._path}: cannot be written: {error.strerror or error}") from error
+
+
+def _read_header(path: Path, lines: list[bytes], expected: ManifestHeader) -> ManifestHeader:
+    try:
+        header = msgspec.json.decode(lines[0] if lines else b"", type=ManifestHeader)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputFileError(path, "is no manifest of kafkabal produce", line=1) from error
+    if header.kafkabal_manifest != _VERSION:
+        raise InputFileError(path, f"is a manifest of version {header.kafkabal_manifest}, this is {_VERSION}", line=1)
+    hint = "name another file with --manifest to begin anew"
+    if (header.cluster_id, header.topic) != (expected.cluster_id, expected.topic):
+        where = f"topic {header.topic} of cluster {header.cluster_id}"
+        raise InputFileError(path, f"is the manifest of {where}", hint=hint)
+    if header.topic_id != expected.topic_id:
+        raise InputFileError(
+            path, f"is the manifest of an earlier topic {header.topic}, which was deleted since", hint=hint
+        )
+    if header.source != expected.source:
+        raise InputFileError(path, f"is the manifest of {header.source}, not of {expected.source}", hint=hint)
+    if header.options is not None and header.options != (expected.options or {}):
+        begun, now = _difference(header.options, expected.options or {})
+        raise InputFileError(path, f"was begun with {begun}, not with {now}", hint=hint)
+    return header
+
+
+def _difference(begun: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str]:
+    """Options in which these differ, as the one and as the other has them."""
+    differing = [option for option in sorted({*begun, *now}) if begun.get(option) != now.get(option)]
+
+    def told(options: Mapping[str, str]) -> str:
+        return " and ".join(f"{name} {options[name]}" if name in options else f"no {name}" for name in differing)
+
+    return told(begun), told(now)
+
+
+def keeps_options_quiet(path: Path) -> bool:
+    """Whether this is a manifest that was begun before options were written down."""
+    try:
+        with path.open("rb") as file:
+            return msgspec.json.decode(file.readline(), type=ManifestHeader).options is None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False

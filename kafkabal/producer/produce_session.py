@@ -1,0 +1,195 @@
+"""From an order to records in a topic: checks first, then what earlier runs left, then the run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.config.librdkafka_settings import ClientSetting
+from kafkabal.errors import UsageError
+from kafkabal.producer.delivery_listener import DeliveryListener, Progress
+from kafkabal.producer.live_views import StateReader
+from kafkabal.producer.manifest import Manifest, ManifestHeader
+from kafkabal.producer.routing_producer import RoutingProducer
+from kafkabal.producer.send_source import (
+    OVERHEAD_BYTES,
+    Outcome,
+    Run,
+    check_sizes,
+    found_records,
+    same_topic_check,
+    totals,
+)
+from kafkabal.producer.target_topic import TopicDescriber, TopicFacts, TopicReader, current_topic_id, topic_facts
+from kafkabal.routing.policy_protocol import Context
+from kafkabal.routing.registry import PolicyChoice
+from kafkabal.routing.topic_view import RoutingView, view_of
+from kafkabal.scoring.registry import WeightedScore
+from kafkabal.sources.source_protocol import Source
+from kafkabal.telemetry.latency_store import LatencySource
+
+_BATCH_BYTES = 1_000_000
+_QUEUE_BYTES = 256 * 2**20
+_DELIVERY_MS = 120_000
+_SETTLE_S = 2.0
+"""What a process that died had handed to its sockets reaches the brokers' logs within this time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to send, where, and how."""
+
+    topic: str
+    source: Source
+    policy: PolicyChoice
+    client: Mapping[str, ClientSetting]
+    scores: tuple[WeightedScore, ...] = ()
+    refresh_s: float
+    manifest_path: Callable[[TopicFacts], Path] | None = None
+    """Where the manifest of a topic is kept; None remembers nothing."""
+    may_break_key_order: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What an order came to."""
+
+    outcome: Outcome
+    view: RoutingView
+    """The topic when all was sent."""
+
+
+def deliver(
+    order: Order,
+    cluster: StateReader,
+    brokers: TopicDescriber,
+    *,
+    listener: DeliveryListener,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+    new_id: Callable[[], str],
+    latency: LatencySource | None = None,
+    prometheus: Callable[[], Mapping[int, float]] | None = None,
+) -> Delivery:
+    """Carry out an order.
+
+    Parameters
+    ----------
+    cluster
+        Read by a thread of its own until this returns.
+    brokers
+        Asked what the topic is; over connections of their own, so that no reading of the cluster holds them up.
+    new_id
+        Makes a random name for a new manifest.
+    latency, prometheus
+        As of :class:`~kafkabal.producer.routing_producer.RoutingProducer`.
+
+    Raises
+    ------
+    UsageError
+        If the policy would break the order of keyed records, or the source, topic or manifest do not fit.
+    KafkabalError
+        As :meth:`~kafkabal.producer.send_source.Run.send`.
+    """
+    reader = TopicReader(order.client, order.topic)
+    facts = topic_facts(brokers, order.topic)
+    _expect_key_order(order, facts)
+    parts = order.source.parts()
+    check_sizes(order.source, parts, facts.max_record_bytes, clock=clock, takes_long=listener.measures)
+    with _manifest(order, facts, reader, new_id) as manifest:
+        found = _read_back(manifest, reader, listener, clock, sleep)
+        total = totals(parts)
+        listener.starts(total_bytes=total["bytes"], total_records=total.get("records"))
+        with RoutingProducer(
+            cluster,
+            order.topic,
+            order.policy.create(Context(seed=order.seed, clock=clock)),
+            {**_limits(facts.max_record_bytes), **order.client},
+            scores=order.scores,
+            refresh_s=order.refresh_s,
+            latency=latency,
+            prometheus=prometheus,
+            refresh_failed=listener.refresh_failed,
+            clock=clock,
+        ) as producer:
+            run = Run(
+                producer,
+                order.source,
+                manifest,
+                found=found,
+                same_topic=same_topic_check(
+                    facts.topic_id, partial(current_topic_id, brokers, order.topic), order.topic, listener.topic_unseen
+                ),
+                progressed=_following(listener, producer),
+                clock=clock,
+            )
+            outcome = run.send(parts)
+    return Delivery(outcome, view_of(cluster.read(ReadRequest()).state, order.topic))
+
+
+def _expect_key_order(order: Order, facts: TopicFacts) -> None:
+    about = order.policy.about
+    if about.keeps_key_order or order.may_break_key_order:
+        return
+    if order.source.is_keyed or facts.is_compacted:
+        why = "the records have keys" if order.source.is_keyed else f"topic {order.topic} is compacted"
+        raise UsageError(
+            f"{why}, and policy {about.name!r} sends the records of a key to several partitions",
+            hint="choose a policy that keeps the order (kafkabal policies), or add --any-key-order",
+        )
+
+
+def _manifest(order: Order, facts: TopicFacts, reader: TopicReader, new_id: Callable[[], str]) -> Manifest:
+    header = ManifestHeader(
+        id=new_id(),
+        cluster_id=facts.cluster_id,
+        topic=facts.topic,
+        topic_id=facts.topic_id,
+        source=order.source.name,
+        options=dict(order.source.options),
+        offsets=dict(reader.end_offsets()),
+    )
+    if order.manifest_path is None:
+        return Manifest.in_memory(header)
+    return Manifest.open(order.manifest_path(facts), header)
+
+
+def _read_back(
+    manifest: Manifest,
+    reader: TopicReader,
+    listener: DeliveryListener,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> set[int]:
+    """Numbers of records that are in the topic though the manifest does not know them."""
+    if manifest.is_clean:
+        return set()
+    listener.reads_back()
+    sleep(_SETTLE_S)
+    return found_records(manifest, reader.messages_since(manifest.offsets, clock=clock))
+
+
+def _limits(max_record_bytes: int) -> Mapping[str, ClientSetting]:
+    """Batches that the topic takes, and a queue that does not eat the machine when records are large."""
+    return {
+        "message.max.bytes": max_record_bytes,
+        "batch.size": min(_BATCH_BYTES, max_record_bytes - OVERHEAD_BYTES),
+        "queue.buffering.max.kbytes": max(_QUEUE_BYTES, 2 * max_record_bytes) // 1024,
+        "delivery.timeout.ms": _DELIVERY_MS,
+    }
+
+
+def _following(listener: DeliveryListener, producer: RoutingProducer) -> Callable[[Progress], None]:
+    """Passes progress on, and new scores to the producer."""
+
+    def progressed(progress: Progress) -> None:
+        listener.progressed(progress)
+        scores = listener.new_scores()
+        if scores is not None:
+            producer.reload(scores=scores)
+
+    return progressed

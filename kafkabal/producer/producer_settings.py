@@ -1,0 +1,58 @@
+"""Settings of librdkafka's producer that a user asks for: do they make sense, and do they leave what we promise?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from confluent_kafka import KafkaException, Producer
+
+from kafkabal.errors import UsageError
+from kafkabal.producer.librdkafka_errors import one_line
+
+_OURS: Final = frozenset(
+    {"delivery.report.only.error", "on_delivery", "logger", "transactional.id", "test.mock.num.brokers"}
+)
+_CALLBACK: Final = "_cb"
+_FALSE: Final = frozenset({"false", "f", "0", "no"})
+_ALL: Final = frozenset({"all", "-1"})
+_ACKS: Final = frozenset({"acks", "request.required.acks"})
+_QUIET: Final = {"log_level": 2}
+
+
+def check_own_settings(settings: Mapping[str, str]) -> None:
+    """See that librdkafka takes these settings, each and together, before any broker is asked.
+
+    Raises
+    ------
+    UsageError
+        Naming the setting that it does not take, or that is not the user's to set.
+    """
+    for name, value in settings.items():
+        if name in _OURS or name.endswith(_CALLBACK):
+            raise UsageError(f"{name}={value}: cannot be set, kafkabal needs it for itself")
+        _try({name: value}, f"{name}={value}")
+    _try({"enable.idempotence": True, **settings}, ", ".join(f"{name}={value}" for name, value in settings.items()))
+
+
+def broken_promises(settings: Mapping[str, str]) -> Iterator[str]:
+    """What is no longer sure with these settings, a line each."""
+    for name, value in settings.items():
+        word = value.strip().lower()
+        if name == "enable.idempotence" and word in _FALSE:
+            yield f"{name}={value}: a retry may write a record twice, or out of order"
+        if name in _ACKS and word not in _ALL:
+            yield f"{name}={value}: a record that counts as sent is lost if its leader fails"
+        if name == "allow.auto.create.topics" and word not in _FALSE:
+            yield f"{name}={value}: a topic that is deleted under way may come back"
+
+
+def _try(settings: Mapping[str, str | bool | int], what: str) -> None:
+    """Make a producer that knows no broker, and forget it."""
+    try:
+        Producer({**_QUIET, **settings})
+    except KafkaException as error:
+        text = one_line(error.args[0]).removeprefix("Failed to create producer: ")
+        raise UsageError(f"{what}: {text}") from error
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{what}: {error}") from error

@@ -1,0 +1,482 @@
+"""A Kafka producer that asks a routing policy for the partition of every record.
+
+The policy decides from what it has cached; a background thread reads the cluster every few seconds and renews the
+cache, so that no record ever waits for a measurement. librdkafka does the sending: it batches, retries, keeps records
+in order within a partition without duplicates (idempotence) and follows a partition to its new leader.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf, nan
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from confluent_kafka import KafkaException, Producer
+
+from kafkabal.config.librdkafka_settings import ClientSetting
+from kafkabal.errors import OperationError, PartialFailureError
+from kafkabal.producer.background_refresh import Refresher
+from kafkabal.producer.deferred_signals import signals_held_back
+from kafkabal.producer.librdkafka_errors import config_error_of, error_of
+from kafkabal.producer.live_views import StateReader, ViewSource
+from kafkabal.routing.broker_first_policy import of_length
+from kafkabal.routing.policy_protocol import Feedback, Input, Policy
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.scoring.protocol import Need
+from kafkabal.scoring.registry import WeightedScore
+from kafkabal.sources.source_protocol import Headers
+from kafkabal.telemetry.client_statistics import StatisticsReader
+from kafkabal.telemetry.latency_store import LatencySource, LatencyTable
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message
+
+DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
+
+DEFAULT_REFRESH_S = 5.0
+# the clock is looked at after so many records, and what waits is called back if so long has passed
+_RECORDS_A_LOOK = 16
+_POLL_EVERY_S = 0.005
+_FULL_QUEUE_POLL_S = 0.05
+# for so long a signal may wait
+_FLUSH_SLICE_S = 0.1
+_METADATA_S = 5.0
+_NO_NAME = "expected header key to be unicode string"
+_REFRESHES_TO_FORGET = 6
+# a statistics text has about a kilobyte for each partition, and librdkafka works on it for milliseconds at full speed
+_STATISTICS_S = 0.05
+_STATISTICS_S_A_PARTITION = 0.001
+
+_DEFAULTS: Mapping[str, ClientSetting] = {
+    "enable.idempotence": True,
+    "linger.ms": 5,
+    "log.connection.close": False,
+    # a topic that was deleted must not come back because we asked for it
+    "allow.auto.create.topics": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """What has become of the records so far."""
+
+    accepted: int
+    """Taken by :meth:`RoutingProducer.produce`."""
+    delivered: int
+    """Acknowledged by the broker."""
+    failed: Mapping[str, int]
+    """Given up on, by reason."""
+
+    @property
+    def in_flight(self) -> int:
+        """Neither delivered nor given up on."""
+        return self.accepted - self.delivered - sum(self.failed.values())
+
+
+class RoutingProducer:
+    """Sends records to the partitions of one topic that a policy picks.
+
+    One thread produces, polls and flushes; the refresh runs in a thread of its own, which alone uses ``cluster`` once
+    the producer stands.
+
+    Parameters
+    ----------
+    cluster
+        Read every ``refresh_s`` seconds; stays open when the producer is closed.
+    policy
+        A new instance, for this producer alone.
+    client
+        Configuration of librdkafka, as :func:`~kafkabal.config.librdkafka_settings.librdkafka_settings`
+        makes it, and whatever
+        is to differ from the defaults: idempotence, and 5 ms of linger.
+    scores
+        What the ``score`` policy evens out.
+    refresh_s
+        Seconds between two views of the cluster.
+    latency
+        Where produce latencies come from; None takes this producer's own statistics.
+    prometheus
+        Value of the configured query by broker id.
+    refresh_failed
+        Told when the cluster could not be read; records are routed by the last view meanwhile.
+    clock
+        Seconds; must be the clock that the policy was given.
+
+    Raises
+    ------
+    UsageError
+        If there is no such topic, the cluster cannot feed a score, or librdkafka does not take the configuration.
+    KafkabalError
+        If the cluster cannot be read.
+
+    Examples
+    --------
+    ::
+
+        with connect(connection) as cluster:
+            policy = load_policy("score").create(Context(seed=1))
+            settings = librdkafka_settings(connection)
+            with RoutingProducer(cluster, "images", policy, settings, scores=load_scores(["disk"])) as producer:
+                for image in images:
+                    producer.produce(image)
+    """
+
+    def __init__(
+        self,
+        cluster: StateReader,
+        topic: str,
+        policy: Policy,
+        client: Mapping[str, ClientSetting],
+        *,
+        scores: Iterable[WeightedScore] = (),
+        refresh_s: float = DEFAULT_REFRESH_S,
+        latency: LatencySource | None = None,
+        prometheus: Callable[[], Mapping[int, float]] | None = None,
+        refresh_failed: Callable[[Exception], None] = lambda _: None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.topic = topic
+        self._clock = clock
+        self._refresh_failed = refresh_failed
+        own = LatencyTable(max_age_s=_REFRESHES_TO_FORGET * refresh_s, clock=clock)
+        self._views = ViewSource(cluster, topic, latency=latency or own, prometheus=prometheus, clock=clock)
+        self._scores = tuple(scores)
+        self._view = self._views.next_view(self._scores)
+        self._unseen_view: RoutingView | None = None
+        self._delivered = 0
+        self._failed: Counter[str] = Counter()
+        self._install(policy)
+        read = StatisticsReader(own, memory_s=refresh_s, backlogged=self._backlogged)
+        by_latency = Input.LATENCY in policy.about.inputs or self._scores_latency
+        self._client = _client({**_DEFAULTS, **client}, read, self._often_s(refresh_s) if by_latency else refresh_s)
+        self._send: Callable[..., object] = self._client.produce
+        self._accepted = 0
+        self._next_poll_s = -inf
+        self._refresher = Refresher(self._refresh, refresh_s, revise=self._revise, failed=refresh_failed)
+
+    def produce(
+        self,
+        value: bytes,
+        key: bytes | None = None,
+        headers: Headers | None = None,
+        on_delivery: DeliveryCallback | None = None,
+    ) -> int:
+        """Queue a record; waits only while librdkafka's queue is full.
+
+        Parameters
+        ----------
+        on_delivery
+            Called from :meth:`poll`, :meth:`flush` or a later ``produce`` when the record's fate is known.
+
+        Returns
+        -------
+        int
+            The partition that the policy picked.
+
+        Raises
+        ------
+        RefusedByClusterError
+            If the record is larger than the client may send.
+        OperationError
+            If the topic has lost the partition, or the producer is closed.
+        """
+        size = value_size = len(value)
+        if key is not None:
+            size += len(key)
+        if headers:
+            size += sum(len(name) + len(data or b"") for name, data in headers)
+        size = size or 1
+        partition = self._pick(key, size)
+        if on_delivery is not None or self._learn is not None or size != value_size:
+            report = self._report_for(partition, size, on_delivery)
+        else:
+            report = self._plain_reports[partition]
+        while True:
+            # counted first: a signal in between must not leave a record on its way that nobody waits for
+            self._accepted = accepted = self._accepted + 1
+            try:
+                self._send(self.topic, value, key, partition, report, report, 0, headers)
+                break
+            except BufferError:
+                self._accepted -= 1
+                self.poll(_FULL_QUEUE_POLL_S)
+            except Exception as error:
+                self._take_back(partition, size)
+                if isinstance(error, KafkaException):
+                    raise error_of(error.args[0], self.topic) from error
+                if headers and _hides_a_signal(error, headers):
+                    raise KeyboardInterrupt from error
+                raise
+        if not accepted % _RECORDS_A_LOOK and self._clock() >= self._next_poll_s:
+            self.poll()
+        return partition
+
+    def poll(self, timeout_s: float = 0.0) -> None:
+        """Call what waits to be called back; at most for so long. A signal is handled when it is over."""
+        if self._unseen_view is not None:
+            self._show_unseen(self._unseen_view)
+        with signals_held_back():
+            self._client.poll(timeout_s)
+        self._next_poll_s = self._clock() + _POLL_EVERY_S
+
+    def flush(self, timeout_s: float | None = None) -> Deliveries:
+        """Wait until the fate of all records is known, or the time is over; a signal ends it within a moment.
+
+        Without a time librdkafka's ``delivery.timeout.ms`` bounds it.
+
+        Raises
+        ------
+        PartialFailureError
+            If records were given up on, now or since the producer was made.
+        """
+        end_s = inf if timeout_s is None else self._clock() + timeout_s
+        while self._flush_slice(end_s - self._clock()) and self._clock() < end_s:
+            pass
+        deliveries = self.deliveries
+        if deliveries.failed:
+            raise PartialFailureError(
+                f"topic {self.topic}: {sum(deliveries.failed.values())} of {deliveries.accepted} records were not "
+                f"acknowledged, {deliveries.delivered} were",
+                [(reason, f"{count} records") for reason, count in deliveries.failed.items()],
+            )
+        return deliveries
+
+    def reload(self, *, policy: Policy | None = None, scores: Iterable[WeightedScore] | None = None) -> None:
+        """Route by another policy or other scores from the next record on; what is queued goes where it was to go.
+
+        The new policy starts from the last view; new scores count from the next view, which is asked for at once.
+        A producer that was made without need of latencies measures them once a refresh only.
+        """
+        if scores is not None:
+            self._scores = tuple(scores)
+        if policy is not None:
+            self._install(policy)
+        self._refresher.wake()
+
+    def drop_queued(self) -> None:
+        """Give up records that are not on their way yet; they are reported as failed."""
+        with signals_held_back():
+            self._client.purge(in_queue=True, in_flight=False)
+            self._client.poll(0)
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """What has become of the records, as far as :meth:`poll` has told."""
+        return Deliveries(self._accepted, self._delivered, dict(self._failed))
+
+    @property
+    def view(self) -> RoutingView:
+        """The view that decisions are based on."""
+        return self._view
+
+    def close(self) -> None:
+        """Drop what is not delivered, and stop; :meth:`flush` first to lose nothing."""
+        self._refresher.close()
+        self._send = self._refuse
+        self._client.purge()
+        self._client.flush(0)
+
+    def __enter__(self) -> RoutingProducer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Flush, unless an error is on its way, and close."""
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self.close()
+
+    def _install(self, policy: Policy) -> None:
+        self._unseen_view = None
+        policy.refresh(self._view)
+        self._policy = policy
+        self._learn = policy.acked if policy.about.feedback is Feedback.ACKS else None
+        # of this policy's records alone: those of an earlier one go on being reported to its own column
+        self._settled = [0] * self._view.n_partitions if policy.about.asks_what_settled else None
+        self._plain_reports = _Reports(self._plain_report if self._settled is None else self._settling(self._settled))
+        # bound once: it is looked up for every record
+        self._pick = policy.pick
+
+    def _take_back(self, partition: int, size_bytes: int) -> None:
+        """Count a record that librdkafka did not take as neither sent nor under way."""
+        self._accepted -= 1
+        if self._settled is not None:
+            self._settled[partition] += size_bytes
+        if self._learn is not None:
+            self._learn(partition, size_bytes, nan)
+
+    def _refuse(self, *_: object) -> None:
+        raise OperationError(f"topic {self.topic}: the producer is closed")
+
+    def _refresh(self) -> None:
+        settled = self._settled
+        if settled is None:
+            self._show(self._next_view())
+            return
+        before = settled.copy()
+        view = self._next_view()
+        n = view.n_partitions
+        settled += [0] * (n - len(settled))
+        # what was settled before log dirs were read is in them; of what came meanwhile nobody knows
+        self._show(replace(view, settled_bytes=np.array(of_length(before, n, 0), np.float64)))
+
+    def _next_view(self) -> RoutingView:
+        view = self._views.next_view(self._scores)
+        if view.n_partitions > self._view.n_partitions:
+            self._meet_partitions(view.n_partitions)
+        return view
+
+    def _meet_partitions(self, n_partitions: int) -> None:
+        """Make the client know partitions that were added: it does not send to those it has not heard of.
+
+        Raises
+        ------
+        KafkabalError
+            If it does not hear of all of them; the view before stays in force until the next one.
+        """
+        try:
+            found = self._client.list_topics(self.topic, _METADATA_S).topics[self.topic]
+        except KafkaException as error:
+            raise error_of(error.args[0], self.topic) from error
+        if len(found.partitions) < n_partitions:
+            raise OperationError(
+                f"topic {self.topic}: not every broker has heard of all of its {n_partitions} partitions yet"
+            )
+
+    def _show_unseen(self, view: RoutingView) -> None:
+        self._unseen_view = None
+        try:
+            self._policy.refresh(view)
+        except Exception as error:  # noqa: BLE001 - records go on by the view before, as where views come by a thread
+            self._refresh_failed(error)
+
+    def _show(self, view: RoutingView) -> None:
+        """Refresh the policy here, or, if it counts what is under way, between two of its counts: in its own thread."""
+        self._view = view = replace(view, waiting_records=len(self._client))
+        if self._learn is None:
+            self._policy.refresh(view)
+        else:
+            self._unseen_view = view
+
+    def _backlogged(self) -> None:
+        if self._scores_latency:
+            self._refresher.revise()
+
+    @property
+    def _scores_latency(self) -> bool:
+        return any(Need.TELEMETRY in weighted.score.needs for weighted in self._scores)
+
+    def _often_s(self, refresh_s: float) -> float:
+        """Seconds between two statistics texts where records are routed by latencies."""
+        return min(refresh_s, max(_STATISTICS_S, _STATISTICS_S_A_PARTITION * self._view.n_partitions))
+
+    def _revise(self) -> None:
+        """Route by the latencies of now: a broker that falls behind fills the buffer long before the next view."""
+        self._show(replace(self._views.same_view(self._scores), settled_bytes=self._view.settled_bytes))
+
+    def _report_for(self, partition: int, size_bytes: int, on_delivery: DeliveryCallback | None) -> DeliveryCallback:
+        """A report of one record, where that of all does not do."""
+        if self._learn is not None:
+            return partial(self._report_ack, self._learn, partition, size_bytes, self._clock(), on_delivery)
+        if self._settled is not None:
+            return partial(self._report_settled, self._settled, partition, size_bytes, on_delivery)
+        return self._report if on_delivery is None else partial(self._report_to, on_delivery)
+
+    def _plain_report(self, _partition: int) -> DeliveryCallback:
+        return self._report
+
+    def _settling(self, settled: list[int]) -> Callable[[int], DeliveryCallback]:
+        """Makes the report of records of a partition that are nothing but values, which counts what is settled."""
+
+        def report_of(partition: int) -> DeliveryCallback:
+            def report(error: KafkaError | None, message: Message) -> None:
+                if error is None:
+                    self._delivered += 1
+                else:
+                    self._report(error, message)
+                settled[partition] += len(message)
+
+            return report
+
+        return report_of
+
+    def _report(self, error: KafkaError | None, _message: Message) -> None:
+        if error is None:
+            self._delivered += 1
+        else:
+            self._failed[error_of(error, self.topic).message] += 1
+
+    def _report_settled(
+        self,
+        settled: list[int],
+        partition: int,
+        size_bytes: int,
+        on_delivery: DeliveryCallback | None,
+        error: KafkaError | None,
+        message: Message,
+    ) -> None:
+        """Report also to the column of settled bytes, and to the caller if it asked for it."""
+        self._report(error, message)
+        settled[partition] += size_bytes
+        if on_delivery is not None:
+            on_delivery(error, message)
+
+    def _report_to(self, on_delivery: DeliveryCallback, error: KafkaError | None, message: Message) -> None:
+        """Report also to the caller."""
+        self._report(error, message)
+        on_delivery(error, message)
+
+    def _report_ack(
+        self,
+        learn: Callable[[int, int, float], None],
+        partition: int,
+        size_bytes: int,
+        start_s: float,
+        on_delivery: DeliveryCallback | None,
+        error: KafkaError | None,
+        message: Message,
+    ) -> None:
+        """Report also to the policy that picked the partition, and to the caller if it asked for it."""
+        self._report(error, message)
+        learn(partition, size_bytes, nan if error is not None else self._clock() - start_s)
+        if on_delivery is not None:
+            on_delivery(error, message)
+
+    def _flush_slice(self, at_most_s: float) -> int:
+        """Flush for a moment, signals held back; how many records and events are left."""
+        with signals_held_back():
+            return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
+
+
+def _hides_a_signal(error: Exception, headers: Headers) -> bool:
+    """Whether a name was refused that is one: the binding takes what a signal's handler raises meanwhile for that."""
+    return _NO_NAME in str(error) and all(isinstance(name, str) for name, _ in headers)
+
+
+class _Reports(dict[int, DeliveryCallback]):
+    """Reports by partition, each made when the first record goes there."""
+
+    def __init__(self, report_of: Callable[[int], DeliveryCallback]) -> None:
+        super().__init__()
+        self._report_of = report_of
+
+    def __missing__(self, partition: int) -> DeliveryCallback:
+        self[partition] = report = self._report_of(partition)
+        return report
+
+
+def _client(settings: Mapping[str, ClientSetting], read: StatisticsReader, interval_s: float) -> Producer:
+    """A librdkafka producer whose statistics are read."""
+    try:
+        return Producer({"statistics.interval.ms": max(1, round(interval_s * 1000)), "stats_cb": read, **settings})
+    except KafkaException as error:
+        raise config_error_of(error.args[0]) from error

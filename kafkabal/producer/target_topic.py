@@ -1,0 +1,241 @@
+"""What must be known of a topic before records are sent to it, and looked for in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from kafkabal.clusters.clock import Clock, Deadline, SystemClock
+from kafkabal.clusters.protocol import ConfigResource, ConfigValue, Fault, ResourceKind, TopicDescription
+from kafkabal.config.librdkafka_settings import ClientSetting
+from kafkabal.errors import KafkabalError, OperationError, UnreachableError, UnsafeError, UsageError
+from kafkabal.producer.librdkafka_errors import config_error_of, error_of
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+_V = TypeVar("_V")
+_ANSWER_S = 15.0
+_PAUSE_S = 0.2
+# what librdkafka says of a leader that has just died, until it knows the next one
+_PASSING = frozenset(
+    {
+        KafkaError._TRANSPORT,  # noqa: SLF001 - no public name
+        KafkaError._DESTROY_BROKER,  # noqa: SLF001 - no public name
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+    }
+)
+_LOOK_S = 2.0
+_SILENCE_S = 30.0
+_RECORDS_A_READ = 1000
+_POLL_S = 0.5
+_DEFAULT_MAX_BYTES = 1_048_588
+_MAX_BYTES_KEY = "max.message.bytes"
+_CLEANUP_KEY = "cleanup.policy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFacts:
+    """A topic as it is now."""
+
+    cluster_id: str
+    topic: str
+    topic_id: str
+    partitions: int
+    max_record_bytes: int
+    """``max.message.bytes``, or Kafka's default where it may not be read."""
+    is_compacted: bool
+
+
+class TopicDescriber(Protocol):
+    """Live brokers, any of which can say what a topic is."""
+
+    def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
+        """What some broker, whichever answers, says of a topic; None if there is none."""
+
+    def configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
+        """Values of some keys, and the resources that did not answer."""
+
+
+def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
+    """What the topic is now.
+
+    Raises
+    ------
+    UsageError
+        If there is no such topic.
+    KafkabalError
+        If no broker answers, or they refuse.
+    """
+    described = brokers.describe_topic(topic, _ANSWER_S)
+    if described is None:
+        raise _missing(topic)
+    configs = _configs(brokers, topic)
+    return TopicFacts(
+        cluster_id=described.cluster_id,
+        topic=topic,
+        topic_id=described.topic_id,
+        partitions=described.partitions,
+        max_record_bytes=int(configs.get(_MAX_BYTES_KEY) or _DEFAULT_MAX_BYTES),
+        is_compacted="compact" in configs.get(_CLEANUP_KEY, ""),
+    )
+
+
+def current_topic_id(brokers: TopicDescriber, topic: str) -> str | None:
+    """Id of the topic as it is now, None if there is none; asked for in passing, so that it waits for seconds only.
+
+    Raises
+    ------
+    KafkabalError
+        If no broker answers, or they refuse.
+    """
+    described = brokers.describe_topic(topic, _LOOK_S)
+    return None if described is None else described.topic_id
+
+
+class TopicReader:
+    """Reads one topic, with a client of its own.
+
+    Parameters
+    ----------
+    client
+        Configuration of librdkafka.
+    clock
+        How to wait.
+    """
+
+    def __init__(self, client: Mapping[str, ClientSetting], topic: str, clock: Clock | None = None) -> None:
+        self._settings = dict(client)
+        self._topic = topic
+        self._clock = clock or SystemClock()
+
+    def end_offsets(self) -> Mapping[int, int]:
+        """End offset of every partition.
+
+        Raises
+        ------
+        UsageError
+            If librdkafka does not take the configuration.
+        KafkabalError
+            If the brokers do not answer, or refuse.
+        """
+        with _consumer(self._settings) as consumer:
+            return {p: end for p, (_, end) in self._watermarks(consumer).items()}
+
+    def messages_since(self, offsets: Mapping[int, int], *, clock: Callable[[], float]) -> Iterator[Message]:
+        """All records at or after these offsets, up to the ends as they are now; a partition not named, from 0.
+
+        Raises
+        ------
+        UnsafeError
+            If some of them were deleted before they could be read.
+        OperationError
+            If a partition ends before its offset: the cluster has lost records.
+        UnreachableError
+            If no record comes for 30 seconds although more must be there.
+        """
+        with _consumer({**self._settings, "enable.partition.eof": True}) as consumer:
+            ranges = self._ranges(self._watermarks(consumer), offsets)
+            consumer.assign([TopicPartition(self._topic, p, start) for p, (start, _) in ranges.items()])
+            yield from self._until_ends(consumer, {p: end for p, (_, end) in ranges.items()}, clock)
+
+    def _watermarks(self, consumer: Consumer) -> Mapping[int, tuple[int, int]]:
+        metadata = self._answer(partial(consumer.list_topics, self._topic))
+        return {
+            p: self._answer(partial(consumer.get_watermark_offsets, TopicPartition(self._topic, p), cached=False))
+            for p in sorted(metadata.topics[self._topic].partitions)
+        }
+
+    def _answer(self, ask: Callable[..., _V]) -> _V:
+        """What librdkafka answers; asked again while a leader that died is being replaced."""
+        deadline = Deadline(_ANSWER_S, self._clock)
+        while True:
+            try:
+                return ask(timeout=deadline.remaining_s)
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or deadline.remaining_s < _PAUSE_S:
+                    raise self._missing_or(error.args[0]) from error
+            self._clock.sleep(_PAUSE_S)
+
+    def _ranges(
+        self, marks: Mapping[int, tuple[int, int]], offsets: Mapping[int, int]
+    ) -> Mapping[int, tuple[int, int]]:
+        """Offsets to read of every partition that has any."""
+        ranges = {}
+        for p, (first, end) in marks.items():
+            start = offsets.get(p, 0)
+            if end < start:
+                raise OperationError(
+                    f"{self._topic}-{p} ends at offset {end}, before {start}, which was acknowledged",
+                    hint="the cluster has lost records, as after an unclean leader election; send anew to a new topic",
+                )
+            if first > start and p in offsets:
+                raise UnsafeError(
+                    f"{self._topic}-{p} begins at offset {first}: records since {start} were deleted before it could "
+                    "be seen which of them were sent",
+                    hint="name another file with --manifest to send everything again",
+                )
+            if end > max(first, start):
+                ranges[p] = (max(first, start), end)
+        return ranges
+
+    def _until_ends(self, consumer: Consumer, ends: dict[int, int], clock: Callable[[], float]) -> Iterator[Message]:
+        last_s = clock()
+        while ends:
+            for message in consumer.consume(_RECORDS_A_READ, _POLL_S):
+                last_s = clock()
+                partition, offset, fault = message.partition() or 0, message.offset() or 0, message.error()
+                if fault is not None and fault.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - no public name
+                    raise error_of(fault, self._topic)
+                if fault is None and offset < ends.get(partition, 0):
+                    yield message
+                if fault is not None or offset + 1 >= ends.get(partition, 0):
+                    ends.pop(partition, None)
+            if clock() - last_s > _SILENCE_S:
+                raise UnreachableError(f"topic {self._topic} could not be read to its end", hint="is a broker down?")
+
+    def _missing_or(self, fault: KafkaError) -> KafkabalError:
+        if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return _missing(self._topic)
+        error = error_of(fault, self._topic)
+        if isinstance(error, UnreachableError):
+            servers = self._settings.get("bootstrap.servers", "the brokers")
+            return UnreachableError(
+                f"no answer from {servers} within {_ANSWER_S:.0f} s",
+                hint="is a broker down? kafkabal inspect shows which of them answer",
+            )
+        return error
+
+
+def _missing(topic: str) -> UsageError:
+    return UsageError(f"there is no topic {topic!r}", hint=f"kafkabal create {topic}")
+
+
+def _configs(brokers: TopicDescriber, topic: str) -> Mapping[str, str]:
+    """Those that matter here; none where the principal may write, but not see them."""
+    resource = ConfigResource(ResourceKind.TOPIC, topic)
+    found, faults = brokers.configs([resource], [_MAX_BYTES_KEY, _CLEANUP_KEY])
+    if resource in faults and faults[resource].retriable:
+        raise UnreachableError(f"topic {topic}: its configuration cannot be read: {faults[resource]}")
+    return {key: config.value or "" for key, config in found.get(resource, {}).items()}
+
+
+@contextmanager
+def _consumer(settings: Mapping[str, ClientSetting]) -> Iterator[Consumer]:
+    """A consumer that belongs to no group and commits nothing."""
+    try:
+        consumer = Consumer({**settings, "group.id": "kafkabal", "enable.auto.commit": False})
+    except KafkaException as error:
+        raise config_error_of(error.args[0]) from error
+    try:
+        yield consumer
+    finally:
+        consumer.close()

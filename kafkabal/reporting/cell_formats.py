@@ -1,0 +1,64 @@
+"""How one value is shown to people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kafkabal.reporting.report import Kind
+from kafkabal.units import format_bytes, format_duration, format_rate, format_share
+
+UNKNOWN = "-"
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_FAIR_MARK = "┊"
+
+
+def show_value(value: Any, kind: Kind) -> str:
+    """Text of a value; ``-`` where it is not known."""
+    if value is None:
+        return UNKNOWN
+    match kind:
+        case Kind.BYTES:
+            return format_bytes(value)
+        case Kind.RATE:
+            return format_rate(value)
+        case Kind.SHARE:
+            return format_share(value)
+        case Kind.FAIR:
+            return f"{value:.2f}x"
+        case Kind.DURATION:
+            return format_duration(value)
+        case Kind.NUMBER:
+            return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+        case _:
+            return _show_text(value)
+
+
+def bars(values: Sequence[float | None], *, length: int, fair_mark: bool, unicode: bool) -> list[str]:
+    """A bar for each value, the longest filling all ``length`` cells; a value that is not known has none.
+
+    Parameters
+    ----------
+    fair_mark
+        Put a mark where 1.0, the fair share, is.
+    """
+    longest = max((value for value in values if value is not None), default=1.0)
+    full = max(longest, 1.0) if fair_mark else longest or 1.0
+    mark = min(int(length / full), length - 1) if fair_mark else None
+    return ["" if value is None else _bar(value / full * length, mark, unicode=unicode) for value in values]
+
+
+def _bar(cells: float, mark: int | None, *, unicode: bool) -> str:
+    full, rest = divmod(round(cells * 8), 8)
+    drawn = "█" * full + _EIGHTHS[rest].strip() if unicode else "#" * round(cells)
+    if mark is None or len(drawn) > mark:
+        return drawn
+    return drawn.ljust(mark) + (_FAIR_MARK if unicode else "|")
+
+
+def _show_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or UNKNOWN
+    return str(value)

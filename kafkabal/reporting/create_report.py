@@ -1,0 +1,184 @@
+"""The report of ``create``: which topics, where their replicas go, and what that does to the scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from kafkabal.config.topics_file import Difference
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.placement.place_topics import Placed, PlacedTopic
+from kafkabal.reporting.report import Column, Kind, Report, Table, Tone, known
+from kafkabal.scoring.evaluation import Evaluation, evaluate
+from kafkabal.scoring.protocol import Grain
+from kafkabal.scoring.registry import WeightedScore
+
+_MIN_IN_SYNC: Final = "min.insync.replicas"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Creation:
+    """What was asked for, and what comes of it."""
+
+    before: ClusterState
+    placed: Placed
+    existing: tuple[str, ...]
+    """Topics that are there already."""
+    differences: tuple[Difference, ...]
+    """Where these are not as they are wanted."""
+    scores: tuple[WeightedScore, ...]
+    tolerance: float
+    dry_run: bool
+
+    def warnings(self) -> tuple[str, ...]:
+        """What of the new topics can never work as it is wanted."""
+        return tuple(
+            f"topic {topic.name}: {_MIN_IN_SYNC} {wanted} is above the {len(topic.assignment[0])} replicas of a "
+            "partition, so producers with acks=all will always be refused"
+            for topic in self.placed.topics
+            if (wanted := topic.configs.get(_MIN_IN_SYNC, "").strip()).isdecimal()
+            and int(wanted) > len(topic.assignment[0])
+        )
+
+
+def creation_report(creation: Creation) -> Report:
+    """Everything ``create`` has to say."""
+    topics = creation.placed.topics
+    return Report(
+        command="create",
+        headline=_headline(creation),
+        tone=Tone.GOOD,
+        tables=(
+            _topic_table(creation),
+            *((_broker_table(creation), _score_table(creation)) if topics else ()),
+            _assignment_table(topics, shown=creation.dry_run),
+        ),
+        notes=(
+            *(f"exists and is left as it is: {difference}" for difference in creation.differences),
+            *creation.warnings(),
+        ),
+    )
+
+
+def _headline(creation: Creation) -> str:
+    topics = creation.placed.topics
+    if not topics:
+        return "Nothing to do: all topics exist."
+    partitions = sum(len(topic.assignment) for topic in topics)
+    done = "Would create" if creation.dry_run else "Created"
+    names = topics[0].name if len(topics) == 1 else f"{len(topics)} topics"
+    return f"{done} {names}: {partitions:,} partitions, {_replicas(topics):,} replicas."
+
+
+def _replicas(topics: Sequence[PlacedTopic]) -> int:
+    return sum(len(replicas) for topic in topics for replicas in topic.assignment)
+
+
+def _topic_table(creation: Creation) -> Table:
+    """The new topics, then those that exist, as they are."""
+    topics = creation.placed.topics
+    differing = {difference.topic for difference in creation.differences}
+    states = ["to be created" if creation.dry_run else "created"] * len(topics)
+    states += ["differs" if name in differing else "exists" for name in creation.existing]
+    there = [_existing_shape(creation.before, name) for name in creation.existing]
+    shapes = [*((len(t.assignment), len(t.assignment[0])) for t in topics), *there]
+    return Table(
+        key="topics",
+        columns=(
+            Column(key="topic", title="topic", values=[*(t.name for t in topics), *creation.existing], label=True),
+            Column(key="state", title="state", values=states),
+            Column(key="partitions", title="partitions", kind=Kind.NUMBER, values=[shape[0] for shape in shapes]),
+            Column(key="replication_factor", title="factor", kind=Kind.NUMBER, values=[shape[1] for shape in shapes]),
+            Column(
+                key="partition_bytes",
+                title="expected size",
+                kind=Kind.BYTES,
+                quiet=True,
+                values=[*(t.partition_bytes or None for t in topics), *[None] * len(there)],
+            ),
+            Column(
+                key="configs",
+                title="configs",
+                wraps=True,
+                quiet=True,
+                values=[
+                    *([f"{key}={value}" for key, value in sorted(t.configs.items())] for t in topics),
+                    *[None] * len(there),
+                ],
+            ),
+        ),
+    )
+
+
+def _existing_shape(cluster: ClusterState, name: str) -> tuple[int, int]:
+    """Partitions of a topic, and the replicas of its first one."""
+    first, end = np.searchsorted(cluster.partitions.topic, cluster.topics.name.index(name) + np.arange(2)).tolist()
+    return end - first, int(cluster.replication_factor[first])
+
+
+def _broker_table(creation: Creation) -> Table:
+    """What each broker gets, and its share by the first score afterwards."""
+    state = creation.placed.state
+    ids = state.brokers.id.tolist()
+    rows = [replicas for topic in creation.placed.topics for replicas in topic.assignment]
+    held, led = Counter(chain.from_iterable(rows)), Counter(replicas[0] for replicas in rows)
+    score = next((w.score for w in creation.scores if w.score.grain is Grain.BROKER), None)
+    share = evaluate(score, state, tolerance=creation.tolerance).share if score else np.full(len(ids), np.nan)
+    racks = [state.racks[rack] if rack >= 0 else None for rack in state.brokers.rack.tolist()]
+    return Table(
+        key="brokers",
+        columns=(
+            Column(key="broker", title="broker", values=ids, label=True),
+            Column(key="rack", title="rack", values=racks, quiet=True),
+            Column(key="new_replicas", title="new replicas", kind=Kind.NUMBER, values=[held[b] for b in ids]),
+            Column(key="new_leaders", title="new leaders", kind=Kind.NUMBER, values=[led[b] for b in ids]),
+            Column(key="share", title=f"{score.name} after" if score else "", kind=Kind.FAIR, values=known(share)),
+            Column(key="bar", title=" " if score else "", kind=Kind.FAIR_BAR, dispensable=1, values=known(share)),
+        ),
+    )
+
+
+def _score_table(creation: Creation) -> Table:
+    scores = [weighted.score for weighted in creation.scores]
+    before = [evaluate(score, creation.before, tolerance=creation.tolerance) for score in scores]
+    after = [evaluate(score, creation.placed.state, tolerance=creation.tolerance) for score in scores]
+    columns = [Column(key="score", title="score", values=[score.name for score in scores], label=True)]
+    for when, found in (("before", before), ("after", after)):
+        columns += _shares(when, found)
+    return Table(key="scores", columns=tuple(columns))
+
+
+def _shares(when: str, evaluations: Sequence[Evaluation]) -> list[Column]:
+    return [
+        Column(
+            key=f"max_share_{when}", title=f"most {when}", kind=Kind.FAIR, values=[e.max_share for e in evaluations]
+        ),
+        Column(
+            key=f"min_share_{when}", title=f"least {when}", kind=Kind.FAIR, values=[e.min_share for e in evaluations]
+        ),
+        Column(key=f"outside_{when}", title="", values=[int(e.outside.sum()) for e in evaluations]),
+    ]
+
+
+def _assignment_table(topics: Sequence[PlacedTopic], *, shown: bool) -> Table:
+    rows = [
+        (topic.name, partition, replicas, paths)
+        for topic in topics
+        for partition, (replicas, paths) in enumerate(zip(topic.assignment, topic.log_dirs, strict=True))
+    ]
+    titles = ("topic", "partition", "replicas", "log dirs") if shown else ("", "", "", "")
+    has_dirs = any(path != "any" for *_, paths in rows for path in paths)
+    return Table(
+        key="assignment",
+        columns=(
+            Column(key="topic", title=titles[0], values=[row[0] for row in rows]),
+            Column(key="partition", title=titles[1], kind=Kind.NUMBER, values=[row[1] for row in rows]),
+            Column(key="replicas", title=titles[2], values=[list(row[2]) for row in rows]),
+            Column(key="log_dirs", title=titles[3] if has_dirs else "", values=[list(row[3]) for row in rows]),
+        ),
+    )

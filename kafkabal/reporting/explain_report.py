@@ -1,0 +1,62 @@
+"""The report of one partition of a plan, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange
+from kafkabal.reporting.report import Fact, Kind, Report
+from kafkabal.units import format_bytes
+
+
+def explanation_report(change: PartitionChange) -> Report:
+    """What happens to a partition, and why."""
+    return Report(
+        command="rebalance explain",
+        headline=" ".join(_sentences(change)),
+        facts=(
+            Fact(key="partition", value=change.name),
+            Fact(key="action", value=change.action.value),
+            Fact(key="previous_replicas", value=list(change.previous.replicas) if change.previous else None),
+            Fact(key="replicas", value=list(change.replicas)),
+            Fact(key="bytes", value=change.bytes, kind=Kind.BYTES),
+            Fact(key="log_dir_bytes", value=change.log_dir_bytes, kind=Kind.BYTES),
+            Fact(key="reason", value=change.reason),
+        ),
+    )
+
+
+def _sentences(change: PartitionChange) -> Iterator[str]:
+    if change.action is Action.MOVE:
+        yield f"{change.name}: {_moves(change)}."
+    elif change.action is Action.LOG_DIR:
+        yield f"{change.name} changes its log dir ({format_bytes(change.log_dir_bytes)} copied): {_dirs(change)}."
+    else:
+        yield f"{change.name} keeps its replicas; no byte is copied."
+    led_by = change.previous.leader if change.previous else None
+    if led_by is not None and led_by != change.replicas[0]:
+        yield f"Broker {change.replicas[0]} is to lead it instead of {led_by if led_by >= 0 else 'nobody'}."
+    yield f"Why: {change.reason}." if change.reason else "The plan gives no reason."
+
+
+def _moves(change: PartitionChange) -> str:
+    parts = []
+    if change.adding:
+        parts.append(f"{_brokers(change.adding)} {_get(change.adding)} a copy ({format_bytes(change.bytes)} in all)")
+    if change.removing:
+        parts.append(f"{_brokers(change.removing)} {'give' if len(change.removing) > 1 else 'gives'} one up")
+    return ", ".join(parts)
+
+
+def _get(brokers: tuple[int, ...]) -> str:
+    return "get" if len(brokers) > 1 else "gets"
+
+
+def _brokers(ids: tuple[int, ...]) -> str:
+    return f"broker{'s' if len(ids) > 1 else ''} {' and '.join(map(str, ids))}"
+
+
+def _dirs(change: PartitionChange) -> str:
+    old = dict(zip(change.previous.replicas, change.previous.log_dirs, strict=True)) if change.previous else {}
+    pairs = zip(change.replicas, change.log_dirs, strict=True)
+    return ", ".join(f"on broker {b} from {old.get(b, ANY_DIR)} to {path}" for b, path in pairs if path != ANY_DIR)

@@ -1,0 +1,154 @@
+"""The report of ``inspect``: the verdict, a table of the wanted holders, and the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from kafkabal.inspection.figures import partition_figures, unknown_sizes
+from kafkabal.inspection.inspect_cluster import Inspection
+from kafkabal.inspection.verdict import Severity, counted_noun, judge
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.replica_sizes import is_estimated
+from kafkabal.reporting.inspection.by_broker import broker_table
+from kafkabal.reporting.inspection.by_log_dir import log_dir_table
+from kafkabal.reporting.inspection.by_partition import partition_table
+from kafkabal.reporting.inspection.by_rack import rack_table
+from kafkabal.reporting.inspection.by_topic import is_tiered, topic_table
+from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table, Tone
+
+_TABLES: Final[Mapping[By, Callable[[Inspection], Table]]] = {
+    By.BROKER: broker_table,
+    By.LOG_DIR: log_dir_table,
+    By.RACK: rack_table,
+    By.TOPIC: topic_table,
+    By.PARTITION: partition_table,
+}
+
+
+_TONES = {Severity.BALANCED: Tone.GOOD, Severity.IMBALANCED: Tone.WARNING, Severity.BROKEN: Tone.BAD}
+
+
+def inspection_report(
+    inspection: Inspection,
+    by: By = By.BROKER,
+    *,
+    shown_rows: int | None = None,
+    cluster_flags: str = "",
+    read_at_s: float = 0.0,
+) -> Report:
+    """Everything ``inspect`` has to say.
+
+    Parameters
+    ----------
+    shown_rows
+        How many rows people see; 0 for all, None for what suits the view.
+    cluster_flags
+        The flags that named the cluster, for the command to run next.
+    read_at_s
+        When the cluster was as it is shown, in seconds since the epoch; 0 where nobody knows.
+    """
+    verdict = judge(inspection)
+    table = _TABLES[by](inspection)
+    if shown_rows is not None:
+        table = replace(table, shown_rows=shown_rows or None)
+    command = f"{verdict.next_command} {cluster_flags}".strip() if verdict.next_command else ""
+    return Report(
+        command="inspect",
+        headline=verdict.sentence,
+        tone=_TONES[verdict.severity],
+        facts=tuple(_facts(inspection, command, read_at_s)),
+        tables=(table, score_table(inspection)),
+        notes=tuple(_notes(inspection, command)),
+    )
+
+
+def score_table(inspection: Inspection) -> Table:
+    """One row a score, in the given order."""
+    evaluations = [scored.evaluation for scored in inspection.scored]
+    return Table(
+        key="scores",
+        columns=(
+            Column(key="score", title="score", values=[s.score.name for s in inspection.scored], label=True),
+            Column(key="unit", title="", values=[s.score.unit for s in inspection.scored]),
+            Column(key="max_share", title="most", kind=Kind.FAIR, values=[e.max_share for e in evaluations]),
+            Column(key="min_share", title="least", kind=Kind.FAIR, values=[e.min_share for e in evaluations]),
+            Column(
+                key="skew",
+                title="skew",
+                kind=Kind.NUMBER,
+                values=[float(e.skew) for e in evaluations],
+                metric=Metric("kafkabal_skew_ratio", "How far the most uneven holder is from its fair share."),
+            ),
+            Column(
+                key="outside",
+                title="outside band",
+                kind=Kind.NUMBER,
+                values=[int(e.outside.sum()) for e in evaluations],
+                metric=Metric("kafkabal_outside_band", "Holders outside the band of the tolerance."),
+            ),
+        ),
+    )
+
+
+def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[Fact]:
+    cluster, figures = inspection.cluster, partition_figures(inspection.cluster)
+    yield Fact(key="cluster_id", value=cluster.cluster_id)
+    yield Fact(key="taken_at", value=cluster.taken_at)
+    yield Fact(key="tolerance", value=inspection.tolerance)
+    yield Fact(key="next_command", value=command or None)
+    for key, value, help_text in (
+        ("brokers", len(cluster.brokers), "Brokers, dead ones included."),
+        ("dead_brokers", int((~cluster.brokers.is_live).sum()), "Brokers that hold replicas and are not registered."),
+        ("topics", len(cluster.topics), "Topics."),
+        ("partitions", len(cluster.partitions), "Partitions."),
+        ("replicas", len(cluster.replicas), "Replicas."),
+        ("offline_partitions", int(figures.offline.sum()), "Partitions without a leader."),
+        ("under_replicated_partitions", int(figures.under_replicated.sum()), "Partitions not fully in sync."),
+        ("not_preferred_partitions", int(figures.not_preferred.sum()), "Partitions not led by their first replica."),
+        ("moving_partitions", _moving(inspection), "Partitions that a reassignment is changing."),
+    ):
+        yield Fact(key=f"n_{key}", value=value, metric=Metric(f"kafkabal_{key}", help_text))
+    yield Fact(
+        key="read_at_s",
+        value=read_at_s or None,
+        metric=Metric("kafkabal_last_success_timestamp_seconds", "When the cluster was last read."),
+    )
+
+
+def _moving(inspection: Inspection) -> int:
+    r = inspection.cluster.replicas
+    return len(np.unique(r.partition[r.adding | r.removing]))
+
+
+def _on_sizes(cluster: ClusterState) -> Iterator[str]:
+    """How many sizes are not known, and what stands for them."""
+    lost = int(np.count_nonzero(unknown_sizes(cluster)))
+    told_by_others, of_all = (
+        int(np.count_nonzero(is_estimated(cluster))) - lost,
+        f"of {len(cluster.replicas):,} replicas",
+    )
+    if told_by_others:
+        yield f"~ {told_by_others:,} {of_all} did not tell their size: taken from other copies"
+    if lost:
+        yield f"~ {lost:,} {of_all} have a size that no copy tells: counted as nothing"
+
+
+def _notes(inspection: Inspection, command: str) -> Iterator[str]:
+    cluster = inspection.cluster
+    if command:
+        yield f"next: {command}"
+    yield from inspection.lacking
+    yield from _on_sizes(cluster)
+    tiered = int(is_tiered(cluster).sum())
+    if tiered:
+        yield f"{counted_noun(tiered, 'topic')} with remote segments (tiered storage): local bytes only are counted"
+    moving = _moving(inspection)
+    if moving:
+        yield f"{counted_noun(moving, 'partition')} being moved: old and new copies both count"
+    if any(scored.score.name == "bytes-out" for scored in inspection.scored):
+        yield "bytes-out does not see reads that commit no offset, nor reads from followers"

@@ -1,0 +1,183 @@
+"""Columns that several views of ``inspect`` have in common, each described once: key, title, kind and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from kafkabal.inspection.figures import HolderFigures
+from kafkabal.inspection.inspect_cluster import Scored
+from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.reporting.report import Column, Kind, Metric, Tone, known
+
+_BAD_CONDITIONS = ("dead", "no answer", "offline")
+
+
+def used(prefix: str, values: I64, estimated: Bools, order: I64) -> Column:
+    """Bytes of the replicas."""
+    return Column(
+        key="used_bytes",
+        title="used",
+        kind=Kind.BYTES,
+        values=values[order].tolist(),
+        estimated=estimated[order].tolist(),
+        metric=Metric(f"kafkabal_{prefix}_used_bytes", "Bytes of the replicas, estimates included."),
+    )
+
+
+def capacity(prefix: str, values: F64, order: I64) -> Column:
+    """What the volumes hold, for programs."""
+    return Column(
+        key="capacity_bytes",
+        title="",
+        kind=Kind.BYTES,
+        values=[None if v is None else int(v) for v in known(values[order])],
+        metric=Metric(f"kafkabal_{prefix}_capacity_bytes", "Bytes that the volumes hold."),
+    )
+
+
+def foreign(prefix: str, values: F64, order: I64) -> Column:
+    """Bytes of other programs on the volumes."""
+    whole = [None if v is None else int(v) for v in known(values[order])]
+    return Column(
+        key="other_bytes",
+        title="others",
+        kind=Kind.BYTES,
+        values=whole,
+        quiet=True,
+        dispensable=6,
+        metric=Metric(f"kafkabal_{prefix}_other_bytes", "Bytes of other programs on the volumes."),
+    )
+
+
+def fullness(used_bytes: I64, foreign_bytes: F64, capacity_bytes: F64, order: I64) -> Column:
+    """How full the volumes are, other programs included."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        full = (used_bytes + np.nan_to_num(foreign_bytes)) / np.where(capacity_bytes > 0, capacity_bytes, np.nan)
+    return Column(key="full", title="full", kind=Kind.SHARE, values=known(full[order]), quiet=True)
+
+
+def main_share(scored: Scored, order: I64) -> tuple[Column, Column]:
+    """The share that rows are sorted by, and its bar."""
+    share = known(scored.evaluation.share[order])
+    side = scored.side()[order].tolist()
+    title = scored.score.name
+    return (
+        Column(key="share", title=title, kind=Kind.FAIR, values=share, outside=side, tones=[_tone(s) for s in side]),
+        Column(key="bar", title=" ", kind=Kind.FAIR_BAR, dispensable=2, values=share, tones=[_tone(s) for s in side]),
+    )
+
+
+def shares(prefix: str, scored: Sequence[Scored], order: I64) -> Iterator[Column]:
+    """For programs: share and load by each score, and whether it lies outside its band."""
+    for s in scored:
+        name = s.score.name.replace("-", "_")
+        metric = Metric(f"kafkabal_{prefix}_share", "Share of fair use, by score.", {"score": s.score.name})
+        e = s.evaluation
+        yield Column(key=f"{name}_load", title="", values=known(e.load[order]))
+        yield Column(key=f"{name}_share", title="", values=known(e.share[order]), metric=metric)
+        yield Column(key=f"{name}_outside", title="", values=e.outside[order].tolist())
+
+
+def counts(
+    prefix: str, figures: HolderFigures, order: I64, scored: Sequence[Scored] = (), *, leaders_shown: bool = True
+) -> Iterator[Column]:
+    """Replicas and leaders, with an arrow where their own score lies outside its band, and what is out of sync."""
+    sides = {s.score.name: s.side()[order].tolist() for s in scored}
+    yield Column(
+        key="replicas",
+        title="replicas",
+        kind=Kind.NUMBER,
+        values=figures.replicas[order].tolist(),
+        outside=sides.get("replicas", ()),
+        metric=Metric(f"kafkabal_{prefix}_replicas", "Replicas."),
+    )
+    yield Column(
+        key="leaders",
+        title="leaders" if leaders_shown else "",
+        kind=Kind.NUMBER,
+        values=figures.leaders[order].tolist(),
+        outside=sides.get("leaders", ()),
+        metric=Metric(f"kafkabal_{prefix}_leaders", "Partitions led."),
+    )
+    yield Column(
+        key="out_of_sync_replicas",
+        title="out of sync",
+        kind=Kind.NUMBER,
+        values=figures.out_of_sync[order].tolist(),
+        quiet=True,
+        dispensable=3,
+        tones=[Tone.WARNING if n else Tone.PLAIN for n in figures.out_of_sync[order].tolist()],
+        metric=Metric(f"kafkabal_{prefix}_out_of_sync_replicas", "Replicas that are not in sync."),
+    )
+
+
+def rates(prefix: str, in_bytes_per_s: F64, out_bytes_per_s: F64, order: I64) -> Iterator[Column]:
+    """Bytes a second, where they were sampled."""
+    for key, title, values in (("in", "in", in_bytes_per_s), ("out", "out", out_bytes_per_s)):
+        yield Column(
+            key=f"{key}_bytes_per_s",
+            title=title,
+            kind=Kind.RATE,
+            values=known(values[order]),
+            quiet=True,
+            dispensable=1,
+            metric=Metric(f"kafkabal_{prefix}_{key}_bytes_per_second", f"Bytes a second {key}, at the leaders."),
+        )
+
+
+def partition_troubles(
+    prefix: str, under_replicated: I64, offline: I64, not_preferred: I64, order: I64
+) -> Iterator[Column]:
+    """Partitions with something wrong."""
+    for key, title, values, tone, dispensable, help_text in (
+        ("offline_partitions", "offline", offline, Tone.BAD, 0, "Partitions without a leader."),
+        (
+            "under_replicated_partitions",
+            "under-repl.",
+            under_replicated,
+            Tone.WARNING,
+            5,
+            "Partitions not all in sync.",
+        ),
+        (
+            "not_preferred_partitions",
+            "not pref.",
+            not_preferred,
+            Tone.PLAIN,
+            7,
+            "Partitions not led by the first replica.",
+        ),
+    ):
+        yield Column(
+            key=key,
+            title=title,
+            kind=Kind.NUMBER,
+            values=values[order].tolist(),
+            quiet=True,
+            dispensable=dispensable,
+            tones=[tone if n else Tone.PLAIN for n in values[order].tolist()],
+            metric=Metric(f"kafkabal_{prefix}_{key}", help_text),
+        )
+
+
+def state(conditions: Sequence[str], order: I64) -> Column:
+    """What is wrong with a holder; empty for people where nothing is."""
+    texts = [conditions[i] for i in order.tolist()]
+    return Column(
+        key="state",
+        title="state" if any(text != "online" for text in texts) else "",
+        values=texts,
+        tones=[_condition_tone(text) for text in texts],
+    )
+
+
+def _condition_tone(text: str) -> Tone:
+    if any(bad in text for bad in _BAD_CONDITIONS):
+        return Tone.BAD
+    return Tone.FAINT if text == "online" else Tone.WARNING
+
+
+def _tone(side: int) -> Tone:
+    return Tone.PLAIN if side == 0 else Tone.WARNING

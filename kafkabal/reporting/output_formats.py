@@ -1,0 +1,40 @@
+"""The forms of a report: which function renders which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Final
+
+from kafkabal.errors import UsageError
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.report import Report
+
+_VIEWS: Final[Mapping[str, str]] = {
+    "table": "kafkabal.reporting.render_table",
+    "json": "kafkabal.reporting.render_json",
+    "yaml": "kafkabal.reporting.render_yaml",
+    "csv": "kafkabal.reporting.render_csv",
+    "prometheus": "kafkabal.reporting.render_prometheus",
+}
+
+
+def render(report: Report, form: str, surface: Surface) -> str:
+    """The text of a report, ending in a newline.
+
+    Parameters
+    ----------
+    form
+        ``table``, ``json``, ``yaml``, ``csv`` or ``prometheus``.
+    surface
+        Where a table will be seen; the other forms do not depend on it.
+
+    Raises
+    ------
+    UsageError
+        If the report has no such form.
+    """
+    if form not in _VIEWS:
+        raise UsageError(f"there is no form {form!r}", hint=f"there are {', '.join(_VIEWS)}")
+    text: str = import_module(_VIEWS[form]).render(report, surface)
+    return text

@@ -1,0 +1,124 @@
+"""The report of a plan: who sends what to whom, and what it does to the scores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import I64
+from kafkabal.plan.broker_traffic import NO_BROKER, Traffic
+from kafkabal.plan.plan import Plan
+from kafkabal.planner.plan_options import BUDGETS
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.units import format_bytes
+
+_SHOWN_PAIRS = 20
+
+
+def plan_report(plan: Plan, command: str) -> Report:
+    """What a plan changes: moves by pair of brokers, bytes by broker, scores before and after, and the bound."""
+    traffic = Traffic.of(plan)
+    return Report(
+        command=command,
+        headline=_headline(plan),
+        facts=(
+            Fact(key="plan_id", value=plan.plan_id, title="plan"),
+            Fact(key="partitions", value=len(plan.partitions)),
+            Fact(key="moved_bytes", value=plan.moved_bytes),
+            Fact(key="log_dir_bytes", value=plan.log_dir_bytes),
+            Fact(key="bound_bytes", value=plan.bound_bytes, title="no plan moves less than", kind=Kind.BYTES),
+        ),
+        tables=tuple(t for t in (_pairs(traffic), _brokers(traffic), _scores(plan)) if t.n_rows),
+        notes=plan.warnings,
+    )
+
+
+def _headline(plan: Plan) -> str:
+    if not plan.partitions:
+        return _nothing(plan)
+    within = f", {format_bytes(plan.log_dir_bytes)} between log dirs" if plan.log_dir_bytes else ""
+    return f"{len(plan.partitions)} partitions change, {format_bytes(plan.moved_bytes)} between brokers{within}"
+
+
+def _nothing(plan: Plan) -> str:
+    """Why a plan is empty: all is even, or what is not even was not asked for, or nothing helps it."""
+    outside = [name for name, change in plan.scores.items() if change.after.get("outside")]
+    if not outside:
+        return "nothing to do: every score is inside its band"
+    if {"mode", "below"} & plan.options.keys():
+        return f"nothing to do for what was asked; still outside their bands: {', '.join(outside)}"
+    within = " within the limits" if plan.options.keys() & set(BUDGETS) else ""
+    return f"nothing to do: no change{within} helps what is outside: {', '.join(outside)}"
+
+
+def _pairs(traffic: Traffic) -> Table:
+    """Moves by broker that loses a copy and broker that gets one; a copy more comes from no broker."""
+    span = int(traffic.target.max(initial=0)) + 1
+    pairs, owner, replicas = np.unique(traffic.source * span + traffic.target, return_inverse=True, return_counts=True)
+    sizes = _sums(owner, traffic.bytes, len(pairs))
+    order = np.argsort(-sizes, kind="stable")
+    source, target = np.divmod(pairs[order], span)
+    return Table(
+        key="moves",
+        title="moves",
+        shown_rows=_SHOWN_PAIRS,
+        columns=(
+            Column(
+                key="from_broker",
+                title="from broker",
+                kind=Kind.NUMBER,
+                values=[None if b == NO_BROKER else b for b in source.tolist()],
+                label=True,
+            ),
+            Column(key="to_broker", title="to broker", kind=Kind.NUMBER, values=target.tolist(), label=True),
+            Column(key="replicas", title="replicas", kind=Kind.NUMBER, values=replicas[order].tolist()),
+            Column(key="bytes", title="bytes", kind=Kind.BYTES, values=sizes[order].tolist()),
+        ),
+    )
+
+
+def _brokers(traffic: Traffic) -> Table:
+    ids, at = np.unique(np.concatenate((traffic.target, traffic.leaver)), return_inverse=True)
+    comes, leaves = np.split(at, [len(traffic.target)])
+    return Table(
+        key="brokers",
+        title="brokers",
+        columns=(
+            Column(key="broker", title="broker", kind=Kind.NUMBER, values=ids.tolist(), label=True),
+            Column(
+                key="bytes_in", title="comes", kind=Kind.BYTES, values=_sums(comes, traffic.bytes, len(ids)).tolist()
+            ),
+            Column(
+                key="bytes_out",
+                title="leaves",
+                kind=Kind.BYTES,
+                values=_sums(leaves, traffic.leaver_bytes, len(ids)).tolist(),
+            ),
+        ),
+    )
+
+
+def _sums(group: I64, value: I64, n_groups: int) -> I64:
+    """int64, shape (n_groups,): exact sums by group."""
+    sums = np.zeros(n_groups, np.int64)
+    np.add.at(sums, group, value)
+    return sums
+
+
+def _scores(plan: Plan) -> Table:
+    names = list(plan.scores)
+
+    def column(key: str, title: str, when: str, figure: str, kind: Kind = Kind.SHARE) -> Column:
+        values = [getattr(plan.scores[name], when).get(figure) for name in names]
+        return Column(key=key, title=title, kind=kind, values=values)
+
+    return Table(
+        key="scores",
+        title="scores",
+        columns=(
+            Column(key="score", title="score", values=names, label=True),
+            column("skew_before", "skew before", "before", "skew"),
+            column("skew_after", "after", "after", "skew"),
+            column("outside_before", "outside band before", "before", "outside", Kind.NUMBER),
+            column("outside_after", "after", "after", "outside", Kind.NUMBER),
+        ),
+    )

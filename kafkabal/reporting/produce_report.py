@@ -1,0 +1,58 @@
+"""The report of ``produce``: what was sent, and where it lies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64
+from kafkabal.producer.send_source import Outcome
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.units import format_bytes
+
+
+def production_report(outcome: Outcome, view: RoutingView) -> Report:
+    """Everything ``produce`` has to say when it is done."""
+    sent_bytes = sum(outcome.bytes_by_partition.values())
+    there = f", {outcome.already_there} were there before" if outcome.already_there else ""
+    headline = f"{outcome.sent} records sent to topic {view.topic}, {format_bytes(sent_bytes)}{there}"
+    return Report(
+        command="produce",
+        headline=headline if outcome.sent else f"nothing to send to topic {view.topic}{there}",
+        facts=(
+            Fact(key="topic", value=view.topic),
+            Fact(key="records_sent", value=outcome.sent),
+            Fact(key="records_already_there", value=outcome.already_there),
+            Fact(key="sent_bytes", value=sent_bytes),
+            Fact(key="failed", value=[name for name, _ in outcome.failures]),
+            Fact(key="changed", value=outcome.changed),
+        ),
+        tables=(_broker_table(outcome, view),),
+    )
+
+
+def _broker_table(outcome: Outcome, view: RoutingView) -> Table:
+    """Brokers that lead partitions of the topic, with what they took and hold in all; none where nothing was sent."""
+    sent = _sent_bytes(outcome, view)
+    leads = np.flatnonzero(np.bincount(view.leader[view.leader >= 0], minlength=view.n_brokers))
+    if not outcome.sent:
+        leads = leads[:0]
+    share = sent / (sent.sum() or 1.0) * len(leads)
+    return Table(
+        key="brokers",
+        columns=(
+            Column(key="broker", title="broker", values=view.broker_id[leads].tolist(), label=True),
+            Column(key="sent_bytes", title="sent", kind=Kind.BYTES, values=sent[leads].tolist()),
+            Column(key="sent_share", title="of an even share", kind=Kind.FAIR, values=share[leads].tolist()),
+            Column(key="used_bytes", title="holds", kind=Kind.BYTES, values=view.used_bytes[leads].tolist()),
+        ),
+    )
+
+
+def _sent_bytes(outcome: Outcome, view: RoutingView) -> F64:
+    """float64, shape (n_brokers,): bytes that went to the partitions that each broker leads now."""
+    sent = np.zeros(view.n_brokers)
+    for partition, count in outcome.bytes_by_partition.items():
+        if partition < view.n_partitions and view.leader[partition] >= 0:
+            sent[view.leader[partition]] += count
+    return sent

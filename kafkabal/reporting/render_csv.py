@@ -1,0 +1,36 @@
+"""The first table of a report as CSV, with a header line of keys."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from kafkabal.errors import UsageError
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.report import Report
+from kafkabal.reporting.report_values import machine_columns
+
+
+def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
+    """Raw values, empty where not known.
+
+    Raises
+    ------
+    UsageError
+        If the report has no table.
+    """
+    if not report.tables:
+        raise UsageError(f"{report.command} has nothing to write as csv", hint="use -o json")
+    columns = machine_columns(report.tables[0])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(column.key for column in columns)
+    writer.writerows(
+        [_cell(value) for value in row] for row in zip(*(column.values for column in columns), strict=True)
+    )
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else value

@@ -1,0 +1,14 @@
+"""A report as one JSON document."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.report import Report
+from kafkabal.reporting.report_values import as_document
+
+
+def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
+    """JSON, indented, keys in a fixed order."""
+    return msgspec.json.format(msgspec.json.encode(as_document(report)), indent=2).decode() + "\n"

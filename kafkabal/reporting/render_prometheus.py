@@ -1,0 +1,65 @@
+"""The metrics of a report in the Prometheus text format, as node_exporter's textfile collector reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import Metric as Family
+
+from kafkabal.errors import UsageError
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.report import Column, Metric, Report
+
+
+def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
+    """Every column and fact that has a metric; what is not known is left out.
+
+    Raises
+    ------
+    UsageError
+        If the report has no metric.
+    """
+    families = list(_families(report))
+    if not families:
+        raise UsageError(f"{report.command} has no metrics", hint="use -o json")
+    registry = CollectorRegistry()
+    registry.register(_Collected(families))
+    return generate_latest(registry).decode()
+
+
+class _Collected:
+    """The families, as a registry wants them."""
+
+    def __init__(self, families: list[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Family]:
+        return self._families
+
+
+def _families(report: Report) -> Iterator[Family]:
+    families: dict[str, GaugeMetricFamily] = {}
+    for fact in report.facts:
+        if fact.metric and fact.value is not None:
+            family = families.setdefault(fact.metric.name, _family(fact.metric, []))
+            family.add_metric(list(fact.metric.labels.values()), float(fact.value))
+    for table in report.tables:
+        labels = [column for column in table.columns if column.label]
+        for column in table.columns:
+            if column.metric:
+                family = families.setdefault(column.metric.name, _family(column.metric, [c.key for c in labels]))
+                _add(family, column, column.metric, labels)
+    return iter(families.values())
+
+
+def _family(metric: Metric, keys: list[str]) -> GaugeMetricFamily:
+    return GaugeMetricFamily(metric.name, metric.help, labels=[*keys, *metric.labels])
+
+
+def _add(family: GaugeMetricFamily, column: Column, metric: Metric, labels: list[Column]) -> None:
+    own = list(metric.labels.values())
+    for names, value in zip(zip(*(c.values for c in labels), strict=True), column.values, strict=True):
+        if value is not None:
+            family.add_metric([*("" if name is None else str(name) for name in names), *own], float(value))

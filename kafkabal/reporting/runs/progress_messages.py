@@ -1,0 +1,109 @@
+"""A run told to people: a line where something changes, and a progress display between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from kafkabal.executor.run_events import (
+    Event,
+    Finished,
+    PartitionAside,
+    PartitionFailed,
+    PhaseEntered,
+    Progress,
+    Started,
+    ThrottleChanged,
+    Trouble,
+    Warned,
+)
+from kafkabal.executor.state.run_states import Goal, Phase
+from kafkabal.reporting.transfer_progress import Progress as Display
+from kafkabal.units import format_bytes, format_duration, format_rate
+
+_DOING = {Goal.APPLY: "moving", Goal.ROLL_BACK: "rolling back", Goal.CANCEL: "cancelling"}
+_PHASES = {
+    Phase.ELECTING: "electing preferred leaders",
+    Phase.CANCELLING: "waiting until nothing is in flight",
+    Phase.RESTORING: "putting throttles back",
+    Phase.PAUSED: "outside the time window: paused",
+}
+
+
+class ToldRun:
+    """Listener that writes lines.
+
+    Parameters
+    ----------
+    say, warn
+        Write one line.
+    open_display
+        Opens a display for some bytes, given what is going on.
+    """
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        warn: Callable[[str], None],
+        open_display: Callable[[str, int], Display],
+    ) -> None:
+        self._say = say
+        self._warn = warn
+        self._open_display = open_display
+        self._doing = ""
+        self._stack = ExitStack()
+        self._display: Display | None = None
+
+    def on_event(self, event: Event) -> None:
+        """Tell it."""
+        match event:
+            case Started():
+                self._start(event)
+            case PhaseEntered():
+                self._enter(event.phase)
+            case Progress():
+                self._show(event)
+            case PartitionAside():
+                self._say(f"{event.partition} waits: {event.reason}")
+            case PartitionFailed():
+                self._warn(f"{event.partition}: {event.reason}")
+            case ThrottleChanged():
+                self._say(f"throttle: {_throttle(event)}, {event.reason}")
+            case Trouble():
+                self._say(f"{event.error}; next try in {format_duration(event.next_try_s)}")
+            case Warned():
+                self._warn(event.message)
+            case Finished():
+                self._close()
+
+    def _start(self, event: Started) -> None:
+        self._doing = _DOING[event.goal]
+        predicted = "" if event.predicted_s is None else f", about {format_duration(event.predicted_s)}"
+        throttle = event.throttle_bytes_per_s
+        limit = "without a throttle" if throttle is None else f"at {format_rate(throttle)} a broker"
+        within = f" and {format_bytes(event.log_dir_bytes)} between log dirs" if event.log_dir_bytes else ""
+        self._say(
+            f"run {event.run_id}: {event.partitions} partitions, {format_bytes(event.copy_bytes)} between brokers"
+            f"{within}, {limit}{predicted}; lock: {event.lock_scope}"
+        )
+
+    def _enter(self, phase: Phase) -> None:
+        if phase in _PHASES:
+            self._close()
+            self._say(_PHASES[phase])
+
+    def _show(self, event: Progress) -> None:
+        if self._display is None:
+            self._display = self._stack.enter_context(self._open_display(self._doing, event.total_bytes))
+        waiting = f", {event.aside} put aside" if event.aside else ""
+        note = f"{event.done_partitions}/{event.total_partitions} partitions, {event.in_flight} in flight{waiting}"
+        self._display.update(event.done_bytes, total_bytes=event.total_bytes, note=note)
+
+    def _close(self) -> None:
+        self._stack.close()
+        self._display = None
+
+
+def _throttle(event: ThrottleChanged) -> str:
+    rates = ((event.bytes_per_s, ""), (event.log_dir_bytes_per_s, " between log dirs"))
+    return " and ".join(f"{format_rate(rate)}{where}" for rate, where in rates if rate is not None)

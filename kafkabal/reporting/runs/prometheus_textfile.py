@@ -1,0 +1,91 @@
+"""A run as a Prometheus textfile, kept current while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from kafkabal.errors import OutputError
+from kafkabal.executor.run_events import Event, Finished, Progress, Started
+from kafkabal.executor.state.run_states import Outcome
+from kafkabal.files import replacing
+
+_PREFIX: Final = "kafkabal_rebalance"
+
+
+class TextfileRun:
+    """Listener that rewrites a textfile for the node exporter, at most every few seconds.
+
+    Parameters
+    ----------
+    wall_clock
+        Seconds since the epoch.
+    warn
+        Told once in a row of failures that the file cannot be written; the run goes on.
+    """
+
+    def __init__(
+        self, path: Path, wall_clock: Callable[[], float], warn: Callable[[str], None], *, every_s: float = 5.0
+    ) -> None:
+        self._path = path
+        self._wall_clock = wall_clock
+        self._warn = warn
+        self._is_warned = False
+        self._every_s = every_s
+        self._written_s = 0.0
+        self._values: dict[str, tuple[str, float]] = {}
+
+    def on_event(self, event: Event) -> None:
+        """Write what it changes."""
+        match event:
+            case Started():
+                self._set("running", "Whether a run is going on.", 1)
+                self._set("started_timestamp_seconds", "When it began.", self._wall_clock())
+            case Progress():
+                self._progress(event)
+            case Finished():
+                self._finish(event)
+            case _:
+                return
+        if isinstance(event, Finished) or self._wall_clock() - self._written_s >= self._every_s:
+            self._try_to_write()
+
+    def _progress(self, event: Progress) -> None:
+        self._set("done_bytes", "Bytes that have been copied.", event.done_bytes)
+        self._set("planned_bytes", "Bytes to be copied in all.", event.total_bytes)
+        self._set("done_partitions", "Partitions that lie as planned.", event.done_partitions)
+        self._set("planned_partitions", "Partitions of the run.", event.total_partitions)
+        self._set("in_flight_partitions", "Partitions that the cluster is moving.", event.in_flight)
+        self._set("aside_partitions", "Partitions that wait for something.", event.aside)
+        self._set("copy_bytes_per_second", "Rate of the last half minute.", event.bytes_per_s)
+
+    def _finish(self, event: Finished) -> None:
+        self._set("running", "Whether a run is going on.", 0)
+        self._set("done_partitions", "Partitions that lie as planned.", event.done_partitions)
+        self._set("success", "Whether the last run did all it was to do.", event.outcome is Outcome.COMPLETE)
+        self._set("left_throttles", "Throttles of ours that are still set.", len(event.pending))
+        self._set("failed_partitions", "Partitions that were given up.", len(event.problems))
+        self._set("finished_timestamp_seconds", "When the last run ended.", self._wall_clock())
+
+    def _set(self, name: str, meaning: str, value: float) -> None:
+        self._values[f"{_PREFIX}_{name}"] = (meaning, float(value))
+
+    def _try_to_write(self) -> None:
+        self._written_s = self._wall_clock()
+        try:
+            self._write()
+        except OutputError as error:
+            if not self._is_warned:
+                self._warn(error.message)
+            self._is_warned = True
+        else:
+            self._is_warned = False
+
+    def _write(self) -> None:
+        lines = [
+            f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value:.17g}\n"
+            for name, (meaning, value) in self._values.items()
+        ]
+        with replacing(self._path) as file:
+            file.write("".join(lines).encode())

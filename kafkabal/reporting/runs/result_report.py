@@ -1,0 +1,59 @@
+"""The end of a run: one sentence for people and cron mails, and everything for programs."""
+
+from __future__ import annotations
+
+from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.units import format_bytes, format_duration
+
+_DONE = {Goal.APPLY: "moved", Goal.ROLL_BACK: "rolled back", Goal.CANCEL: "cancelled"}
+
+
+def summary(result: RunResult) -> str:
+    """One sentence that says what was done, and what was not."""
+    what = f"run {result.run_id}: "
+    if result.goal is Goal.CANCEL:
+        what += "nothing of it is in flight any more"
+    else:
+        what += (
+            f"{result.done} of {result.total} partitions {_DONE[result.goal]}, {format_bytes(result.copied_bytes)} "
+            f"in {format_duration(result.elapsed_s)}"
+        )
+    if result.outcome is Outcome.DETACHED:
+        what += "; what is in flight goes on, under its throttle"
+    if result.pending:
+        what += f"; still set: {', '.join(result.pending)}"
+    elif result.outcome is not Outcome.COMPLETE:
+        what += "; no throttle is left"
+    return what
+
+
+def result_report(result: RunResult, command: str) -> Report:
+    """Everything about the end of a run."""
+    problems = Table(
+        key="problems",
+        title="not as wanted",
+        columns=(
+            Column(key="partition", title="partition", values=list(result.problems), label=True),
+            Column(key="reason", title="reason", values=list(result.problems.values())),
+        ),
+    )
+    return Report(
+        command=command,
+        headline=summary(result),
+        tone=Tone.GOOD if result.outcome is Outcome.COMPLETE and not result.pending else Tone.WARNING,
+        facts=(
+            Fact(key="run_id", value=result.run_id),
+            Fact(key="goal", value=result.goal.value),
+            Fact(key="outcome", value=result.outcome.value),
+            Fact(key="stop_reason", value=result.stop_reason.value if result.stop_reason else None),
+            Fact(key="done_partitions", value=result.done),
+            Fact(key="planned_partitions", value=result.total),
+            Fact(key="copied_bytes", value=result.copied_bytes, kind=Kind.BYTES),
+            Fact(key="elapsed_s", value=result.elapsed_s, kind=Kind.DURATION),
+            Fact(key="left_throttles", value=list(result.pending)),
+            Fact(key="journal", value=str(result.journal)),
+        ),
+        tables=(problems,) if result.problems else (),
+    )

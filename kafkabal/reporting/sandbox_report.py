@@ -1,0 +1,83 @@
+"""How sandboxes are, as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.sandbox import NodeState, NodeStatus, Sandbox
+
+_TONES: Final = {
+    NodeState.RUNNING: Tone.GOOD,
+    NodeState.PAUSED: Tone.WARNING,
+    NodeState.KILLED: Tone.WARNING,
+    NodeState.STOPPED: Tone.WARNING,
+    NodeState.NOT_STARTED: Tone.WARNING,
+    NodeState.OUT_OF_MEMORY: Tone.BAD,
+    NodeState.ENDED: Tone.BAD,
+}
+
+
+def status_report(command: str, sandboxes: Sequence[Sandbox], *, notes: Sequence[str] = ()) -> Report:
+    """Report on all nodes of these sandboxes; of a single one also how it is reached."""
+    found = [(sandbox, status) for sandbox in sandboxes for status in sandbox.status()]
+    table = Table(key="nodes", columns=_columns(found, several=len(sandboxes) > 1))
+    facts = _addresses(sandboxes[0]) if len(sandboxes) == 1 else ()
+    up = all(status.state is NodeState.RUNNING for _, status in found)
+    return Report(
+        command=command,
+        headline=_headline(sandboxes, found),
+        tone=Tone.GOOD if up else Tone.WARNING,
+        facts=facts,
+        tables=(table,) if found else (),
+        notes=notes,
+    )
+
+
+def _headline(sandboxes: Sequence[Sandbox], found: Sequence[tuple[Sandbox, NodeStatus]]) -> str:
+    if not sandboxes:
+        return "There is no sandbox."
+    running = sum(status.state is NodeState.RUNNING for _, status in found)
+    if len(sandboxes) > 1:
+        return f"{len(sandboxes)} sandboxes: {running} of {len(found)} nodes run."
+    (sandbox,) = sandboxes
+    return f"Sandbox {sandbox.name}, Kafka {sandbox.record.spec.version}: {running} of {len(found)} nodes run."
+
+
+def _addresses(sandbox: Sandbox) -> list[Fact]:
+    known = [
+        Fact(key="name", value=sandbox.name),
+        Fact(key="kafka_version", value=sandbox.record.spec.version),
+        Fact(key="bootstrap_servers", value=sandbox.bootstrap_servers, title="bootstrap servers"),
+        Fact(key="zookeeper", value=sandbox.zookeeper, title="ZooKeeper" if sandbox.zookeeper else ""),
+        Fact(key="profile", value=str(sandbox.profile_path), title="profile"),
+    ]
+    extra = [
+        Fact(key=f"listener_{name.lower()}", value=sandbox.bootstrap_servers_of(name), title=f"listener {name}")
+        for name in (listener.name for listener in sandbox.record.spec.listeners)
+    ]
+    return [*known, *extra]
+
+
+def _columns(found: Sequence[tuple[Sandbox, NodeStatus]], *, several: bool) -> list[Column]:
+    sandboxes = [sandbox for sandbox, _ in found]
+    statuses = [status for _, status in found]
+    nodes = [status.node for status in statuses]
+    return [
+        Column(key="sandbox", title="sandbox" if several else "", values=[s.name for s in sandboxes], label=True),
+        Column(key="node", title="node", values=[node.id for node in nodes], kind=Kind.NUMBER, label=True),
+        Column(key="role", title="role", values=[node.role.value for node in nodes]),
+        Column(key="rack", title="rack", values=[node.rack for node in nodes], quiet=True),
+        Column(key="port", title="port", values=[node.main_port for node in nodes]),
+        Column(
+            key="state",
+            title="state",
+            values=[status.state.value for status in statuses],
+            tones=[_TONES[status.state] for status in statuses],
+        ),
+        Column(key="pid", title="pid", values=[status.pid for status in statuses], dispensable=2),
+        Column(key="rss_bytes", title="memory", values=[s.rss_bytes for s in statuses], kind=Kind.BYTES, dispensable=1),
+        Column(key="cause", title="cause", values=[status.cause for status in statuses], quiet=True),
+        Column(key="log", title="", values=[str(s.log(node.id)) for s, node in zip(sandboxes, nodes, strict=True)]),
+    ]

@@ -1,0 +1,97 @@
+"""The report of ``scores``: what each score measures and needs, and whether a cluster supplies it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.reporting.report import Column, Report, Table, Tone
+from kafkabal.scoring.available_needs import require
+from kafkabal.scoring.protocol import Score
+from kafkabal.scoring.registry import DEFAULT_SCORES, load_score, score_names
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    name: str
+    score: Score | None
+    lacks: str
+    """Why it cannot be used; empty where it can, or where no cluster was asked."""
+
+
+def scores_report(names: Sequence[str] = (), cluster: ClusterState | None = None) -> Report:
+    """List scores.
+
+    Parameters
+    ----------
+    names
+        Scores to list, ``package.module:object`` included; none means all that the registry knows.
+    cluster
+        Whose supply is judged; None leaves that out.
+
+    Raises
+    ------
+    UsageError
+        If a named score is unknown.
+    """
+    listed = [_listed(name, cluster, strict=bool(names)) for name in names or score_names()]
+    needs = [sorted(entry.score.needs) if entry.score else [] for entry in listed]
+    return Report(
+        command="scores",
+        tables=(
+            Table(
+                key="scores",
+                columns=(
+                    Column(key="score", title="score", values=[entry.name for entry in listed], label=True),
+                    Column(key="default", title="default", values=[e.name in DEFAULT_SCORES for e in listed]),
+                    Column(
+                        key="grain",
+                        title="of a",
+                        dispensable=1,
+                        values=[e.score.grain if e.score else None for e in listed],
+                    ),
+                    Column(key="unit", title="", values=[e.score.unit if e.score else None for e in listed]),
+                    Column(key="needs", title="" if cluster else "needs", values=needs),
+                    _supply(listed, asked=cluster is not None),
+                    Column(key="moves_data", title="", values=[e.score and e.score.band is not None for e in listed]),
+                    Column(key="meaning", title="measures", values=[_meaning(entry) for entry in listed], wraps=True),
+                ),
+            ),
+        ),
+        notes=() if cluster else ("Name a cluster, and it is said which of them it supplies.",),
+    )
+
+
+def _listed(name: str, cluster: ClusterState | None, *, strict: bool) -> _Listed:
+    try:
+        score = load_score(name)
+    except UsageError as error:
+        if strict:
+            raise
+        return _Listed(name, None, error.message)
+    try:
+        if cluster is not None:
+            require(score, cluster)
+    except UsageError as error:
+        return _Listed(score.name, score, error.hint or error.message)
+    return _Listed(score.name, score, "")
+
+
+def _supply(listed: Sequence[_Listed], *, asked: bool) -> Column:
+    if not asked:
+        return Column(key="here", title="", values=[None] * len(listed))
+    return Column(
+        key="here",
+        title="here",
+        wraps=True,
+        values=[entry.lacks or "yes" for entry in listed],
+        tones=[Tone.WARNING if entry.lacks else Tone.GOOD for entry in listed],
+    )
+
+
+def _meaning(entry: _Listed) -> str:
+    if entry.score is None:
+        return entry.lacks
+    return entry.score.meaning if entry.score.band else f"{entry.score.meaning} (routing and leadership only)"

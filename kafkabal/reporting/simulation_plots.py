@@ -1,0 +1,98 @@
+"""Plots of ``route-simulate``: bytes of each broker, and latency, for every policy."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from kafkabal.errors import UsageError
+from kafkabal.files import check_replaceable, replacing
+from kafkabal.reporting.simulation_report import Simulated
+
+_FORMS = (".svg", ".png", ".html")
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>route-simulate</title></head><body>
+{picture}
+</body></html>
+"""
+
+
+def check_plot(path: Path) -> None:
+    """See that a plot can be drawn there, before there is anything to draw.
+
+    Raises
+    ------
+    UsageError
+        If the name does not end in a form that can be drawn, or matplotlib is not installed.
+    OutputError
+        If there is no such folder, or nothing may be written there.
+    """
+    if path.suffix.lower() not in _FORMS:
+        raise UsageError(f"cannot draw {path.name}: the name ends in {', '.join(_FORMS)}")
+    if find_spec("matplotlib") is None:
+        raise UsageError("plots need matplotlib", hint="pip install 'kafkabal[plots]'")
+    check_replaceable(path)
+
+
+def plot_simulation(simulated: Simulated, path: Path) -> None:
+    """Draw the outcome of every policy, where :func:`check_plot` has nothing against it.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    ending = path.suffix.lower()
+    picture = _draw(simulated, "png" if ending == ".png" else "svg")
+    if ending == ".html":
+        svg = picture.decode()
+        picture = _PAGE.format(picture=svg[svg.index("<svg") :]).encode()
+    with replacing(path) as file:
+        file.write(picture)
+
+
+def _draw(simulated: Simulated, form: str) -> bytes:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    timed = simulated.policies[0].runs[0].latency is not None
+    # a figure of its own, without pyplot, keeps no state and needs no display
+    with mpl.rc_context({"svg.hashsalt": "kafkabal", "svg.fonttype": "none"}):
+        height = 1.5 + 0.45 * len(simulated.policies)
+        figure = Figure(figsize=(11 if timed else 7, height), layout="constrained")
+        axes: Any = figure.subplots(1, 2 if timed else 1, squeeze=False, sharey=True)[0]
+        _draw_ratios(simulated, axes[0])
+        if timed:
+            _draw_latency(simulated, axes[1])
+        drawn = BytesIO()
+        figure.savefig(drawn, format=form, metadata={"Date": None} if form == "svg" else None)
+    return drawn.getvalue()
+
+
+def _draw_ratios(simulated: Simulated, axes: Any) -> None:
+    """A dot for each live broker, at its used ratio over the mean."""
+    for row, runs in enumerate(simulated.policies):
+        live = runs.runs[0].live
+        ratio = runs.column(lambda run: run.used_ratio)[live]
+        axes.plot(ratio / (ratio.mean() or 1.0), [row] * len(ratio), "o", alpha=0.6, color="tab:blue")
+    axes.axvline(1.0, color="grey", linewidth=0.8)
+    axes.set_yticks(range(len(simulated.policies)), [runs.label for runs in simulated.policies])
+    axes.invert_yaxis()
+    axes.set_xlabel("used ratio of each broker over the mean")
+    axes.set_title(f"{simulated.workload.name} into {simulated.view.topic}")
+
+
+def _draw_latency(simulated: Simulated, axes: Any) -> None:
+    """A line from the median to the 99.9th percentile, with the 99th marked."""
+    for row, runs in enumerate(simulated.policies):
+        latencies = [run.latency for run in runs.runs if run.latency is not None]
+        p50, p99, p999 = (
+            1000 * sum(values) / len(values)
+            for values in ([x.p50_s for x in latencies], [x.p99_s for x in latencies], [x.p999_s for x in latencies])
+        )
+        axes.plot([p50, p999], [row, row], color="tab:orange", linewidth=2)
+        axes.plot([p50, p99], [row, row], "|", color="tab:red", markersize=12)
+    axes.set_xscale("log")
+    axes.set_xlabel("latency in ms: median, 99th, 99.9th percentile")

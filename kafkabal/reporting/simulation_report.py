@@ -1,0 +1,274 @@
+"""The report of ``route-simulate``: policies side by side, and what each does to every broker."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone, known
+from kafkabal.routing.policy_protocol import Input
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.simulator.compare_policies import PolicyRuns
+from kafkabal.simulator.simulation_result import Outcome
+from kafkabal.simulator.statistics import max_over_mean
+from kafkabal.simulator.training_time import TrainingSetup, TrainingTime, training_time
+from kafkabal.simulator.workload import Workload
+from kafkabal.units import format_bytes
+
+# with more policies than this, people see them side by side only
+_FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """All that was simulated, most even policy first."""
+
+    view: RoutingView
+    workload: Workload
+    policies: tuple[PolicyRuns, ...]
+    training: TrainingSetup | None = None
+
+    @classmethod
+    def ranked(
+        cls, view: RoutingView, workload: Workload, policies: Sequence[PolicyRuns], training: TrainingSetup | None
+    ) -> Simulated:
+        """Put the policies in order of how evenly they leave the brokers."""
+        order = sorted(policies, key=lambda runs: (runs.figure(lambda run: run.max_over_mean).mean, runs.label))
+        return cls(view, workload, tuple(order), training)
+
+
+def simulation_report(simulated: Simulated) -> Report:
+    """Everything ``route-simulate`` has to say."""
+    first = simulated.policies[0].runs[0]
+    return Report(
+        command="route-simulate",
+        headline=_headline(simulated),
+        tone=Tone.PLAIN,
+        facts=(
+            Fact(key="topic", value=simulated.view.topic),
+            Fact(key="partitions", value=simulated.view.n_partitions),
+            Fact(key="workload", value=simulated.workload.name),
+            Fact(key="records", value=first.records),
+            Fact(key="written_bytes", value=first.written_bytes),
+            Fact(key="seeds", value=[run.seed for run in simulated.policies[0].runs]),
+            Fact(key="capacity_known", value=first.capacity_known),
+        ),
+        tables=(_policy_table(simulated), _broker_table(simulated)),
+        notes=tuple(_notes(simulated)),
+    )
+
+
+def _headline(simulated: Simulated) -> str:
+    best = simulated.policies[0]
+    ratio = best.figure(lambda run: run.max_over_mean).mean
+    first = best.runs[0]
+    start = max_over_mean(simulated.view.used_ratio[first.live])
+    what = f"{first.records:,} records, {format_bytes(first.written_bytes)}, into topic {simulated.view.topic}"
+    if len(simulated.policies) == 1:
+        return f"{what}: the fullest broker goes from {start:.2f}x to {ratio:.2f}x of the mean"
+    worst = simulated.policies[-1]
+    worst_ratio = worst.figure(lambda run: run.max_over_mean).mean
+    return (
+        f"{what}: the fullest broker, now at {start:.2f}x of the mean, ends at {ratio:.2f}x "
+        f"with {best.label}, at {worst_ratio:.2f}x with {worst.label}"
+    )
+
+
+def _policy_table(simulated: Simulated) -> Table:
+    policies = simulated.policies
+    several = len(policies[0].runs) > 1
+    return Table(
+        key="policies",
+        columns=(
+            Column(key="policy", title="policy", values=[runs.label for runs in policies], label=True),
+            *_figure(policies, "max_over_mean", "fullest", Kind.FAIR, lambda run: run.max_over_mean, spread=several),
+            Column(
+                key="bar",
+                title=" ",
+                kind=Kind.FAIR_BAR,
+                dispensable=9,
+                values=[runs.figure(lambda run: run.max_over_mean).mean for runs in policies],
+            ),
+            *_whole_figure(policies, "log_dir_bytes", "", Kind.BYTES, lambda run: float(run.added_bytes.sum())),
+            *_figure(policies, "written_max_over_mean", "", Kind.FAIR, lambda run: run.written_max_over_mean),
+            *_figure(policies, "variation", "CV", Kind.SHARE, lambda run: run.variation, dispensable=4),
+            *_figure(policies, "jain", "", Kind.NUMBER, lambda run: run.jain),
+            *_latency_figures(policies),
+            *_figure(policies, "bytes_per_s", "rate", Kind.RATE, lambda run: run.bytes_per_s, dispensable=6),
+            *_figure(
+                policies, "batches_per_mb", "batches/MB", Kind.NUMBER, lambda run: run.batches_per_mb, dispensable=7
+            ),
+            _key_order(simulated),
+            *_whole_figure(policies, "refused", "refused", Kind.NUMBER, lambda run: float(run.refused), quiet=True),
+            *_figure(
+                policies, "full_after_s", "full after", Kind.DURATION, lambda run: run.full_after_s, dispensable=5
+            ),
+            *_training_columns(simulated),
+        ),
+    )
+
+
+def _figure(
+    policies: Sequence[PolicyRuns],
+    key: str,
+    title: str,
+    kind: Kind,
+    of: Callable[[Outcome], float],
+    *,
+    spread: bool = False,
+    quiet: bool = False,
+    dispensable: int = 0,
+) -> Iterator[Column]:
+    """Mean over the seeds, and half the width of its confidence interval, which people see where ``spread`` is set."""
+    estimates = [runs.figure(of) for runs in policies]
+    means = np.array([estimate.mean for estimate in estimates])
+    yield Column(key=key, title=title, kind=kind, values=_finite(means), quiet=quiet, dispensable=dispensable)
+    half = np.array([estimate.half_width for estimate in estimates])
+    yield Column(
+        key=f"{key}_ci95",
+        title="+-" if spread else "",
+        kind=Kind.NUMBER,
+        values=_finite(half),
+        dispensable=8 if spread else 0,
+    )
+
+
+def _whole_figure(
+    policies: Sequence[PolicyRuns],
+    key: str,
+    title: str,
+    kind: Kind,
+    of: Callable[[Outcome], float],
+    *,
+    quiet: bool = False,
+) -> Iterator[Column]:
+    """Records and bytes are counted, so that their mean over the seeds is shown as a count too."""
+    mean, half = _figure(policies, key, title, kind, of, quiet=quiet)
+    yield replace(mean, values=[None if value is None else round(value) for value in mean.values])
+    yield half
+
+
+def _finite(values: F64) -> list[float | None]:
+    """None for what is not known and for what never happens."""
+    return known(np.where(np.isfinite(values), values, np.nan))
+
+
+def _latency_figures(policies: Sequence[PolicyRuns]) -> Iterator[Column]:
+    def quantile(name: str) -> Callable[[Outcome], float]:
+        return lambda run: math.nan if run.latency is None else float(getattr(run.latency, name))
+
+    if all(run.latency is None for runs in policies for run in runs.runs):
+        return
+    for name, title, dispensable in (("p50_s", "p50", 0), ("p99_s", "p99", 0), ("p999_s", "p99.9", 3)):
+        yield from _figure(policies, f"latency_{name}", title, Kind.DURATION, quantile(name), dispensable=dispensable)
+
+
+def _key_order(simulated: Simulated) -> Column:
+    """How often the order of a key is at risk; of interest only where records have keys."""
+    violations = [runs.figure(lambda run: float(run.order_violations)).mean for runs in simulated.policies]
+    return Column(
+        key="order_violations",
+        title="order at risk" if simulated.workload.keys is not None else "",
+        kind=Kind.NUMBER,
+        values=[round(value) for value in violations],
+        tones=[Tone.WARNING if value else Tone.GOOD for value in violations],
+    )
+
+
+def _training_columns(simulated: Simulated) -> Iterator[Column]:
+    if simulated.training is None:
+        return
+    times = [_training(simulated, runs) for runs in simulated.policies]
+    for key, title, kind, values in (
+        ("load_s", "load", Kind.DURATION, [time.load_s for time in times]),
+        ("train_s", "train", Kind.DURATION, [time.train_s for time in times]),
+        ("training_loss", "speed lost", Kind.SHARE, [time.loss for time in times]),
+        ("inference_s", "", Kind.DURATION, [time.inference_s for time in times]),
+    ):
+        yield Column(key=key, title=title, kind=kind, values=values)
+
+
+def _training(simulated: Simulated, runs: PolicyRuns) -> TrainingTime:
+    """Training from all live brokers that lead partitions, each a shard."""
+    assert simulated.training is not None
+    training = simulated.training
+    live = runs.runs[0].live
+    led = runs.column(lambda run: run.led_bytes)[live]
+    return training_time(led, training.job, training.profile, training.rates(simulated.view.broker_id[live]))
+
+
+def _broker_table(simulated: Simulated) -> Table:
+    """One row a policy and broker."""
+    policies = simulated.policies
+    few = len(policies) <= _FEW
+    used = [runs.column(lambda run: run.used_ratio) for runs in policies]
+    live = [runs.runs[0].live for runs in policies]
+    share = [ratio / (ratio[counted].mean() or 1.0) for ratio, counted in zip(used, live, strict=True)]
+    ids = simulated.view.broker_id.tolist()
+
+    def title(text: str) -> str:
+        return text if few else ""
+
+    def joined(of: Callable[[Outcome], F64]) -> list[float]:
+        return [float(value) for runs in policies for value in runs.column(of).tolist()]
+
+    return Table(
+        key="brokers",
+        columns=(
+            Column(key="policy", title=title("policy"), values=[r.label for r in policies for _ in ids], label=True),
+            Column(key="broker", title=title("broker"), values=ids * len(policies), label=True),
+            Column(
+                key="records",
+                title=title("records"),
+                kind=Kind.NUMBER,
+                values=[round(value) for value in joined(lambda run: run.broker_records.astype(np.float64))],
+            ),
+            Column(
+                key="written_bytes",
+                title=title("written"),
+                kind=Kind.BYTES,
+                values=[round(value) for value in joined(lambda run: run.added_bytes)],
+            ),
+            Column(
+                key="used_bytes",
+                title=title("used"),
+                kind=Kind.BYTES,
+                values=[round(value) for value in joined(lambda run: run.used_bytes)],
+            ),
+            Column(key="used_ratio", title=title("of capacity"), kind=Kind.SHARE, values=np.concatenate(used).tolist()),
+            Column(key="share", title=title("share"), kind=Kind.FAIR, values=np.concatenate(share).tolist()),
+            Column(
+                key="share_bar",
+                title=title(" "),
+                kind=Kind.FAIR_BAR,
+                dispensable=1,
+                values=np.concatenate(share).tolist(),
+            ),
+        ),
+    )
+
+
+def _notes(simulated: Simulated) -> Iterator[str]:
+    first = simulated.policies[0].runs[0]
+    if not first.capacity_known:
+        yield "no broker tells its capacity: equal ones are assumed"
+    yield _what_bytes_are(simulated.workload)
+    breaking = [runs.label for runs in simulated.policies if not runs.about.keeps_key_order]
+    if simulated.workload.keys is not None and breaking:
+        yield f"these do not keep the records of a key in order: {', '.join(breaking)}"
+    fed = [runs.label for runs in simulated.policies if Input.LATENCY in runs.about.inputs]
+    if fed and not simulated.workload.metrics_interval_s < first.duration_s:
+        yield f"no metrics came before the end of the workload, which {', '.join(fed)} would go by"
+    if first.latency is not None:
+        yield "latencies come from a model of batches, connections and queues: compare them, do not quote them"
+
+
+def _what_bytes_are(workload: Workload) -> str:
+    headers = f"headers of {format_bytes(workload.header_bytes)} a record" if workload.header_bytes else "no headers"
+    compression = workload.log.compression
+    left = f"compressed to {compression:.0%}" if compression < 1 else "not compressed"
+    return f"bytes of brokers are those in log dirs: with heads of batches and records, {headers}, {left}"

@@ -1,0 +1,110 @@
+"""How far a long transfer has come, by bytes: a bar on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
+from typing import Final, Protocol, TextIO
+
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.units import format_bytes, format_duration, format_rate
+
+_SECONDS_BETWEEN_LINES: Final = 30.0
+
+
+class Progress(AbstractContextManager["Progress"], Protocol):
+    """Something that is told how far it has come; used in a ``with`` block."""
+
+    def update(
+        self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
+    ) -> None:
+        """Say how many bytes are done, how many there are where that has changed, and what is going on now.
+
+        Parameters
+        ----------
+        skipped_bytes
+            How many of those that are done were done before; they took no time, and count for no rate.
+        """
+
+
+def open_progress(
+    what: str,
+    total_bytes: int | None,
+    *,
+    surface: Surface,
+    stream: TextIO,
+    monotonic: Callable[[], float],
+    hidden: bool = False,
+) -> Progress:
+    """Choose the way to show progress that suits the surface.
+
+    Parameters
+    ----------
+    what
+        What is going on, such as ``moving``.
+    total_bytes
+        None where nobody knows: what is done is shown then, and the rate.
+    hidden
+        Show nothing.
+    """
+    if hidden:
+        return _Hidden()
+    if surface.animated:
+        from kafkabal.reporting.transfer_progress_bar import BarProgress
+
+        return BarProgress(what, total_bytes, surface=surface, stream=stream, monotonic=monotonic)
+    return _LineProgress(what, total_bytes, stream=stream, monotonic=monotonic)
+
+
+class _Hidden(nullcontext[None]):
+    def __enter__(self) -> _Hidden:  # type: ignore[override]
+        return self
+
+    def update(
+        self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
+    ) -> None:
+        pass
+
+
+class _LineProgress:
+    """A line at the start of each period and one at the end, with the rate and the time left."""
+
+    def __init__(self, what: str, total_bytes: int | None, *, stream: TextIO, monotonic: Callable[[], float]) -> None:
+        self._what = what
+        self._total_bytes = total_bytes
+        self._stream = stream
+        self._monotonic = monotonic
+        self._started_s = self._last_line_s = monotonic()
+        self._done_bytes = self._skipped_bytes = 0
+
+    def __enter__(self) -> _LineProgress:
+        return self
+
+    def update(
+        self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
+    ) -> None:
+        """See :meth:`Progress.update`."""
+        self._done_bytes, self._skipped_bytes = done_bytes, skipped_bytes
+        self._total_bytes = self._total_bytes if total_bytes is None else total_bytes
+        now = self._monotonic()
+        if now - self._last_line_s >= _SECONDS_BETWEEN_LINES:
+            self._last_line_s = now
+            self._write(now, note)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._write(self._monotonic(), "" if kind is None else "stopped")
+
+    def _write(self, now: float, note: str) -> None:
+        elapsed_s = now - self._started_s
+        rate = (self._done_bytes - self._skipped_bytes) / elapsed_s if elapsed_s > 0 else 0.0
+        left = 0 if self._total_bytes is None else self._total_bytes - self._done_bytes
+        of_all = "" if self._total_bytes is None else f" of {format_bytes(self._total_bytes)}"
+        parts = [f"{self._what}: {format_bytes(self._done_bytes)}{of_all}"]
+        if rate > 0:
+            parts.append(format_rate(rate))
+        if rate > 0 and left > 0:
+            parts.append(f"{format_duration(left / rate)} left")
+        print(", ".join([*parts, *([note] if note else [])]), file=self._stream, flush=True)

@@ -1,0 +1,181 @@
+"""Where a sequence of records is cut when a batch is full or has waited long enough.
+
+Where a batch ends depends on where it began, so that one would have to be found after the other. Where batches are
+long, that is what is done: each end is searched for, most of them near. Where they are short, every record is asked
+which one would open the next batch if it opened one itself, all at once; these pointers are doubled a few times, one
+chain is followed in long steps, and what lies between comes from the shorter ones.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Any, Literal
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64
+
+# batches of fewer records, and so many of them at least, are found all at once
+_SHORT, _MANY = 32, 100
+# of a chain, so many or a few more steps are made one after the other
+_STEPS = 256
+# records that are compared with each before a search is quicker
+_NEAR = 40
+
+
+def cuts_by_bytes(size_bytes: I64, room_bytes: int, batch_bytes: int) -> tuple[I64, int]:
+    """Cut after each record that fills a batch.
+
+    Parameters
+    ----------
+    room_bytes
+        What the batch that is open at the start still takes; 0 or less if it is full.
+
+    Returns
+    -------
+    int64, int
+        Positions of the records that open a batch, and the room that is left in the last one.
+    """
+    n = len(size_bytes)
+    before = np.zeros(n + 1, np.int64)
+    np.cumsum(size_bytes, out=before[1:])
+    total_bytes = int(before[n])
+    # a record may be as long as many batches
+    about = min(total_bytes // batch_bytes, n)
+    if _are_long(n, about):
+        return _full_in_turn(before, room_bytes, batch_bytes)
+    first_byte = before[:n]
+    following = _following(first_byte, first_byte + batch_bytes, "left")
+    cuts = _chain(following, int(np.searchsorted(first_byte, room_bytes)), about)
+    full_bytes = int(first_byte[cuts[-1]]) + batch_bytes if len(cuts) else room_bytes
+    return cuts, full_bytes - total_bytes
+
+
+def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, float]:
+    """Cut before each record that comes more than ``linger_s`` after its predecessors' batch was opened.
+
+    Parameters
+    ----------
+    linger_s
+        Above 0.
+
+    Returns
+    -------
+    int64, float
+        Positions of the records that open a batch, and when the last one was opened.
+    """
+    n = len(at_s)
+    lingers = float(at_s[-1] - at_s[0]) / linger_s if n else 0.0
+    # and as far from the next as many linger times
+    about = int(min(lingers, n))
+    if _are_long(n, about):
+        return _waited_in_turn(at_s, opened_s, linger_s)
+    following = _following(at_s, at_s + linger_s, "right")
+    cuts = _chain(following, int(np.searchsorted(at_s, opened_s + linger_s, "right")), about)
+    return cuts, float(at_s[cuts[-1]]) if len(cuts) else opened_s
+
+
+def fill_batches(current: int, drawn: I32, cuts: I64, out: I32) -> int:
+    """Write the partition of every record, ``current`` up to the first cut, and return that of the last one.
+
+    Parameters
+    ----------
+    drawn
+        int32, of the shape of ``cuts``: partitions of the batches that begin there.
+    """
+    partitions = np.empty(len(cuts) + 1, np.int32)
+    partitions[0], partitions[1:] = current, drawn
+    records = np.empty(len(cuts) + 1, np.int64)
+    records[:-1], records[-1] = cuts, len(out)
+    records[1:] -= cuts
+    out[:] = partitions.repeat(records)
+    return int(partitions[-1])
+
+
+def _are_long(n: int, batches: int) -> bool:
+    return batches < max(_MANY, n // _SHORT)
+
+
+def _full_in_turn(before: I64, full_bytes: int, batch_bytes: int) -> tuple[I64, int]:
+    """See :func:`cuts_by_bytes`; ``before`` are the bytes before each record, and all at last."""
+    n = len(before) - 1
+    reach = 2 + 2 * batch_bytes * n // max(1, int(before[n]))
+    bytes_before = before.tolist()
+    cuts = []
+    at = bisect_left(bytes_before, full_bytes)
+    while at < n:
+        cuts.append(at)
+        full_bytes = bytes_before[at] + batch_bytes
+        near = at + reach
+        end = near if near < n and bytes_before[near] >= full_bytes else n + 1
+        at = bisect_left(bytes_before, full_bytes, at + 1, end)
+    return np.array(cuts, np.int64), full_bytes - bytes_before[n]
+
+
+def _waited_in_turn(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, float]:
+    """See :func:`cuts_by_time`."""
+    times = at_s.data
+    cuts = []
+    at = bisect_right(times, opened_s + linger_s)
+    while at < len(times):
+        cuts.append(at)
+        opened_s = times[at]
+        at = bisect_right(times, opened_s + linger_s, at)
+    return np.array(cuts, np.int64), opened_s
+
+
+def _following(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
+    """int64, shape (n + 1,): which record opens the next batch if this one opens one; n where none does.
+
+    Parameters
+    ----------
+    place
+        Shape (n,), ascending: where each record lies.
+    until
+        Of the same shape: where its batch ends; a record that lies just there belongs to it if the side is right.
+    """
+    n = len(place)
+    if n > _NEAR and (place[_NEAR:] > until[:-_NEAR]).all():
+        nearest = _count_near(place, until, side)
+    else:
+        nearest = np.searchsorted(place, until, side)
+    return np.append(nearest, n)
+
+
+def _count_near(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
+    """See :func:`_following`; for batches of fewer than :data:`_NEAR` records, which is quicker than to search."""
+    belongs = np.less if side == "left" else np.less_equal
+    records = np.ones(len(place), np.uint8)
+    for distance in range(1, _NEAR):
+        also = belongs(place[distance:], until[:-distance])
+        if not also.any():
+            break
+        records[:-distance] += also.view(np.uint8)
+    return np.arange(len(place)) + records
+
+
+def _chain(following: I64, first: int, about: int) -> I64:
+    """``first``, ``following[first]`` and so on, ascending, those below the last value, which follows itself.
+
+    Parameters
+    ----------
+    about
+        How many there are, roughly, and not more than there are records.
+    """
+    n = len(following) - 1
+    steps = [following]
+    for _ in range((about // _STEPS).bit_length()):
+        steps.append(steps[-1].take(steps[-1], mode="clip"))
+    found = _walk(steps.pop(), first)
+    while steps:
+        found = np.stack((found, steps.pop().take(found, mode="clip")), axis=1).ravel()
+    return found[: int(np.searchsorted(found, n))]
+
+
+def _walk(following: I64, at: int) -> I64:
+    links, end = following.data, len(following) - 1
+    found = []
+    while at < end:
+        found.append(at)
+        at = links[at]
+    return np.array(found, np.int64)

@@ -1,0 +1,224 @@
+"""A policy of a plug-in, whoever asks it: its faults are named, and what it picks are partitions.
+
+Policies that are built in are not guarded: nothing of this is done for their records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from operator import index
+from textwrap import shorten
+from types import FunctionType
+from typing import Any, Final, cast
+
+import numpy as np
+
+from kafkabal.errors import KafkabalError, UsageError
+from kafkabal.model.cluster_state import I32
+from kafkabal.routing.compiled_kernels import compiled, kernel
+from kafkabal.routing.per_record_policy import DecisionPolicy, learn_nothing
+from kafkabal.routing.policy_protocol import About, Feedback, Input, Policy, RecordBatch
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.scoring.plugin_errors import telling_faults
+
+_NONE: Final = -1
+_LONGEST: Final = 300
+"""Compilers of kernels have much to say."""
+_HINT: Final = "see docs/routing.md"
+
+
+class PolicyFaultError(UsageError):
+    """A policy of a plug-in raised something, or picked what is no partition."""
+
+
+def naming_faults(name: str, part: str) -> AbstractContextManager[None]:
+    """Run code of a policy; what it raises becomes one line that names policy and part.
+
+    Raises
+    ------
+    PolicyFaultError
+        If it raises anything but an error of ours or a signal, or ends the process.
+    """
+    return telling_faults(f"policy {name!r}: its {part}", hint=_HINT, kind=PolicyFaultError, longest=_LONGEST)
+
+
+class _Picks(np.ndarray[Any, np.dtype[np.int32]]):
+    """Takes whole numbers only, where an array would cut off what follows the point."""
+
+    def __setitem__(self, rows: Any, picks: Any) -> None:
+        given = np.asarray(picks)
+        if given.dtype.kind not in "iu":
+            raise TypeError(f"partitions are whole numbers, not {given.dtype}")
+        super().__setitem__(rows, picks)
+
+
+class GuardedPolicy:
+    """Stands before a :class:`~kafkabal.routing.policy_protocol.Policy` of a plug-in.
+
+    Parameters
+    ----------
+    name
+        As it was asked for.
+    about
+        What is known of it, checked.
+    """
+
+    def __init__(self, policy: Policy, name: str, about: About) -> None:
+        self.about = about
+        self.name = name
+        self.policy = policy
+        self._n_partitions = 0
+        self._fault: KafkabalError | None = None
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
+        # first: as soon as it has seen the view, another thread may be told a partition that is new
+        self._n_partitions = view.n_partitions
+        with naming_faults(self.name, "refresh"):
+            self.policy.refresh(view)
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`."""
+        if self._fault is not None:
+            raise self._fault
+        with naming_faults(self.name, "pick"):
+            picked = self.policy.pick(key, size_bytes)
+        return self._expect_partition("pick", picked)
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
+        out.fill(_NONE)
+        with naming_faults(self.name, "pick_batch"):
+            self.policy.pick_batch(records, out.view(_Picks))
+        wrong = np.flatnonzero((out < 0) | (out >= self._n_partitions))
+        if wrong.size:
+            self._expect_partition("pick_batch", out[wrong[0]])
+
+    def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.acked`.
+
+        What it raises is told at the next pick: whoever reports an acknowledgement must not be kept from counting it.
+        """
+        try:
+            with naming_faults(self.name, "acked"):
+                self.policy.acked(partition, size_bytes, latency_s)
+        except KafkabalError as error:
+            self._fault = self._fault or error
+
+    def kernels(self) -> tuple[Callable[..., int], Callable[..., None]]:
+        """``choose`` and ``learn`` of a :class:`~kafkabal.routing.per_record_policy.DecisionPolicy`, guarded."""
+        with naming_faults(self.name, "kernels"):
+            raw_choose, raw_learn = _kernels(self.policy)
+
+        def choose(*given: Any) -> int:
+            with naming_faults(self.name, "choose"):
+                picked = raw_choose(*given)
+            return self._expect_partition("choose", picked)
+
+        def learn(*given: Any) -> None:
+            with naming_faults(self.name, "learn"):
+                raw_learn(*given)
+
+        return choose, learn
+
+    def compiled_kernels(self) -> tuple[Any, Any]:
+        """The same in machine code; what is no partition is a ValueError there."""
+        with naming_faults(self.name, "kernels"):
+            choose, learn = _kernels(self.policy)
+            return compiled(_within(choose, self._n_partitions)), compiled(learn)
+
+    def _expect_partition(self, part: str, picked: Any) -> int:
+        """What was picked, as a number.
+
+        Raises
+        ------
+        PolicyFaultError
+            If it is no partition of the topic.
+        """
+        try:
+            partition = index(picked)
+        except TypeError:
+            raise self._astray(part, picked) from None
+        if not 0 <= partition < self._n_partitions:
+            raise self._astray(part, partition)
+        return partition
+
+    def _astray(self, part: str, picked: object) -> PolicyFaultError:
+        what = f"{shorten(repr(picked), _LONGEST, placeholder=' ...')} for a record"
+        partitions = f"the partitions are 0 to {self._n_partitions - 1}"
+        return PolicyFaultError(f"policy {self.name!r}: its {part} gave {what}, and {partitions}", hint=_HINT)
+
+
+def guarded(make: Callable[[], Policy], name: str, about: About) -> Policy:
+    """Make an instance and guard it.
+
+    Raises
+    ------
+    UsageError
+        If an option is out of its range, or it cannot be made.
+    """
+    with naming_faults(name, "class"):
+        policy = make()
+    return GuardedPolicy(policy, name, about)
+
+
+def expect_about(about: object, name: str) -> None:
+    """See that a plug-in says what is to be known of a policy.
+
+    Raises
+    ------
+    UsageError
+        If it does not.
+    """
+    if not isinstance(about, About):
+        raise UsageError(f"{name!r} is no policy: its 'about' is no About", hint=_HINT)
+    with naming_faults(name, "about"):
+        unknown = sorted({*about.inputs} - {*Input})
+    if unknown or not isinstance(about.feedback, Feedback):
+        what = f"inputs {unknown[0]!r}" if unknown else f"feedback {about.feedback!r}"
+        raise UsageError(f"{name!r} is no policy: its 'about' has {what}, which there is not", hint=_HINT)
+
+
+def decision_of(policy: Policy) -> DecisionPolicy | None:
+    """The policy, guarded or not, if it decides by kernels."""
+    inner = policy.policy if isinstance(policy, GuardedPolicy) else policy
+    return inner if isinstance(inner, DecisionPolicy) else None
+
+
+def kernels_of(policy: Policy, *, compile_it: bool) -> tuple[Any, Any]:
+    """``choose`` and ``learn`` of a policy that decides by kernels; those of a plug-in are guarded."""
+    if isinstance(policy, GuardedPolicy):
+        return policy.compiled_kernels() if compile_it else policy.kernels()
+    choose, learn = _kernels(policy)
+    return (compiled(choose), compiled(learn)) if compile_it else (choose, learn)
+
+
+def blaming(policy: Policy, part: str) -> AbstractContextManager[None]:
+    """Name the faults of a plug-in where its code runs among ours; built-in policies have none to name."""
+    return naming_faults(policy.name, part) if isinstance(policy, GuardedPolicy) else nullcontext()
+
+
+def _kernels(policy: Policy) -> tuple[Any, Any]:
+    kind = type(cast("DecisionPolicy", policy))
+    return kind.choose, kind.learn or learn_nothing
+
+
+@cache
+def _within(choose: Any, n_partitions: int) -> Any:
+    """A kernel that gives what another one chooses, if it is a partition."""
+    names = {**_choose_within.__globals__, "_chosen": choose, "_partitions": n_partitions}
+    return kernel(FunctionType(_choose_within.__code__, names, _choose_within.__name__))
+
+
+# stand for what _within puts in their place
+_chosen: Any = None
+_partitions: int = 0
+
+
+def _choose_within(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
+    partition: int = _chosen(state, size_bytes, hashes, uniforms, now_s)
+    if partition < 0 or partition >= _partitions:
+        raise ValueError("no partition of the topic was chosen")
+    return partition

@@ -1,0 +1,68 @@
+"""How many partitions a heavy key needs: the constraint that D-Choices solves.
+
+References
+----------
+Nasir et al., *When Two Choices Are not Enough*, ICDE 2016 (arXiv 1510.05714), section IV.
+
+Notes
+-----
+With n partitions, head keys of frequencies p_1 >= p_2 >= ... and d choices for each of them, the first h head keys
+reach about ``b_h = 1 - ((n - 1) / n)^(h d)`` of the partitions. For every h, what falls on those partitions has to
+fit there: the h keys, the part of the other head keys that has all d choices among them, and the part of the tail
+that has both of its two::
+
+    sum(p_1..p_h) + b_h^d sum(p_h+1..) + b_h^2 tail <= b_h + epsilon
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkabal.routing.compiled_kernels import kernel
+
+_EPSILON = 1e-4
+
+
+@kernel
+def choices_needed(counts: Sequence[int], head: int, total: int, n: int) -> int:
+    """Least d from 2 to n that satisfies the constraint.
+
+    Parameters
+    ----------
+    counts
+        Ascending; the last ``head`` of them are those of the head keys.
+    total
+        Records counted altogether.
+    """
+    d = max(2, int(counts[len(counts) - 1] * n / total))
+    while d < n and not _fits(counts, head, total, n, d):
+        d += 1
+    return min(d, n)
+
+
+@kernel
+def _fits(counts: Sequence[int], head: int, total: int, n: int, d: int) -> bool:
+    in_head = 0
+    for i in range(len(counts) - head, len(counts)):
+        in_head += counts[i]
+    tail = max(0.0, 1.0 - in_head / total)
+    missed = 1.0
+    each = _power((n - 1) / n, d)
+    first = 0
+    for h in range(1, head + 1):
+        first += counts[len(counts) - h]
+        missed *= each
+        reached = 1.0 - missed
+        rest = (in_head - first) / total
+        if first / total + _power(reached, d) * rest + reached * reached * tail > reached + _EPSILON:
+            return False
+    return True
+
+
+@kernel
+def _power(base: float, exponent: int) -> float:
+    """By repeated multiplication, which every machine rounds alike."""
+    result = 1.0
+    for _ in range(exponent):
+        result *= base
+    return result

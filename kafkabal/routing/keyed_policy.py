@@ -1,0 +1,79 @@
+"""Policies that leave keyed records to the hash of the key, and decide only where a record has none."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import lru_cache
+
+import numpy as np
+
+from kafkabal.model.cluster_state import I32
+from kafkabal.routing.key_hashes import KeyTable, key_partition
+from kafkabal.routing.policy_protocol import Context, PolicyBase, RecordBatch
+from kafkabal.routing.topic_view import RoutingView
+
+_REMEMBERED_KEYS = 65536
+
+
+class HashedKeys(PolicyBase, ABC):
+    """Keyed records go where Kafka's clients put them, over all partitions, whether they have a leader or not."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._partition_of_key = lru_cache(_REMEMBERED_KEYS)(self.hash_key)
+        self._table: KeyTable | None = None
+        self.n_partitions = 0
+
+    def refresh(self, view: RoutingView) -> None:
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
+        if view.n_partitions != self.n_partitions:
+            self.n_partitions = view.n_partitions
+            self._partition_of_key.cache_clear()
+            self._table = None
+        self.refresh_keyless(view)
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`."""
+        return self.pick_keyless(size_bytes) if key is None else self._partition_of_key(key)
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
+        if records.key is None or not records.keys:
+            self.pick_keyless_batch(records, out)
+            return
+        self._hashed(records.keys).take(records.key, out=out, mode="clip")
+        is_keyless = records.key < 0
+        if self._some_count_as_none:
+            is_keyless |= out < 0
+        keyless = np.flatnonzero(is_keyless)
+        if keyless.size:
+            rest = np.empty(len(keyless), np.int32)
+            at_s = None if records.at_s is None else records.at_s[keyless]
+            self.pick_keyless_batch(RecordBatch(size_bytes=records.size_bytes[keyless], at_s=at_s), rest)
+            out[keyless] = rest
+
+    def hash_key(self, key: bytes) -> int:
+        """Partition of a key."""
+        return key_partition(key, self.n_partitions)
+
+    def hash_keys(self, keys: KeyTable) -> I32:
+        """Partitions of many keys: what :meth:`hash_key` gives each of them, -1 for one that counts as none."""
+        return keys.partitions(self.n_partitions)
+
+    @abstractmethod
+    def refresh_keyless(self, view: RoutingView) -> None:
+        """Take a new view for the records without a key."""
+
+    @abstractmethod
+    def pick_keyless(self, size_bytes: int) -> int:
+        """Partition of the next record without a key."""
+
+    @abstractmethod
+    def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
+        """Partitions of the next records, none of which has a key."""
+
+    def _hashed(self, keys: KeyTable) -> I32:
+        if keys is not self._table:
+            self._table, self._of_row = keys, self.hash_keys(keys)
+            self._some_count_as_none = bool((self._of_row < 0).any())
+        return self._of_row

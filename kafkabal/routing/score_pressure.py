@@ -1,0 +1,119 @@
+"""A score as routing sees it: what one more byte, or a share of the traffic, does to the load of each holder.
+
+Scores are declared as loads of a whole cluster. A router needs their slope: each score is evaluated once as it is
+and once with every log of the topic one probe longer and every rate one probe higher; the differences are the gains.
+A score whose load comes from no replica at all (latency, a metric of the broker) is taken to follow the traffic that
+the broker leads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, Bools, ClusterState
+from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.scoring.evaluation import counted_holders, holder_load
+from kafkabal.scoring.protocol import Grain, Score
+from kafkabal.scoring.registry import WeightedScore
+
+# a power of two, so that the difference of two sums of bytes is exact
+_PROBE = float(2**20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pressure:
+    """A weighted score, linear in the bytes and the traffic that one topic gets.
+
+    ``load + (bytes x per_byte + share x per_share)`` summed over the replicas on a holder is its load after so many
+    bytes and with such a share of the traffic.
+    """
+
+    name: str
+    weight: float
+    holder: I32
+    """int32, shape (n_replicas,): holder of each replica of the topic, -1 where not known."""
+    load: F64
+    """float64, shape (n_holders,): load now, that of the topic's present traffic left out."""
+    capacity: F64
+    counted: Bools
+    """bool, shape (n_holders,): has a fair share."""
+    group: I32
+    """int32, shape (n_holders,): shares are taken within a group."""
+    per_byte: F64
+    """float64, shape (n_replicas,): load that a byte written to its partition adds."""
+    per_share: F64
+    """float64, shape (n_replicas,): load if all of the topic's traffic went to its partition."""
+    follows_traffic: Bools
+    """bool, shape (n_holders,): the whole load grows and shrinks with the traffic led from the holder."""
+
+    @property
+    def is_moved_by_routing(self) -> bool:
+        """False for a score that no decision of a router can change, such as a count of replicas."""
+        return bool(self.per_byte.any() or self.per_share.any() or self.follows_traffic.any())
+
+    def after(self, partition_bytes: F64, replica_partition: I32) -> Pressure:
+        """The same after ``partition_bytes`` (float64, shape (n_partitions,)) more were written."""
+        return replace(self, load=self.load_after(partition_bytes, replica_partition))
+
+    def load_after(self, partition_bytes: F64, replica_partition: I32) -> F64:
+        """float64, shape (n_holders,): load after so many bytes more, that of the topic's present traffic left out."""
+        placed = self.holder >= 0
+        added = self.per_byte[placed] * partition_bytes[replica_partition[placed]]
+        return np.asarray(self.load + np.bincount(self.holder[placed], added, len(self.load)), np.float64)
+
+
+def pressure_of(weighted: WeightedScore, cluster: ClusterState, first: int, end: int) -> Pressure:
+    """Take the slope of a score at a cluster, for the topic whose partitions are rows ``first:end``."""
+    score = weighted.score
+    known = _with_known_sizes(cluster)
+    rows = slice(int(cluster.partitions.first[first]), int(cluster.partitions.first[end]))
+    now = _loads(score, known, rows)
+    per_byte = (_loads(score, _grown(known, rows), rows) - now) / _PROBE
+    per_rate = (_loads(score, _faster(known, first, end), rows) - now) / _PROBE
+    rate = np.nan_to_num(cluster.partitions.in_bytes_per_s[first:end])
+    of_replica = cluster.replicas.partition[rows] - first
+    holder = (cluster.replicas.broker if score.grain is Grain.BROKER else cluster.replicas.log_dir)[rows]
+    load = holder_load(score, known)
+    placed = holder >= 0
+    load = load - np.bincount(holder[placed], (per_rate * rate[of_replica])[placed], len(load))
+    own_group = score.holder_group(cluster)
+    inert = not (per_byte.any() or per_rate.any())
+    return Pressure(
+        name=score.name,
+        weight=weighted.weight,
+        holder=holder,
+        load=load,
+        capacity=score.capacity(cluster),
+        counted=counted_holders(score, cluster),
+        group=np.zeros(len(load), np.int32) if own_group is None else own_group,
+        per_byte=per_byte,
+        per_share=per_rate * float(rate.sum()),
+        follows_traffic=np.asarray((score.base_load(known) != 0) & inert & (score.grain is Grain.BROKER)),
+    )
+
+
+def _loads(score: Score, cluster: ClusterState, rows: slice) -> F64:
+    """Load that each replica of the topic puts on its holder, what leading adds included."""
+    load = np.array(score.replica_load(cluster)[rows], np.float64)
+    broker, partition = cluster.replicas.broker[rows], cluster.replicas.partition[rows]
+    leads = broker == cluster.partitions.leader[partition]
+    load[leads] += score.leader_load(cluster)[partition[leads]]
+    return load
+
+
+def _with_known_sizes(cluster: ClusterState) -> ClusterState:
+    return cluster.replace(replicas=replace(cluster.replicas, size_bytes=replica_bytes(cluster)))
+
+
+def _grown(cluster: ClusterState, rows: slice) -> ClusterState:
+    sizes = cluster.replicas.size_bytes.copy()
+    sizes[rows] += int(_PROBE)
+    return cluster.replace(replicas=replace(cluster.replicas, size_bytes=sizes))
+
+
+def _faster(cluster: ClusterState, first: int, end: int) -> ClusterState:
+    rates = cluster.partitions.in_bytes_per_s.copy()
+    rates[first:end] = np.nan_to_num(rates[first:end]) + _PROBE
+    return cluster.replace(partitions=replace(cluster.partitions, in_bytes_per_s=rates))

@@ -1,0 +1,167 @@
+"""A topic and its brokers as a routing policy sees them at one moment, with the scores of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.errors import OperationError, UsageError
+from kafkabal.model.capacity import broker_capacity_bytes
+from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
+from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.routing.score_pressure import Pressure, pressure_of
+from kafkabal.scoring.available_needs import require
+from kafkabal.scoring.protocol import Need
+from kafkabal.scoring.registry import WeightedScore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RoutingView:
+    """Columns of one topic's partitions and replicas, and of all brokers of its cluster, by row."""
+
+    topic: str
+    at_s: float
+    """When it was measured, on the clock of the policies."""
+    broker_id: I32
+    racks: tuple[str, ...]
+    rack: I32
+    """int32, shape (n_brokers,): index into :attr:`racks`, -1 where the broker has none."""
+    live: Bools
+    """bool, shape (n_brokers,)."""
+    leader: I32
+    """int32, shape (n_partitions,): row of the broker that leads it, -1 where no live broker does."""
+    replica_partition: I32
+    """int32, shape (n_replicas,): partition number of each replica of the topic."""
+    replica_broker: I32
+    used_bytes: F64
+    """float64, shape (n_brokers,): bytes of all replicas on the broker, of any topic."""
+    capacity_bytes: F64
+    """float64, shape (n_brokers,), > 0: equal for all where not every live broker's is known."""
+    partition_bytes: F64
+    """float64, shape (n_partitions,): bytes of one copy."""
+    latency_s: F64
+    """float64, shape (n_brokers,): mean time that a produce request takes, NaN where not known."""
+    pressures: tuple[Pressure, ...] = ()
+    """The scores to route by, seen as what a routed byte does to them."""
+    settled_bytes: F64 | None = None
+    """float64, shape (n_partitions,): of the records that the asking policy picked, those that were acknowledged or
+    given up on before it was measured; None where it shows all of them."""
+    waiting_records: int = 0
+    """Records of the asking producer that are not acknowledged, at the time of asking."""
+
+    @property
+    def n_partitions(self) -> int:
+        """Number of partitions of the topic."""
+        return len(self.leader)
+
+    @property
+    def n_brokers(self) -> int:
+        """Number of brokers, dead ones included."""
+        return len(self.broker_id)
+
+    @property
+    def available(self) -> I32:
+        """int32, ascending: partitions that have a live leader.
+
+        Raises
+        ------
+        OperationError
+            If there is none.
+        """
+        found = np.flatnonzero(self.leader >= 0).astype(np.int32)
+        if not found.size:
+            raise OperationError(f"no partition of topic {self.topic} has a leader")
+        return found
+
+    @property
+    def used_ratio(self) -> F64:
+        """float64, shape (n_brokers,): used over capacity."""
+        return self.used_bytes / self.capacity_bytes
+
+
+def view_of(
+    cluster: ClusterState,
+    topic: str,
+    scores: Iterable[WeightedScore] = (),
+    *,
+    at_s: float = 0.0,
+    latency_s: F64 | None = None,
+    supplied: Collection[Need] = (),
+) -> RoutingView:
+    """See a topic of a cluster as policies do.
+
+    Parameters
+    ----------
+    scores
+        What the ``score`` policy evens out; one that this cluster cannot feed is refused.
+    at_s
+        When the cluster was measured, on the clock that the policies are given.
+    latency_s
+        float64, shape (n_brokers,): produce latency by broker row, NaN where not known.
+    supplied
+        What the caller will supply of what scores need.
+
+    Raises
+    ------
+    UsageError
+        If there is no such topic, or the cluster does not supply what a score needs.
+    """
+    first, end = _partition_rows(cluster, topic)
+    replicas = slice(int(cluster.partitions.first[first]), int(cluster.partitions.first[end]))
+    sizes = replica_bytes(cluster)
+    broker = cluster.replicas.broker
+    partition = (cluster.replicas.partition[replicas] - first).astype(np.int32)
+    n_brokers = len(cluster.brokers)
+    return RoutingView(
+        topic=topic,
+        at_s=at_s,
+        broker_id=cluster.brokers.id,
+        racks=cluster.racks,
+        rack=cluster.brokers.rack,
+        live=cluster.brokers.is_live,
+        leader=_live_leader(cluster.partitions.leader[first:end], cluster.brokers.is_live),
+        replica_partition=partition,
+        replica_broker=broker[replicas],
+        used_bytes=np.bincount(broker, sizes, n_brokers).astype(np.float64),
+        capacity_bytes=_capacity(cluster),
+        partition_bytes=_largest_copy(sizes[replicas], partition, end - first),
+        latency_s=np.full(n_brokers, np.nan) if latency_s is None else latency_s,
+        pressures=tuple(_pressures(cluster, scores, supplied, first, end)),
+    )
+
+
+def _partition_rows(cluster: ClusterState, topic: str) -> tuple[int, int]:
+    if topic not in cluster.topics.name:
+        raise UsageError(f"there is no topic {topic!r} in this cluster", hint="kafkabal inspect --by topic lists them")
+    row = cluster.topics.name.index(topic)
+    first, end = np.searchsorted(cluster.partitions.topic, [row, row + 1])
+    return int(first), int(end)
+
+
+def _live_leader(leader: I32, live: Bools) -> I32:
+    return np.where((leader >= 0) & live[leader], leader, -1).astype(np.int32)
+
+
+def _capacity(cluster: ClusterState) -> F64:
+    """Bytes of each broker's volumes; all 1 where some live broker's are not known."""
+    known = broker_capacity_bytes(cluster)
+    if np.isnan(known[cluster.brokers.is_live]).any():
+        return np.ones(len(known))
+    return np.where(np.isnan(known), 1.0, known)
+
+
+def _largest_copy(sizes: I64, partition: I32, n: int) -> F64:
+    largest = np.zeros(n)
+    np.maximum.at(largest, partition, sizes)
+    return largest
+
+
+def _pressures(
+    cluster: ClusterState, scores: Iterable[WeightedScore], supplied: Collection[Need], first: int, end: int
+) -> Iterable[Pressure]:
+    for weighted in scores:
+        if not weighted.score.needs <= set(supplied):
+            require(weighted.score, cluster)
+        yield pressure_of(weighted, cluster, first, end)

@@ -1,0 +1,59 @@
+"""When a sandbox is ready: every broker registered, and answering."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Final
+
+from kafkabal.sandbox.free_ports import LOOPBACK, is_listening
+
+if TYPE_CHECKING:
+    from kafkabal.sandbox.nodes import Node
+
+_ANSWER_TIMEOUT_S: Final = 5.0
+
+
+class Readiness:
+    """Looks again and again at nodes that start, and asks only those that have not answered yet.
+
+    Parameters
+    ----------
+    nodes
+        Those that are waited for.
+    broker_ids
+        Brokers that each of them, if it is a broker, must know as alive.
+    """
+
+    def __init__(self, nodes: Iterable[Node], broker_ids: Collection[int]) -> None:
+        self._waited_for = list(nodes)
+        self._broker_ids = frozenset(broker_ids)
+
+    @property
+    def waited_for(self) -> list[Node]:
+        """The nodes that are not ready yet."""
+        return list(self._waited_for)
+
+    def look(self) -> bool:
+        """Look at the nodes that were not ready; return whether all are."""
+        while self._waited_for and self._is_ready(self._waited_for[0]):
+            del self._waited_for[0]
+        return not self._waited_for
+
+    def _is_ready(self, node: Node) -> bool:
+        if not is_listening(node.main_port):
+            return False
+        return not node.role.serves_clients or self._broker_ids <= _brokers_known_to(node)
+
+
+def _brokers_known_to(node: Node) -> frozenset[int]:
+    """Ask one broker for the brokers that are alive; an empty set if it does not answer."""
+    import confluent_kafka
+    import confluent_kafka.admin
+
+    address = f"{LOOPBACK}:{node.main_port}"
+    # a broker that does not answer yet is no news, so nothing is logged
+    client = confluent_kafka.admin.AdminClient({"bootstrap.servers": address, "log_level": 0})
+    try:
+        return frozenset(client.list_topics(timeout=_ANSWER_TIMEOUT_S).brokers)
+    except confluent_kafka.KafkaException:
+        return frozenset()

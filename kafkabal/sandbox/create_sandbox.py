@@ -1,0 +1,123 @@
+"""How a sandbox comes into being, or is completed where it was left half made."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kafkabal.errors import OperationError, UsageError
+from kafkabal.sandbox.free_ports import held_ports
+from kafkabal.sandbox.kraft_format import new_kafka_uuid
+from kafkabal.sandbox.nodes import Node, lay_out
+from kafkabal.sandbox.sandbox import Sandbox, lock_of, remove_sandbox
+from kafkabal.sandbox.sandbox_home import exclusive, make_folder
+from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord, read_record, readable_records, write_record
+from kafkabal.sandbox.sandbox_spec import SandboxSpec
+from kafkabal.sandbox.wait_until import Patience
+
+if TYPE_CHECKING:
+    from kafkabal.sandbox.kafka_version import Distribution
+
+_CLASS_CACHE_PATIENCE_S: Final = 300.0
+
+
+def bring_up(
+    folder: Path,
+    spec: SandboxSpec | None,
+    cache_folder: Path,
+    *,
+    patience: Patience,
+    on_step: Callable[[str], None],
+    with_class_cache: bool = True,
+) -> Sandbox:
+    """Make the sandbox in ``folder``, or complete it, and return it when it is ready.
+
+    Its first start on this machine makes the class cache of its version of Kafka, unless told not to.
+
+    Raises
+    ------
+    UsageError
+        If it exists and is made differently.
+    OperationError
+        If a jar cannot be had, or a node does not start.
+    """
+    with exclusive(lock_of(folder)), _recorded(folder, spec) as record:
+        sandbox = Sandbox(folder, record, cache_folder, patience=patience)
+        distribution = sandbox.prepare(on_step=on_step)
+        if with_class_cache and not record.spec.zookeeper:
+            _ensure_class_cache(distribution, folder.parent, cache_folder, on_step)
+        sandbox.complete_locked(on_step=on_step)
+    return sandbox
+
+
+@contextmanager
+def _recorded(folder: Path, spec: SandboxSpec | None) -> Iterator[SandboxRecord]:
+    """Read the record of a sandbox, or write a new one and hold its ports for as long as the block lasts."""
+    with ExitStack() as until_started:
+        if (folder / RECORD_FILE).is_file():
+            yield _existing(folder, spec)
+        else:
+            yield _record_anew(folder, spec or SandboxSpec(), until_started)
+
+
+def _existing(folder: Path, spec: SandboxSpec | None) -> SandboxRecord:
+    record = read_record(folder)
+    if spec is not None and spec != record.spec:
+        raise UsageError(
+            f"there is a sandbox {folder.name} already, made differently",
+            hint=f"kafkabal sandbox down --name {folder.name} removes it",
+        )
+    return record
+
+
+def _record_anew(folder: Path, spec: SandboxSpec, until_started: ExitStack) -> SandboxRecord:
+    plan = list(lay_out(spec))
+    with exclusive(folder.parent / ".ports.lock"):
+        others = [other for _, other in readable_records(folder.parent)]
+        taken = {port for other in others for node in other.nodes for port in node.ports.values()}
+        count = sum(len(listeners) for *_, listeners in plan)
+        free = iter(until_started.enter_context(held_ports(count, taken, random.Random())))
+        nodes = tuple(
+            Node(node_id, role, rack, {listener: next(free) for listener in listeners})
+            for node_id, role, rack, listeners in plan
+        )
+        record = SandboxRecord(folder.name, spec, new_kafka_uuid(), time.time(), nodes)
+        make_folder(folder)
+        write_record(record, folder)
+    return record
+
+
+def _ensure_class_cache(
+    distribution: Distribution, home: Path, cache_folder: Path, on_step: Callable[[str], None]
+) -> None:
+    """Make the class cache if there is none; without it sandboxes start as well, so a failure is told, not raised."""
+    with exclusive(distribution.folder / "classes.lock"):
+        if distribution.class_cache.is_file():
+            return
+        on_step(f"preparing fast starts of Kafka {distribution.version}, once")
+        try:
+            _make_class_cache(distribution, home, cache_folder)
+        except OperationError as error:
+            on_step(f"going on without fast starts: {error}")
+
+
+def _make_class_cache(distribution: Distribution, home: Path, cache_folder: Path) -> None:
+    """Let the broker of a sandbox of its own load its classes, and write them down as it ends."""
+    fresh = distribution.class_cache.with_suffix(".new")
+    record_classes = (f"-XX:AOTCacheOutput={fresh}", "-Xlog:disable", "-Xlog:all=error:stderr")
+    spec = SandboxSpec(brokers=1, racks=0, log_dirs=1, kafka_version=distribution.version, jvm_options=record_classes)
+    folder = home / f"first-start-of-{distribution.version}"
+    try:
+        sandbox = bring_up(
+            folder, spec, cache_folder, patience=Patience(), on_step=lambda _step: None, with_class_cache=False
+        )
+        sandbox.stop(patience_s=_CLASS_CACHE_PATIENCE_S)
+    finally:
+        remove_sandbox(folder)
+    if not fresh.is_file():
+        raise OperationError("Java wrote no class cache")
+    fresh.replace(distribution.class_cache)

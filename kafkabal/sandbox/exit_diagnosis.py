@@ -1,0 +1,67 @@
+"""Why a node ended, read from the end of what it printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+_START_LINE: Final = "--- started by the sandbox ---"
+_TAIL_BYTES: Final = 256 * 1024
+_LONGEST_CAUSE: Final = 300
+_OUT_OF_MEMORY: Final = "Terminating due to java.lang.OutOfMemoryError"
+# Of a stack trace the innermost cause comes last; Java's own complaints are followed by two that say nothing.
+_CAUSE: Final = re.compile(
+    r"""
+    \[[^]]*\]\ (?:ERROR|FATAL)\ (?P<logged>.+)
+    | Caused\ by:\ (?P<inner>.+)
+    | (?P<thrown>(?:Exception\ in\ thread\ \S+\ )?[a-z]\w*(?:\.\w+)*\.\w*(?:Exception|Error)\b.*)
+    | (?P<java>(?:Unrecognized|Invalid|Terminating\ due\ to|Error:\ (?!A\ (?:fatal|JNI)|Could\ not\ create)).*)
+    """,
+    re.VERBOSE,
+)
+_UNKNOWN: Final = "it ended without saying why"
+
+
+def mark_start(log: Path) -> None:
+    """Note in a node's log that it is started again, so that what it printed earlier is told apart."""
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"{_START_LINE}\n")
+
+
+def last_lines(log: Path, count: int) -> list[str]:
+    """Return the last ``count`` lines of a log, at most those in its last 256 KiB; none if it does not exist."""
+    return _tail(log).splitlines()[-count:] if count else []
+
+
+def ran_out_of_memory(log: Path) -> bool:
+    """Whether the Java machine ended itself, since its heap was full, after the last start."""
+    return _OUT_OF_MEMORY in _tail_since_start(log)
+
+
+def cause_of_end(log: Path) -> str:
+    """Say in one line what a node's log gives as the reason that it ended after its last start."""
+    return cause_in(_tail_since_start(log).splitlines())
+
+
+def cause_in(lines: Iterable[str]) -> str:
+    """Say in one line why a Java program ended that printed ``lines``: the last thing it calls an error."""
+    found = [match for line in lines if (match := _CAUSE.match(line))]
+    if not found:
+        return _UNKNOWN
+    cause = (found[-1][found[-1].lastgroup or 0] or "").strip()
+    return cause if len(cause) <= _LONGEST_CAUSE else f"{cause[: _LONGEST_CAUSE - 1]}…"
+
+
+def _tail_since_start(log: Path) -> str:
+    return _tail(log).rpartition(_START_LINE)[2]
+
+
+def _tail(log: Path) -> str:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            return file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,126 @@
+"""The processes of a sandbox, found by what their command lines say and not by remembered ids.
+
+Every process of a sandbox carries the folder of its node on its command line. So there is no file of process ids that
+could be missing after a crash, or name a process that has since become someone else's.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kafkabal.errors import OperationError
+from kafkabal.sandbox.extra_packages import extra_module
+
+_MARK: Final = "-Dkafkabal.sandbox.node="
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessView:
+    """A process at one moment: its id, the memory it takes, and whether a signal has stopped it."""
+
+    pid: int
+    rss_bytes: int
+    is_paused: bool
+
+
+def mark_of(node_folder: Path) -> str:
+    """Return the option that marks a Java process as that of the node in ``node_folder``."""
+    return f"{_MARK}{node_folder}"
+
+
+class ProcessTable:
+    """The processes of sandboxes on this machine; children of this very process are reaped when they have ended."""
+
+    def __init__(self) -> None:
+        self._psutil: Any = extra_module("psutil")
+        self._children: set[int] = set()
+
+    def spawn(self, command: list[str], environment: Mapping[str, str], log: Path) -> Any:
+        """Start a process in a session of its own, so that no terminal's Ctrl-C reaches it; it prints to ``log``.
+
+        Returns
+        -------
+        psutil.Process
+            Known from its id: for a moment a new process cannot be found by its command line.
+
+        Raises
+        ------
+        OperationError
+            If it cannot be started at all.
+        """
+        to_log = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+        errors_too = (os.POSIX_SPAWN_DUP2, 1, 2)
+        try:
+            pid = os.posix_spawn(
+                command[0], command, environment, file_actions=[no_input, to_log, errors_too], setsid=True
+            )
+        except OSError as error:
+            raise OperationError(f"cannot start {command[0]}: {error.strerror}") from error
+        self._children.add(pid)
+        return self._psutil.Process(pid)
+
+    def find(self, sandbox_folder: Path) -> dict[Path, Any]:
+        """Return the living processes of a sandbox as ``psutil.Process``, by the folder of their node."""
+        self._reap()
+        mark = mark_of(sandbox_folder) + os.sep
+        return {
+            Path(argument.removeprefix(_MARK)): process
+            for process in self._psutil.process_iter(["cmdline"])
+            for argument in process.info["cmdline"] or ()
+            if argument.startswith(mark)
+        }
+
+    def has_ended(self, process: Any) -> bool:
+        """Whether a process found earlier is there no more."""
+        self._reap()
+        try:
+            return not process.is_running() or process.status() == self._psutil.STATUS_ZOMBIE
+        except self._psutil.NoSuchProcess:
+            return True
+
+    def end(self, processes: Collection[Any], with_signal: signal.Signals, *, patience_s: float) -> None:
+        """Signal these processes, kill those that are still there after ``patience_s``, and see them gone.
+
+        Raises
+        ------
+        OperationError
+            If one is still there 10 s after having been killed.
+        """
+        self.signal(processes, with_signal)
+        _gone, alive = self._psutil.wait_procs(processes, timeout=patience_s)
+        self.signal(alive, signal.SIGKILL)
+        _gone, alive = self._psutil.wait_procs(alive, timeout=10)
+        if alive:
+            raise OperationError(f"process {alive[0].pid} of a sandbox does not end, not even when killed")
+
+    def signal(self, processes: Collection[Any], which: signal.Signals) -> None:
+        """Signal these processes; one that has ended, whose id may be someone else's by now, is left alone."""
+        for process in processes:
+            try:
+                process.send_signal(which)
+            except self._psutil.NoSuchProcess:
+                continue
+
+    def look_at(self, process: Any) -> ProcessView | None:
+        """Return how a process found earlier is, None if it has ended since."""
+        try:
+            is_paused = process.status() == self._psutil.STATUS_STOPPED
+            return ProcessView(process.pid, process.memory_info().rss, is_paused)
+        except self._psutil.NoSuchProcess:
+            return None
+
+    def _reap(self) -> None:
+        self._children -= {pid for pid in self._children if _has_been_reaped(pid)}
+
+
+def _has_been_reaped(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True

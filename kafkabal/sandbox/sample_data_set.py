@@ -1,0 +1,28 @@
+"""A data set to feed a cluster with: files of uneven size in a folder for each label, as image data sets come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+_LABELS = ("cat", "dog", "bird", "fish")
+_MEDIAN_BYTES = 90_000
+_SPREAD = 0.5
+
+
+def write_data_set(folder: Path, *, seed: int, files: int = 2_400) -> Path:
+    """Write files of random content, their sizes log-normal around 90 kB.
+
+    Returns
+    -------
+    Path
+        The folder, which was made.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = np.exp(rng.normal(np.log(_MEDIAN_BYTES), _SPREAD, files)).astype(np.int64)
+    for label in _LABELS:
+        (folder / label).mkdir(parents=True)
+    for i, size_bytes in enumerate(sizes.tolist()):
+        (folder / _LABELS[i % len(_LABELS)] / f"{i:05}.img").write_bytes(rng.bytes(size_bytes))
+    return folder

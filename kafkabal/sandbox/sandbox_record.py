@@ -1,0 +1,103 @@
+"""What is written down about a sandbox before its first process starts, so that any tool can find and remove it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.files import replacing
+from kafkabal.sandbox.nodes import Node, NodeFiles
+from kafkabal.sandbox.sandbox_spec import SandboxSpec
+
+RECORD_FILE: Final = "sandbox.json"
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRecord:
+    """A sandbox as it was asked for and laid out: its nodes, their ports, and when (in seconds since 1970)."""
+
+    name: str
+    spec: SandboxSpec
+    cluster_id: str
+    created_at_s: float
+    nodes: tuple[Node, ...]
+    kafkabal_sandbox: int = _FORMAT
+
+    @property
+    def brokers(self) -> tuple[Node, ...]:
+        """The nodes that serve clients, by id."""
+        return tuple(node for node in self.nodes if node.role.serves_clients)
+
+    def node(self, node_id: int) -> Node:
+        """Return the node of that id.
+
+        Raises
+        ------
+        UsageError
+            If there is none.
+        """
+        for node in self.nodes:
+            if node.id == node_id:
+                return node
+        known = ", ".join(f"{node.id} ({node.title})" for node in self.nodes)
+        raise UsageError(f"sandbox {self.name} has no node {node_id}", hint=f"it has {known}")
+
+    def log_dirs(self, folder: Path) -> Mapping[int, list[Path]]:
+        """Broker id to its log dirs, where the sandbox lies in ``folder``."""
+        return {
+            node.id: [NodeFiles(folder / node.folder_name).log_dir(index) for index in range(self.spec.log_dirs)]
+            for node in self.brokers
+        }
+
+
+def write_record(record: SandboxRecord, folder: Path) -> None:
+    """Write the record into the folder of its sandbox."""
+    with replacing(folder / RECORD_FILE) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(record, enc_hook=_to_json), indent=1))
+
+
+def read_record(folder: Path) -> SandboxRecord:
+    """Read the record of the sandbox in that folder.
+
+    Raises
+    ------
+    InputFileError
+        If it is damaged, or was written by a newer kafkabal.
+    """
+    path = folder / RECORD_FILE
+    try:
+        record = msgspec.json.decode(path.read_bytes(), type=SandboxRecord, dec_hook=_from_json)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InputFileError(
+            path, f"is not the record of a sandbox: {error}", hint=f"kafkabal sandbox down --name {folder.name}"
+        ) from error
+    if record.kafkabal_sandbox > _FORMAT:
+        raise InputFileError(path, f"was written by a newer kafkabal (format {record.kafkabal_sandbox})")
+    return record
+
+
+def recorded_folders(home: Path) -> Iterator[Path]:
+    """Yield the folders of all sandboxes in ``home``, by name."""
+    yield from sorted(path.parent for path in home.glob(f"*/{RECORD_FILE}"))
+
+
+def readable_records(home: Path) -> Iterator[tuple[Path, SandboxRecord]]:
+    """Yield folder and record of the sandboxes in ``home``, by name, leaving out damaged ones."""
+    for folder in recorded_folders(home):
+        with suppress(InputFileError):
+            yield folder, read_record(folder)
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    raise NotImplementedError(f"a {type(value).__name__} in the record of a sandbox")
+
+
+def _from_json(wanted: type, value: Any) -> Any:
+    return wanted(value)

@@ -1,0 +1,183 @@
+"""What a sandbox is to be made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from kafkabal.errors import UsageError
+from kafkabal.sandbox.jar_lock import locked_versions
+
+DEFAULT_KAFKA_VERSION: Final = "4.1.2"
+ZOOKEEPER_KAFKA_VERSION: Final = "3.9.2"
+INNER_LISTENER: Final = "PLAINTEXT"
+CONTROLLER_LISTENER: Final = "CONTROLLER"
+
+_MIB: Final = 2**20
+_MAX_BROKERS: Final = 50
+_MIN_HEAP_BYTES: Final = 128 * _MIB
+_BASE_HEAP_BYTES: Final = 256 * _MIB
+_HEAP_BYTES_PER_REPLICA: Final = 192 * 1024
+_OWN_PROPERTIES: Final = frozenset(
+    {
+        "advertised.listeners",
+        "broker.id",
+        "controller.listener.names",
+        "controller.quorum.voters",
+        "listener.security.protocol.map",
+        "listeners",
+        "log.dir",
+        "log.dirs",
+        "metadata.log.dir",
+        "node.id",
+        "process.roles",
+        "zookeeper.connect",
+    }
+)
+
+Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """One more listener of every broker, besides the plain one that the brokers use among themselves.
+
+    Parameters
+    ----------
+    name
+        In capitals, as in ``listener.name.<name in small letters>.ssl.keystore.location``.
+    protocol
+        Its security protocol.
+    advertised_ports
+        Broker id to the port on loopback that clients are told to use: that of a proxy, where there is one.
+    """
+
+    name: str
+    protocol: Protocol
+    advertised_ports: Mapping[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.name.isupper() or not self.name.isidentifier():
+            raise UsageError(f"{self.name!r} is no name of a listener", hint="use capitals, such as TLS")
+        if self.name in (INNER_LISTENER, CONTROLLER_LISTENER):
+            raise UsageError(f"every sandbox has a listener {self.name} already")
+        if self.protocol not in get_args(Protocol):
+            raise UsageError(f"{self.protocol!r} is no security protocol", hint=f"use {', '.join(get_args(Protocol))}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSpec:
+    """What a sandbox is to be made of.
+
+    Parameters
+    ----------
+    brokers
+        1 to 50; their ids count from 1.
+    racks
+        Number of racks ``r0``, ``r1``, ..., dealt to the brokers in turn; 0 for none, None for up to 3.
+    log_dirs
+        Log dirs of each broker.
+    controllers
+        1: broker 1 is the controller as well. 3 or more: as many processes of their own, ids from 101.
+    zookeeper
+        A ZooKeeper with the last Kafka that uses one, instead of KRaft.
+    kafka_version
+        One of :func:`~kafkabal.sandbox.jar_lock.locked_versions`; None for the usual one.
+    log_dir_capacity_bytes
+        What a log dir is said to hold, since all of them share this machine's volume.
+    expected_replicas
+        Replicas that a broker is to bear; its heap is made for that.
+    heap_bytes
+        Heap of each broker; None to derive it from ``expected_replicas``.
+    listeners
+        Listeners besides the plain one.
+    properties, broker_properties
+        Settings of every node, and of single brokers by id on top of those.
+    class_path, broker_class_path
+        Jars or folders added to the class path of every node, and of single brokers by id.
+    jvm_options
+        Options given to the Java machine of every node, after those of the sandbox.
+
+    Raises
+    ------
+    UsageError
+        If these do not fit together.
+    """
+
+    brokers: int = 3
+    racks: int | None = None
+    log_dirs: int = 2
+    controllers: int = 1
+    zookeeper: bool = False
+    kafka_version: str | None = None
+    log_dir_capacity_bytes: int = 10 * 2**30
+    expected_replicas: int = 1000
+    heap_bytes: int | None = None
+    listeners: tuple[Listener, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    broker_properties: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    class_path: tuple[Path, ...] = ()
+    broker_class_path: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
+    jvm_options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._check_counts()
+        self._check_version()
+        self._check_properties()
+        if len({listener.name for listener in self.listeners}) < len(self.listeners):
+            raise UsageError("two listeners of the sandbox have the same name")
+
+    @property
+    def version(self) -> str:
+        """The version of Kafka that will run."""
+        return self.kafka_version or (ZOOKEEPER_KAFKA_VERSION if self.zookeeper else DEFAULT_KAFKA_VERSION)
+
+    @property
+    def broker_heap_bytes(self) -> int:
+        """Heap of a broker: as given, else 256 MiB and 192 KiB for each replica above the first thousand."""
+        if self.heap_bytes is not None:
+            return self.heap_bytes
+        return _BASE_HEAP_BYTES + _HEAP_BYTES_PER_REPLICA * max(0, self.expected_replicas - 1000)
+
+    @property
+    def internal_replication_factor(self) -> int:
+        """Replication factor of Kafka's own topics: 3 where there are 3 brokers."""
+        return min(3, self.brokers)
+
+    def rack_of(self, broker: int) -> str | None:
+        """Rack of a broker, None without racks."""
+        racks = min(3, self.brokers) if self.racks is None else self.racks
+        return f"r{(broker - 1) % racks}" if racks else None
+
+    def _check_counts(self) -> None:
+        if not 1 <= self.brokers <= _MAX_BROKERS:
+            raise UsageError(f"a sandbox has 1 to {_MAX_BROKERS} brokers, not {self.brokers}")
+        if self.racks is not None and not 0 <= self.racks <= self.brokers:
+            raise UsageError(f"{self.brokers} brokers cannot be in {self.racks} racks")
+        if self.log_dirs < 1:
+            raise UsageError("a broker has at least one log dir")
+        if self.log_dir_capacity_bytes < 1:
+            raise UsageError("a log dir holds at least one byte")
+        if self.heap_bytes is not None and self.heap_bytes < _MIN_HEAP_BYTES:
+            raise UsageError("a broker does not start with a heap below 128 MiB")
+        if self.controllers != 1 and (self.controllers < 3 or self.controllers % 2 == 0):
+            raise UsageError(f"{self.controllers} controllers are no quorum", hint="use 1, 3 or 5")
+
+    def _check_version(self) -> None:
+        if self.version not in locked_versions():
+            raise UsageError(f"the sandbox has no Kafka {self.version}", hint=f"it has {', '.join(locked_versions())}")
+        if self.zookeeper and self.version != ZOOKEEPER_KAFKA_VERSION:
+            raise UsageError(f"Kafka {self.version} does not run with ZooKeeper, {ZOOKEEPER_KAFKA_VERSION} does")
+        if self.zookeeper and self.controllers != 1:
+            raise UsageError("with ZooKeeper there are no controllers of their own")
+
+    def _check_properties(self) -> None:
+        brokers = range(1, self.brokers + 1)
+        for broker in [*self.broker_properties, *self.broker_class_path]:
+            if broker not in brokers:
+                raise UsageError(f"settings are given for broker {broker}, and there are {self.brokers}")
+        given = set(self.properties).union(*self.broker_properties.values())
+        if own := sorted(_OWN_PROPERTIES & given):
+            raise UsageError(
+                f"the sandbox itself sets {', '.join(own)}", hint="use its racks, log dirs, controllers and listeners"
+            )

@@ -1,0 +1,48 @@
+"""What a cluster state supplies of what scores need: missing is said, never read as zero."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.capacity import broker_capacity_bytes, is_silent
+from kafkabal.model.cluster_state import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
+from kafkabal.scoring.protocol import Need, Score
+
+HINTS = {
+    Need.LOG_DIRS: "no broker told its log dirs",
+    Need.CAPACITY: "no broker tells the size of its volumes; state it in the profile",
+    Need.RATES: "rates need two samples: add --sample 10s",
+    Need.TELEMETRY: "no client telemetry was collected",
+    Need.PROMETHEUS: "no Prometheus is configured",
+}
+
+
+def supplied(cluster: ClusterState) -> frozenset[Need]:
+    """What can be read from this state; log dirs and capacity where they are known of some live broker."""
+    live = cluster.brokers.is_live
+    found = {
+        Need.LOG_DIRS: bool((cluster.replicas.size_bytes >= 0).any()) or not is_silent(cluster)[live].all(),
+        Need.CAPACITY: bool((~np.isnan(broker_capacity_bytes(cluster)[live])).any()),
+        Need.RATES: bool((~np.isnan(cluster.partitions.in_bytes_per_s)).any()),
+        Need.TELEMETRY: _is_measured(cluster, PRODUCE_LATENCY),
+        Need.PROMETHEUS: _is_measured(cluster, PROMETHEUS_VALUE),
+    }
+    return frozenset(need for need, there in found.items() if there)
+
+
+def _is_measured(cluster: ClusterState, name: str) -> bool:
+    return name in cluster.measured and bool((~np.isnan(cluster.measured[name])).any())
+
+
+def require(score: Score, cluster: ClusterState) -> None:
+    """Refuse a score that this state cannot feed; an unknown capacity is no obstacle, equal ones are assumed.
+
+    Raises
+    ------
+    UsageError
+        Naming the score and what it lacks.
+    """
+    missing = sorted(score.needs - supplied(cluster) - {Need.CAPACITY})
+    if missing:
+        raise UsageError(f"score {score.name!r} needs {missing[0]}; this cluster gives none", hint=HINTS[missing[0]])

@@ -1,0 +1,108 @@
+"""A score of a plug-in, whoever asks it: its faults are named, and its parts are what they must be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import F64, I32, ClusterState
+from kafkabal.scoring import score_parts
+from kafkabal.scoring.bands import Band
+from kafkabal.scoring.plugin_errors import naming_faults
+from kafkabal.scoring.protocol import Grain, Need, Score
+from kafkabal.scoring.score_options import Configurable, ScoreOptions
+
+
+@dataclass(frozen=True, slots=True)
+class _GuardedBand:
+    """Stands before the band of a score, which may be a plug-in's own too."""
+
+    score_name: str
+    _band: Band
+
+    def edges(self, fair_load: F64, tolerance: float) -> tuple[F64, F64]:
+        """See :meth:`~kafkabal.scoring.bands.Band.edges`."""
+        with naming_faults(self.score_name, "band"):
+            low, high = self._band.edges(fair_load, tolerance)
+            return np.broadcast_to(low, fair_load.shape), np.broadcast_to(high, fair_load.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedScore:
+    """Stands before a :class:`~kafkabal.scoring.protocol.Score`; its attributes are read once."""
+
+    name: str
+    unit: str
+    meaning: str
+    grain: Grain
+    needs: frozenset[Need]
+    band: Band | None
+    _score: Score
+
+    def configured(self, options: ScoreOptions) -> Score:
+        """See :class:`~kafkabal.scoring.score_options.Configurable`."""
+        if not isinstance(self._score, Configurable):
+            return self
+        with naming_faults(self.name, "configured"):
+            return guarded(self._score.configured(options))
+
+    def base_load(self, cluster: ClusterState) -> F64:
+        """See :class:`~kafkabal.scoring.protocol.Score`, here and below."""
+        return score_parts.base_load_of(self._score, cluster)
+
+    def replica_load(self, cluster: ClusterState) -> F64:
+        """Of a replica."""
+        return score_parts.replica_load_of(self._score, cluster)
+
+    def leader_load(self, cluster: ClusterState) -> F64:
+        """Of a leader, on top."""
+        return score_parts.leader_load_of(self._score, cluster)
+
+    def capacity(self, cluster: ClusterState) -> F64:
+        """Of a holder."""
+        return score_parts.capacity_of(self._score, cluster)
+
+    def group(self, cluster: ClusterState) -> I32 | None:
+        """Of a replica."""
+        return score_parts.group_of(self._score, cluster)
+
+    def holder_group(self, cluster: ClusterState) -> I32 | None:
+        """Of a holder."""
+        return score_parts.holder_group_of(self._score, cluster)
+
+
+def guarded(score: Score) -> GuardedScore:
+    """Guard a score whose name and grain make sense.
+
+    Raises
+    ------
+    UsageError
+        If another attribute is not what it must be; score and attribute are named.
+    """
+    with naming_faults(score.name, "attributes"):
+        unit, meaning, band = score.unit, score.meaning, score.band
+        needs = frozenset(score.needs)
+    lines: dict[str, object] = {"unit": unit, "meaning": meaning}
+    for attribute, text in lines.items():
+        if not isinstance(text, str) or not text.isprintable():
+            raise _wrong(score, attribute, f"{text!r} is no line of text")
+    if band is not None and (isinstance(band, type) or not callable(getattr(band, "edges", None))):
+        raise _wrong(score, "band", f"{band!r} is no band")
+    for need in needs:
+        if need not in {*Need}:
+            raise _wrong(score, "needs", f"{need!r} is none of {', '.join(Need)}")
+    return GuardedScore(
+        name=score.name,
+        unit=unit,
+        meaning=meaning,
+        grain=score.grain,
+        needs=frozenset(Need(need) for need in needs),
+        band=_GuardedBand(score.name, band) if band is not None else None,
+        _score=score,
+    )
+
+
+def _wrong(score: Score, attribute: str, reason: str) -> UsageError:
+    return UsageError(f"score {score.name!r}: its {attribute} {reason}", hint="see docs/own-score.md")

@@ -1,0 +1,134 @@
+"""The parts of a score for one cluster, asked for once and checked: a plug-in may get them wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import F64, I32, Bools, ClusterState
+from kafkabal.scoring.bands import SHARE_EPSILON
+from kafkabal.scoring.plugin_errors import naming_faults
+from kafkabal.scoring.protocol import Score, n_holders
+
+_MOST: Final = 1e150
+"""Sums and squares of what is smaller stay finite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parts:
+    """What :class:`~kafkabal.scoring.protocol.Score` declares, as float64 and int32 columns of the right length."""
+
+    base_load: F64
+    """NaN where the load of a holder is not known."""
+    replica_load: F64
+    leader_load: F64
+    capacity: F64
+    group: I32 | None
+    """Numbers below the count of replicas: memory is taken for each up to the highest."""
+    holder_group: I32 | None
+
+
+def parts_of(score: Score, cluster: ClusterState) -> Parts:
+    """Ask a score for its parts.
+
+    Raises
+    ------
+    UsageError
+        If the score fails, a part has the wrong length or cannot be, or a capacity is not above 0; it names score
+        and part.
+    """
+    parts = Parts(
+        base_load=base_load_of(score, cluster),
+        replica_load=replica_load_of(score, cluster),
+        leader_load=leader_load_of(score, cluster),
+        capacity=capacity_of(score, cluster),
+        group=group_of(score, cluster),
+        holder_group=holder_group_of(score, cluster),
+    )
+    led = cluster.leader_replica >= 0
+    carried = parts.replica_load[cluster.leader_replica[led]]
+    not_less = parts.leader_load[led] >= -carried * (1 + SHARE_EPSILON)
+    _check(score, "leader_load", "0 or more together with the replica_load of the leader", not_less)
+    return parts
+
+
+def base_load_of(score: Score, cluster: ClusterState) -> F64:
+    """The checked ``base_load`` of a score; :func:`parts_of` says what is refused, here and below."""
+    load = _column(score, "base_load", score.base_load, cluster, n_holders(score.grain, cluster))
+    _check(score, "base_load", "finite or NaN", ~np.isinf(load))
+    known = load[~np.isnan(load)]
+    _check(score, "base_load", "0 or more", known >= 0)
+    _check_sum(score, "base_load", known)
+    return load
+
+
+def replica_load_of(score: Score, cluster: ClusterState) -> F64:
+    """The checked ``replica_load`` of a score."""
+    load = _column(score, "replica_load", score.replica_load, cluster, len(cluster.replicas))
+    _check(score, "replica_load", "finite", np.isfinite(load))
+    _check(score, "replica_load", "0 or more", load >= 0)
+    _check_sum(score, "replica_load", load)
+    return load
+
+
+def leader_load_of(score: Score, cluster: ClusterState) -> F64:
+    """The checked ``leader_load`` of a score; below 0 where leaders bear less than followers."""
+    load = _column(score, "leader_load", score.leader_load, cluster, len(cluster.partitions))
+    _check(score, "leader_load", "finite", np.isfinite(load))
+    _check_sum(score, "leader_load", load)
+    return load
+
+
+def capacity_of(score: Score, cluster: ClusterState) -> F64:
+    """The checked ``capacity`` of a score."""
+    capacity = _column(score, "capacity", score.capacity, cluster, n_holders(score.grain, cluster))
+    _check(score, "capacity", "above 0 and finite", np.isfinite(capacity) & (capacity > 0))
+    _check(score, "capacity", f"within {1 / _MOST:g} and {_MOST:g}", (capacity >= 1 / _MOST) & (capacity <= _MOST))
+    return capacity
+
+
+def group_of(score: Score, cluster: ClusterState) -> I32 | None:
+    """The checked ``group`` of a score."""
+    return _groups(score, "group", score.group, cluster, len(cluster.replicas))
+
+
+def holder_group_of(score: Score, cluster: ClusterState) -> I32 | None:
+    """The checked ``holder_group`` of a score."""
+    return _groups(score, "holder_group", score.holder_group, cluster, n_holders(score.grain, cluster))
+
+
+def _column(score: Score, part: str, ask: Callable[[ClusterState], F64], cluster: ClusterState, length: int) -> F64:
+    with naming_faults(score.name, part):
+        column = np.asarray(ask(cluster))
+    _check(score, part, f"of shape ({length},)", column.shape == (length,))
+    _check(score, part, "a column of numbers", column.dtype.kind in "biuf")
+    return column.astype(np.float64, copy=False)
+
+
+def _groups(
+    score: Score, part: str, ask: Callable[[ClusterState], I32 | None], cluster: ClusterState, length: int
+) -> I32 | None:
+    with naming_faults(score.name, part):
+        answer = ask(cluster)
+        if answer is None:
+            return None
+        column = np.asarray(answer)
+    _check(score, part, f"of shape ({length},)", column.shape == (length,))
+    _check(score, part, "whole numbers from 0 on", column.dtype.kind in "iu" and not (column < 0).any())
+    if column.max(initial=0) >= max(length, 1):
+        return np.unique(column, return_inverse=True)[1].astype(np.int32)
+    return column.astype(np.int32, copy=False)
+
+
+def _check_sum(score: Score, part: str, loads: F64) -> None:
+    with np.errstate(over="ignore"):
+        _check(score, part, "small enough to be added up", np.abs(loads).sum() <= _MOST)
+
+
+def _check(score: Score, part: str, wanted: str, is_met: bool | np.bool_ | Bools) -> None:
+    if not np.all(is_met):
+        raise UsageError(f"score {score.name!r}: its {part} is not {wanted}", hint="see docs/own-score.md")

@@ -1,0 +1,63 @@
+"""Several policies under one workload and several seeds, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64
+from kafkabal.routing.policy_protocol import About
+from kafkabal.routing.registry import PolicyChoice
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.simulator.simulate_policy import SimulationOptions, expect_simulable, simulate
+from kafkabal.simulator.simulation_result import Outcome
+from kafkabal.simulator.statistics import Estimate, estimate
+from kafkabal.simulator.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRuns:
+    """One policy under all seeds, at least one."""
+
+    runs: tuple[Outcome, ...]
+
+    @property
+    def label(self) -> str:
+        """As the policy was written."""
+        return self.runs[0].label
+
+    @property
+    def about(self) -> About:
+        """What is known of the policy."""
+        return self.runs[0].about
+
+    def figure(self, of: Callable[[Outcome], float]) -> Estimate:
+        """Mean of a figure over the seeds, with its confidence interval."""
+        return estimate([of(run) for run in self.runs])
+
+    def column(self, of: Callable[[Outcome], F64]) -> F64:
+        """float64, shape (n_brokers,): mean of a column over the seeds."""
+        return np.asarray(np.mean([of(run) for run in self.runs], axis=0), np.float64)
+
+
+def compare(
+    view: RoutingView,
+    choices: Sequence[PolicyChoice],
+    workload: Workload,
+    seeds: Sequence[int],
+    options: SimulationOptions,
+) -> Iterator[PolicyRuns]:
+    """Simulate one policy after the other; under one seed all of them get the same records.
+
+    Raises
+    ------
+    UsageError
+        See :func:`~kafkabal.simulator.simulate_policy.simulate`; options of all policies are checked before the first
+        is simulated.
+    """
+    for choice in choices:
+        expect_simulable(view, choice, options)
+    for choice in choices:
+        yield PolicyRuns(tuple(simulate(view, choice, workload, replace(options, seed=seed)) for seed in seeds))

@@ -1,0 +1,100 @@
+"""Sizes of the records of a real data set: the files of a folder, or what a manifest lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from kafkabal.config.number_ranges import Range
+from kafkabal.errors import InputFileError
+from kafkabal.simulator.record_batch_format import headers_bytes
+from kafkabal.simulator.workload import ListedSizes
+from kafkabal.sources.folder import file_headers, files_below
+
+_MANIFEST_KEY = "size_bytes"
+# the largest file of ext4; the records of a chunk still add up in 64 bits
+_SIZE = Range(0, 2**44)
+# what lines of a manifest of produce have that tell of no size
+_OF_A_RUN = frozenset({"kafkabal_manifest", "part", "through", "void", "state"})
+# characters of a line that an error shows
+_SHOWN = 40
+# what produce names a record with: header, and id of the manifest and number of the record
+_NAME, _ID = "kafkabal-record", "0" * 16
+_CHECKSUM = "0" * 64
+# files whose headers stand for those of all
+_SAMPLE = 1000
+
+
+def folder_sizes(folder: Path) -> ListedSizes:
+    """Bytes of all files below a folder, in the order of their paths; an empty one is a record, and counts as a byte.
+
+    Headers are those that ``kafkabal produce`` gives to such files, on average.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read or holds no file with anything in it.
+    """
+    try:
+        found = sorted((entry.path, entry.stat().st_size) for entry in files_below(folder))
+    except OSError as error:
+        raise InputFileError(folder, f"cannot be read: {error.strerror or error}") from error
+    some = [path.removeprefix(f"{folder}/") for path, _ in found[:: len(found) // _SAMPLE + 1]]
+    own_bytes = [headers_bytes(file_headers(name, _CHECKSUM)) for name in some]
+    return _listed([size for _, size in found], folder, sum(own_bytes) / max(len(some), 1))
+
+
+def manifest_sizes(path: Path) -> ListedSizes:
+    """Bytes of the records of a manifest: a number a line, or JSON objects in which ``size_bytes`` stands; 0 is 1.
+
+    What else ``kafkabal produce`` notes of a run in its manifest is passed over.
+
+    The only header that is known of its records is the name that ``kafkabal produce`` gives to each.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, a line tells no size that a record can have, or it lists nothing.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
+    sizes = [size for number, line in enumerate(lines, 1) if line.strip() for size in _line_sizes(path, number, line)]
+    return _listed(sizes, path)
+
+
+def _line_sizes(path: Path, number: int, line: bytes) -> Iterator[int]:
+    try:
+        content = msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        raise InputFileError(path, "is neither a number nor JSON", line=number) from None
+    found = _size_in(content)
+    # neither true, which is an int, nor 1e3
+    if type(found) is int and found in _SIZE:
+        yield found
+    elif found is not None or not isinstance(content, dict) or not content.keys() & _OF_A_RUN:
+        text = line.decode(errors="replace").strip()[:_SHOWN]
+        raise InputFileError(path, f"{text} tells no size of a record, a whole number from {_SIZE}", line=number)
+
+
+def _size_in(content: Any) -> Any:
+    """What a line of a manifest gives as a size; None in one that tells of something else."""
+    if not isinstance(content, dict):
+        return content
+    if _MANIFEST_KEY in content:
+        return content[_MANIFEST_KEY]
+    return next(
+        (size for value in content.values() if isinstance(value, dict) and (size := _size_in(value)) is not None), None
+    )
+
+
+def _listed(sizes: list[int], source: Path, own_header_bytes: float = 0.0) -> ListedSizes:
+    if not sizes:
+        raise InputFileError(source, "holds nothing to send")
+    name_bytes = headers_bytes([(_NAME, f"{_ID}/{len(sizes)}".encode())])
+    return ListedSizes(np.maximum(np.array(sizes, np.int64), 1), str(source), own_header_bytes + name_bytes)

@@ -1,0 +1,404 @@
+"""How records travel from producers to brokers and back: batches, connections, queues, replicas, acknowledgements.
+
+An event simulation in kernels (see :mod:`kafkabal.routing.compiled_kernels`). What is modelled:
+
+* A producer keeps one open batch for each partition. A batch may be sent when it is full or has lingered; a
+  connection carries at most ``in_flight`` batches, and a batch that has to wait for its connection goes on growing
+  until it is full, as in Kafka's accumulator.
+* A broker serves batches one after the other: a fixed time for the request, and its bytes at the broker's rate.
+  Followers take the same bytes; their work is added to their queues when the leader gets the batch.
+* The acknowledgement comes half a round trip after the leader, or with ``acks=all`` the last follower, is done.
+* Memory for batches and records is bounded and shared by the producers; when it is used up they wait.
+
+Between the events of the queues the model is deterministic; all chance lies in the workload and the policy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kafkabal.routing.compiled_kernels import kernel
+
+NONE = -1
+
+
+class Batches(NamedTuple):
+    """Pool of batches by slot."""
+
+    size_bytes: list[int]
+    first_record: list[int]
+    last_record: list[int]
+    opened_s: list[float]
+    sent_s: list[float]
+    place: list[int]
+    """producer x partitions + partition"""
+    link: list[int]
+    """producer x brokers + broker once it is ready, -1 before."""
+    earlier: list[int]
+    """Neighbours in the list of those that linger, oldest first."""
+    later: list[int]
+    behind: list[int]
+    """The next in the queue of its connection."""
+    spare: list[int]
+    """Slots that are free; a stack."""
+
+
+class Records(NamedTuple):
+    """Pool of records that are not acknowledged."""
+
+    following: list[int]
+    """The next record of the same batch."""
+    at_s: list[float]
+    offered_s: list[float]
+    size_bytes: list[int]
+    spare: list[int]
+
+
+class Links(NamedTuple):
+    """Connections of producers to brokers."""
+
+    in_flight: list[int]
+    first: list[int]
+    """Queue of batches that are ready and have to wait."""
+    last: list[int]
+
+
+class Servers(NamedTuple):
+    """Brokers by row."""
+
+    free_s: list[float]
+    """When the queue of each is empty."""
+    bytes_per_s: list[float]
+    request_s: list[float]
+    latency_s: list[float]
+    """Sum over the batches since the last measurement, from sending to acknowledgement."""
+    batches: list[int]
+    acked_bytes: list[int]
+    """Since the beginning."""
+
+
+class Topic(NamedTuple):
+    """Where partitions lie."""
+
+    leader: list[int]
+    first: list[int]
+    """Followers of partition p are ``follower[first[p]:first[p + 1]]``."""
+    follower: list[int]
+
+
+class Agenda(NamedTuple):
+    """Acknowledgements to come: a binary heap by time."""
+
+    at_s: list[float]
+    batch: list[int]
+
+
+class Limits(NamedTuple):
+    """Settings; one item each."""
+
+    linger_s: list[float]
+    half_round_trip_s: list[float]
+    batch_bytes: list[int]
+    in_flight: list[int]
+    acks_all: list[int]
+
+
+class Delivery(NamedTuple):
+    """All that moves."""
+
+    batches: Batches
+    records: Records
+    links: Links
+    servers: Servers
+    topic: Topic
+    agenda: Agenda
+    limits: Limits
+    open_batch: list[int]
+    """By producer x partitions + partition, -1 where none is open."""
+    sent: list[int]
+    """By partition: batches sent."""
+    counts: list[int]
+    """Free batches, free records, acknowledgements to come, first and last lingering batch, refused records."""
+    now_s: list[float]
+
+
+# places in ``counts``
+FREE_BATCHES, FREE_RECORDS, TO_COME, OLDEST, YOUNGEST, REFUSED = range(6)
+
+
+@kernel
+def deliver(
+    sim: Delivery,
+    choose: Any,
+    learn: Any,
+    states: Any,
+    turn: int,
+    picks: list[int],
+    size_bytes: Sequence[int],
+    hashes: Sequence[Sequence[int]],
+    uniforms: Sequence[Sequence[float]],
+    at_s: Sequence[float],
+    latency_s: list[float],
+) -> int:
+    """Take records in the order of their times.
+
+    Parameters
+    ----------
+    states
+        State of each producer's policy.
+    turn
+        Number of the first record; record i belongs to producer ``(turn + i) % producers``.
+    picks
+        Partition of each record, or -1 where ``choose`` is to decide it now; decisions are written here.
+    latency_s
+        Filled with the time of each record that is acknowledged meanwhile, from when it was offered.
+
+    Returns
+    -------
+    int
+        How many were acknowledged.
+    """
+    counts, now_s, leader = sim.counts, sim.now_s, sim.topic.leader
+    acked = 0
+    for i in range(len(size_bytes)):
+        acked = advance(sim, learn, states, at_s[i], latency_s, acked)
+        while counts[FREE_BATCHES] == 0 or counts[FREE_RECORDS] == 0:
+            acked = advance(sim, learn, states, next_event_s(sim), latency_s, acked)
+        now_s[0] = max(now_s[0], at_s[i])
+        producer = (turn + i) % len(states)
+        partition = picks[i]
+        if partition < 0:
+            partition = choose(states[producer], size_bytes[i], hashes[i], uniforms[i], now_s[0])
+            picks[i] = partition
+        if leader[partition] < 0:
+            counts[REFUSED] += 1
+            learn(states[producer], partition, size_bytes[i], math.nan, now_s[0])
+        else:
+            offer(sim, producer * len(leader) + partition, size_bytes[i], at_s[i])
+    return acked
+
+
+@kernel
+def advance(sim: Delivery, learn: Any, states: Any, until_s: float, latency_s: list[float], acked: int) -> int:
+    """Let everything happen that happens up to a time."""
+    while True:
+        event_s = next_event_s(sim)
+        if event_s > until_s:
+            return acked
+        sim.now_s[0] = max(sim.now_s[0], event_s)
+        if sim.counts[TO_COME] > 0 and sim.agenda.at_s[0] <= event_s:
+            acked = acknowledge(sim, learn, states, latency_s, acked)
+        else:
+            expired = sim.counts[OLDEST]
+            stop_lingering(sim, expired)
+            make_ready(sim, expired)
+
+
+@kernel
+def next_event_s(sim: Delivery) -> float:
+    """When something happens next, infinity if nothing does."""
+    counts = sim.counts
+    event_s = sim.agenda.at_s[0] if counts[TO_COME] > 0 else math.inf
+    oldest = counts[OLDEST]
+    if oldest >= 0:
+        event_s = min(event_s, sim.batches.opened_s[oldest] + sim.limits.linger_s[0])
+    return event_s
+
+
+@kernel
+def offer(sim: Delivery, place: int, size_bytes: int, offered_s: float) -> None:
+    """Append a record to the open batch of its producer and partition, or open one."""
+    batches, records, most_bytes = sim.batches, sim.records, sim.limits.batch_bytes[0]
+    batch = sim.open_batch[place]
+    if batch >= 0 and batches.size_bytes[batch] + size_bytes > most_bytes:
+        fill_up(sim, batch)
+        batch = NONE
+    if batch < 0:
+        batch = start_batch(sim, place)
+    sim.counts[FREE_RECORDS] -= 1
+    record = records.spare[sim.counts[FREE_RECORDS]]
+    records.following[record] = NONE
+    records.at_s[record] = sim.now_s[0]
+    records.offered_s[record] = offered_s
+    records.size_bytes[record] = size_bytes
+    if batches.first_record[batch] < 0:
+        batches.first_record[batch] = record
+    else:
+        records.following[batches.last_record[batch]] = record
+    batches.last_record[batch] = record
+    batches.size_bytes[batch] += size_bytes
+    if batches.size_bytes[batch] >= most_bytes:
+        fill_up(sim, batch)
+
+
+@kernel
+def start_batch(sim: Delivery, place: int) -> int:
+    """Take an empty batch; it lingers from now on."""
+    sim.counts[FREE_BATCHES] -= 1
+    batch = sim.batches.spare[sim.counts[FREE_BATCHES]]
+    sim.batches.size_bytes[batch] = 0
+    sim.batches.first_record[batch] = NONE
+    sim.batches.opened_s[batch] = sim.now_s[0]
+    sim.batches.place[batch] = place
+    sim.batches.link[batch] = NONE
+    sim.batches.earlier[batch] = sim.counts[YOUNGEST]
+    sim.batches.later[batch] = NONE
+    if sim.counts[YOUNGEST] >= 0:
+        sim.batches.later[sim.counts[YOUNGEST]] = batch
+    else:
+        sim.counts[OLDEST] = batch
+    sim.counts[YOUNGEST] = batch
+    sim.open_batch[place] = batch
+    return batch
+
+
+@kernel
+def stop_lingering(sim: Delivery, batch: int) -> None:
+    """Take a batch out of the list of those that linger."""
+    earlier = sim.batches.earlier[batch]
+    later = sim.batches.later[batch]
+    if earlier >= 0:
+        sim.batches.later[earlier] = later
+    else:
+        sim.counts[OLDEST] = later
+    if later >= 0:
+        sim.batches.earlier[later] = earlier
+    else:
+        sim.counts[YOUNGEST] = earlier
+
+
+@kernel
+def fill_up(sim: Delivery, batch: int) -> None:
+    """Close a batch to further records; it is ready, if it was not before."""
+    sim.open_batch[sim.batches.place[batch]] = NONE
+    if sim.batches.link[batch] < 0:
+        stop_lingering(sim, batch)
+        make_ready(sim, batch)
+
+
+@kernel
+def make_ready(sim: Delivery, batch: int) -> None:
+    """Send a batch, or queue it for its connection."""
+    producer = sim.batches.place[batch] // len(sim.topic.leader)
+    partition = sim.batches.place[batch] % len(sim.topic.leader)
+    link = producer * len(sim.servers.free_s) + max(sim.topic.leader[partition], 0)
+    sim.batches.link[batch] = link
+    sim.batches.behind[batch] = NONE
+    if sim.links.in_flight[link] < sim.limits.in_flight[0]:
+        send(sim, batch)
+    elif sim.links.first[link] < 0:
+        sim.links.first[link] = batch
+        sim.links.last[link] = batch
+    else:
+        sim.batches.behind[sim.links.last[link]] = batch
+        sim.links.last[link] = batch
+
+
+@kernel
+def send(sim: Delivery, batch: int) -> None:
+    """Put a batch on its connection and work out when it is acknowledged."""
+    place = sim.batches.place[batch]
+    if sim.open_batch[place] == batch:
+        sim.open_batch[place] = NONE
+    link = sim.batches.link[batch]
+    sim.links.in_flight[link] += 1
+    partition = place % len(sim.topic.leader)
+    sim.sent[partition] += 1
+    sim.batches.sent_s[batch] = sim.now_s[0]
+    done_s = serve(sim, link % len(sim.servers.free_s), partition, sim.batches.size_bytes[batch])
+    schedule(sim, done_s + sim.limits.half_round_trip_s[0], batch)
+
+
+@kernel
+def serve(sim: Delivery, leader: int, partition: int, size_bytes: int) -> float:
+    """When the leader, and with acks=all every follower, has written the bytes."""
+    servers = sim.servers
+    arrives_s = sim.now_s[0] + sim.limits.half_round_trip_s[0]
+    work_s = servers.request_s[leader] + size_bytes / servers.bytes_per_s[leader]
+    servers.free_s[leader] = max(arrives_s, servers.free_s[leader]) + work_s
+    done_s = servers.free_s[leader]
+    for at in range(sim.topic.first[partition], sim.topic.first[partition + 1]):
+        follower = sim.topic.follower[at]
+        if follower != leader:
+            copy_s = size_bytes / servers.bytes_per_s[follower]
+            servers.free_s[follower] = max(arrives_s, servers.free_s[follower]) + copy_s
+            if sim.limits.acks_all[0] == 1:
+                fetched_s = servers.free_s[leader] + copy_s + 2.0 * sim.limits.half_round_trip_s[0]
+                done_s = max(done_s, fetched_s, servers.free_s[follower])
+    return done_s
+
+
+@kernel
+def acknowledge(sim: Delivery, learn: Any, states: Any, latency_s: list[float], acked: int) -> int:
+    """Free the batch whose acknowledgement comes first, and send the next that waits for its connection."""
+    batch = take_first(sim)
+    now_s = sim.now_s[0]
+    link = sim.batches.link[batch]
+    broker = link % len(sim.servers.free_s)
+    sim.servers.latency_s[broker] += now_s - sim.batches.sent_s[batch]
+    sim.servers.batches[broker] += 1
+    sim.servers.acked_bytes[broker] += sim.batches.size_bytes[batch]
+    producer = sim.batches.place[batch] // len(sim.topic.leader)
+    partition = sim.batches.place[batch] % len(sim.topic.leader)
+    counts, records = sim.counts, sim.records
+    record = sim.batches.first_record[batch]
+    while record >= 0:
+        latency_s[acked] = now_s - records.offered_s[record]
+        acked += 1
+        learn(states[producer], partition, records.size_bytes[record], now_s - records.at_s[record], now_s)
+        records.spare[counts[FREE_RECORDS]] = record
+        counts[FREE_RECORDS] += 1
+        record = records.following[record]
+    sim.batches.spare[counts[FREE_BATCHES]] = batch
+    counts[FREE_BATCHES] += 1
+    sim.links.in_flight[link] -= 1
+    waiting = sim.links.first[link]
+    if waiting >= 0:
+        sim.links.first[link] = sim.batches.behind[waiting]
+        send(sim, waiting)
+    return acked
+
+
+@kernel
+def schedule(sim: Delivery, at_s: float, batch: int) -> None:
+    """Put an acknowledgement on the agenda."""
+    at = sim.counts[TO_COME]
+    sim.counts[TO_COME] += 1
+    while at > 0 and sim.agenda.at_s[(at - 1) // 2] > at_s:
+        sim.agenda.at_s[at] = sim.agenda.at_s[(at - 1) // 2]
+        sim.agenda.batch[at] = sim.agenda.batch[(at - 1) // 2]
+        at = (at - 1) // 2
+    sim.agenda.at_s[at] = at_s
+    sim.agenda.batch[at] = batch
+
+
+@kernel
+def take_first(sim: Delivery) -> int:
+    """Take the earliest acknowledgement off the agenda."""
+    first = sim.agenda.batch[0]
+    sim.counts[TO_COME] -= 1
+    n = sim.counts[TO_COME]
+    at_s = sim.agenda.at_s[n]
+    batch = sim.agenda.batch[n]
+    at = 0
+    child = 1
+    while child < n:
+        if child + 1 < n and sim.agenda.at_s[child + 1] < sim.agenda.at_s[child]:
+            child += 1
+        if sim.agenda.at_s[child] >= at_s:
+            break
+        sim.agenda.at_s[at] = sim.agenda.at_s[child]
+        sim.agenda.batch[at] = sim.agenda.batch[child]
+        at = child
+        child = 2 * at + 1
+    sim.agenda.at_s[at] = at_s
+    sim.agenda.batch[at] = batch
+    return first
+
+
+@kernel
+def choose_never(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:  # noqa: ARG001
+    """The decision of a policy whose picks are known beforehand."""
+    return NONE

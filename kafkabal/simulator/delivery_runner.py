@@ -1,0 +1,235 @@
+"""Runs the delivery of records in slices, in Python or in machine code, and keeps what it measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.routing.checked_policy import blaming, decision_of, kernels_of
+from kafkabal.routing.compiled_kernels import as_arrays, compiled, write_back
+from kafkabal.routing.per_record_policy import DecisionPolicy, learn_nothing
+from kafkabal.routing.policy_protocol import Feedback, Policy, RecordBatch
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.simulator.delivery_model import (
+    FREE_RECORDS,
+    REFUSED,
+    Agenda,
+    Batches,
+    Delivery,
+    Limits,
+    Links,
+    Records,
+    Servers,
+    Topic,
+    advance,
+    choose_never,
+    deliver,
+)
+from kafkabal.simulator.record_stream import of_producer
+from kafkabal.simulator.simulated_brokers import World
+from kafkabal.simulator.statistics import LatencyHistogram
+from kafkabal.simulator.workload import Transport
+from kafkabal.telemetry.broker_backlog import Backlog
+
+
+class Courier:
+    """Takes the records of all producers to the brokers of a world."""
+
+    def __init__(
+        self, policies: Sequence[Policy], view: RoutingView, world: World, transport: Transport, *, compile_it: bool
+    ) -> None:
+        self._policies = policies
+        self._world = world
+        self._compile_it = compile_it
+        self._deciding = _that_learn(policies)
+        sim = empty_delivery(len(policies), view, transport)
+        self._sim: Delivery = as_arrays(sim) if compile_it else sim
+        self._measured_s = np.full(view.n_brokers, np.nan)
+        self._taken_bytes = np.zeros(view.n_brokers, np.int64)
+        self._backlogs = [Backlog() for _ in range(view.n_brokers)]
+        self.latencies = LatencyHistogram()
+        self.brokers_changed(view)
+
+    @property
+    def now_s(self) -> float:
+        """Time of the last thing that happened."""
+        return float(self._sim.now_s[0])
+
+    @property
+    def batches_sent(self) -> I64:
+        """int64, shape (n_partitions,): batches sent so far."""
+        return np.array(self._sim.sent, np.int64)
+
+    @property
+    def refused(self) -> int:
+        """Records whose partition had no leader."""
+        return int(self._sim.counts[REFUSED])
+
+    def brokers_changed(self, view: RoutingView) -> None:
+        """Follow the world: leaders, followers that are live, and rates."""
+        copies = self._world.copy_live & (view.replica_broker != self._world.leader[view.replica_partition])
+        count = np.bincount(view.replica_partition[copies], minlength=view.n_partitions)
+        first = np.append(0, np.cumsum(count))
+        follower = np.full(max(1, len(view.replica_broker)), 0)
+        follower[: first[-1]] = view.replica_broker[copies]
+        for column, values in (
+            (self._sim.topic.leader, self._world.leader),
+            (self._sim.topic.first, first),
+            (self._sim.topic.follower, follower),
+            (self._sim.servers.bytes_per_s, self._world.bytes_per_s),
+        ):
+            column[:] = values.tolist()
+
+    def carry(self, records: RecordBatch, picks: I32, turn: int) -> None:
+        """Take records on their way; those whose pick is -1 are decided now, and written to ``picks``."""
+        hashes, uniforms = self._columns(records, turn)
+        latency_s = np.empty(len(records) + self._under_way)
+        kernels, states = self._kernels(), self._states()
+        given = (picks.astype(np.int64), records.size_bytes, hashes, uniforms, records.at_s)
+        if self._compile_it:
+            with blaming(self._policies[0], "kernels"):
+                acked = compiled(deliver)(self._sim, *kernels, states, turn % len(self._policies), *given, latency_s)
+            self._keep(states)
+            picks[:] = given[0]
+        else:
+            listed: list[Any] = [column.tolist() for column in given if column is not None]
+            measured = [0.0] * len(latency_s)
+            run: Any = deliver
+            acked = run(self._sim, *kernels, states, turn % len(self._policies), *listed, measured)
+            latency_s[:acked] = measured[:acked]
+            picks[:] = listed[0]
+        self.latencies.add(latency_s[:acked])
+        leader = self._world.leader[picks]
+        led = leader >= 0
+        taken = np.bincount(leader[led], records.size_bytes[led], len(self._taken_bytes))
+        self._taken_bytes += taken.astype(np.int64)
+
+    def wait_for_all(self) -> None:
+        """Let everything that is under way arrive."""
+        latency_s = np.empty(self._under_way)
+        states = self._states()
+        run = compiled(advance) if self._compile_it else advance
+        measured: Any = latency_s if self._compile_it else [0.0] * len(latency_s)
+        # all events have passed when time has run out
+        acked = run(self._sim, self._kernels()[1], states, np.finfo(np.float64).max, measured, 0)
+        self.latencies.add(np.array(measured[:acked]))
+
+    def measured_latency_s(self) -> F64:
+        """float64, shape (n_brokers,): mean since the last call, else the latest that is known; NaN before one is."""
+        servers = self._sim.servers
+        batches = np.array(servers.batches)
+        fresh = batches > 0
+        self._measured_s = np.where(fresh, np.array(servers.latency_s) / np.maximum(batches, 1), self._measured_s)
+        servers.latency_s[:] = [0.0] * len(batches)
+        servers.batches[:] = [0] * len(batches)
+        return self._measured_s
+
+    def waits_s(self, at_s: float) -> F64:
+        """float64, shape (n_brokers,): how long a record sent now takes, by what is in flight; times ascend."""
+        acked = list(map(int, self._sim.servers.acked_bytes))
+        taken = self._taken_bytes.tolist()
+        return np.array(
+            [b.wait_s(at_s, t - a, a) for b, t, a in zip(self._backlogs, taken, acked, strict=True)], np.float64
+        )
+
+    @property
+    def _under_way(self) -> int:
+        """Records that are not acknowledged."""
+        return len(self._sim.records.spare) - int(self._sim.counts[FREE_RECORDS])
+
+    def _kernels(self) -> tuple[Any, Any]:
+        if self._deciding:
+            return kernels_of(self._policies[0], compile_it=self._compile_it)
+        return (compiled(choose_never), compiled(learn_nothing)) if self._compile_it else (choose_never, learn_nothing)
+
+    def _states(self) -> tuple[Any, ...]:
+        with blaming(self._policies[0], "state"):
+            states = tuple(policy.state for policy in self._deciding) or (([0],),) * len(self._policies)
+            return tuple(as_arrays(state) for state in states) if self._compile_it else states
+
+    def _keep(self, states: tuple[Any, ...]) -> None:
+        if self._deciding:
+            for arrays, policy in zip(states, self._deciding, strict=True):
+                write_back(arrays, policy.state)
+
+    def _columns(self, records: RecordBatch, turn: int) -> tuple[Any, Any]:
+        """Hashes and random numbers for the decisions, each from the producer that the record belongs to."""
+        n, producers = len(records), len(self._policies)
+        if not self._deciding:
+            return np.zeros((n, 0), np.int64), np.zeros((n, 0))
+        with blaming(self._policies[0], "columns"):
+            hashes = np.empty((n, len(self._deciding[0].hash_seeds)), np.int64)
+            uniforms = np.empty((n, self._deciding[0].draws))
+            for i, policy in enumerate(self._deciding):
+                start = (i - turn) % producers
+                own = of_producer(records, start, producers)
+                hashes[start::producers], uniforms[start::producers], _ = policy.columns(own)
+        return hashes, uniforms
+
+
+def _that_learn(policies: Sequence[Policy]) -> tuple[DecisionPolicy, ...]:
+    """All of them if their decisions depend on acknowledgements, so that they have to be taken under way; else none."""
+    if policies[0].about.feedback is not Feedback.ACKS:
+        return ()
+    return tuple(decision for policy in policies if (decision := decision_of(policy)) is not None)
+
+
+def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> Delivery:
+    """Nothing under way."""
+    n_records = max(producers, transport.buffer_records)
+    # no batch is larger than the memory, and each counts as full, as in the Java client's pool; none has no record
+    n_batches = min(n_records, max(producers, transport.buffer_bytes // transport.batch_bytes))
+    n_links = producers * view.n_brokers
+    none_batch, none_record, none_link = [-1] * n_batches, [-1] * n_records, [-1] * n_links
+    zero_batch = [0.0] * n_batches
+    return Delivery(
+        batches=Batches(
+            size_bytes=[0] * n_batches,
+            first_record=none_batch,
+            last_record=list(none_batch),
+            opened_s=zero_batch,
+            sent_s=list(zero_batch),
+            place=[0] * n_batches,
+            link=list(none_batch),
+            earlier=list(none_batch),
+            later=list(none_batch),
+            behind=list(none_batch),
+            spare=list(range(n_batches)),
+        ),
+        records=Records(
+            following=none_record,
+            at_s=[0.0] * n_records,
+            offered_s=[0.0] * n_records,
+            size_bytes=[0] * n_records,
+            spare=list(range(n_records)),
+        ),
+        links=Links(in_flight=[0] * n_links, first=none_link, last=list(none_link)),
+        servers=Servers(
+            free_s=[0.0] * view.n_brokers,
+            bytes_per_s=[1.0] * view.n_brokers,
+            request_s=[transport.own_request_s.get(broker, transport.request_s) for broker in view.broker_id.tolist()],
+            latency_s=[0.0] * view.n_brokers,
+            batches=[0] * view.n_brokers,
+            acked_bytes=[0] * view.n_brokers,
+        ),
+        topic=Topic(
+            leader=[0] * view.n_partitions,
+            first=[0] * (view.n_partitions + 1),
+            follower=[0] * max(1, len(view.replica_broker)),
+        ),
+        agenda=Agenda(at_s=[0.0] * n_batches, batch=[0] * n_batches),
+        limits=Limits(
+            linger_s=[transport.linger_s],
+            half_round_trip_s=[transport.round_trip_s / 2],
+            batch_bytes=[transport.batch_bytes],
+            in_flight=[transport.in_flight],
+            acks_all=[int(transport.acks_all)],
+        ),
+        open_batch=[-1] * (producers * view.n_partitions),
+        sent=[0] * view.n_partitions,
+        counts=[n_batches, n_records, 0, -1, -1, 0],
+        now_s=[0.0],
+    )

@@ -1,0 +1,293 @@
+"""Let a policy route a workload into a cluster, and see what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import F64, I32
+from kafkabal.routing.checked_policy import decision_of
+from kafkabal.routing.compiled_kernels import is_available
+from kafkabal.routing.policy_protocol import Context, Feedback, Input, Policy, RecordBatch
+from kafkabal.routing.registry import PolicyChoice
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.simulator.delivery_runner import Courier
+from kafkabal.simulator.key_order_risk import KeyOrder
+from kafkabal.simulator.log_bytes import Logs
+from kafkabal.simulator.record_stream import of_producer, record_stream
+from kafkabal.simulator.simulated_brokers import World
+from kafkabal.simulator.simulation_result import Latency, Outcome
+from kafkabal.simulator.ticks import Ticks
+from kafkabal.simulator.workload import MOST_BYTES, MOST_RECORDS, Event, Workload
+from kafkabal.units import format_bytes
+
+# how often librdkafka's statistics are read
+_REVISION_S = 0.05
+# below this many records compiling takes longer than it saves
+_WORTH_COMPILING = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationOptions:
+    """How a policy is simulated; none of it changes where records go, but for :attr:`seed`."""
+
+    seed: int = 0
+    delivery: bool = True
+    """Simulate batches, queues and acknowledgements too; policies that depend on them have them in any case."""
+    compiled: bool | None = None
+    """Run kernels in machine code; None does so where numba is there and it pays."""
+    rack: str | None = None
+    """Rack of the readers."""
+
+
+def simulate(view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions) -> Outcome:
+    """Route a workload.
+
+    Parameters
+    ----------
+    view
+        The topic and its brokers at the start.
+
+    Raises
+    ------
+    UsageError
+        If the workload names unknown brokers or is beyond all measure, an option of the policy is out of range, or
+        numba is asked for and not installed.
+    OperationError
+        If no partition has a leader.
+    """
+    _expect_countable(workload)
+    return _Simulation(view, choice, workload, options).run()
+
+
+def expect_simulable(view: RoutingView, choice: PolicyChoice, options: SimulationOptions) -> None:
+    """See that a policy can be made with its options, and takes the view at the start.
+
+    Raises
+    ------
+    UsageError, OperationError
+        As :func:`simulate`.
+    """
+    policy = choice.create(Context(rack=options.rack))
+    _expect_kernels(choice, policy)
+    policy.refresh(view)
+
+
+def _expect_kernels(choice: PolicyChoice, policy: Policy) -> None:
+    if choice.about.feedback is Feedback.ACKS and decision_of(policy) is None:
+        raise UsageError(
+            f"policy {choice.label!r} learns from acknowledgements and has no kernels to be simulated with",
+            hint="derive it from kafkabal.routing.per_record_policy.DecisionPolicy",
+        )
+
+
+class _Simulation:
+    def __init__(self, view: RoutingView, choice: PolicyChoice, workload: Workload, options: SimulationOptions) -> None:
+        self._view = view
+        self._workload = workload
+        self._options = options
+        self._now_s = 0.0
+        self._view_due_s: float | None = None
+        self._latency_due_s: float | None = None
+        self._shown = view
+        self._measured_s = np.full(view.n_brokers, np.nan)
+        self._waits_s = np.zeros(view.n_brokers)
+        self._late_records = _records_when_late(workload)
+        self._records_done = 0
+        compile_it = _compile_it(options, workload)
+        self._policies = self._make_policies(choice, compile_it=compile_it)
+        self._label = choice.label
+        self._world = World(view, workload)
+        self._keys = workload.key_table()
+        self._order = None if self._keys is None else KeyOrder(len(self._keys))
+        self._logs = Logs(workload, view.n_partitions)
+        self._written_bytes = 0
+        self._partition_records = np.zeros(view.n_partitions, np.int64)
+        self._leaderless_records = 0
+        self._courier: Courier | None = None
+        if options.delivery or choice.about.feedback is Feedback.ACKS or Input.LATENCY in choice.about.inputs:
+            self._courier = Courier(self._policies, view, self._world, workload.transport, compile_it=compile_it)
+        self._events = sorted(workload.events, key=lambda event: event.at_s, reverse=True)
+        """The next is the last."""
+        self._views = Ticks(workload.metrics_interval_s)
+        follows = self._courier is not None and self._world.latency_counts
+        self._latencies = Ticks(_REVISION_S, first=1) if follows else None
+
+    def run(self) -> Outcome:
+        """Route all records; the cluster changes, and views come, at moments in between."""
+        for chunk in record_stream(self._workload, self._keys, self._options.seed):
+            assert chunk.at_s is not None
+            done = 0
+            while done < len(chunk):
+                offered_s = float(chunk.at_s[done])
+                now_s = offered_s if self._courier is None else max(offered_s, self._courier.now_s)
+                self._pass_time(now_s)
+                end = done + int(np.searchsorted(chunk.at_s[done:], self._next_s))
+                if now_s > offered_s:
+                    # producers waited for memory: time passes with their records, not with those offered
+                    end = min(end, done + self._late_records)
+                self._route(chunk[done:end])
+                done = end
+        if self._courier is not None:
+            self._courier.wait_for_all()
+            self._world.write(self._logs.settle(self._courier.batches_sent))
+        return self._outcome()
+
+    @property
+    def _next_s(self) -> float:
+        """When policies next get a view or look at latencies, or something happens to a broker."""
+        event_s = self._events[-1].at_s if self._events else inf
+        return min(event_s, self._views.next_s, inf if self._latencies is None else self._latencies.next_s)
+
+    def _pass_time(self, until_s: float) -> None:
+        while self._events and self._events[-1].at_s <= until_s:
+            self._happen(self._events.pop())
+        view_s = self._views.take(until_s)
+        if view_s is not None:
+            self._view_due_s = max(view_s, self._view_due_s or view_s)
+        if self._latencies is not None:
+            self._latency_due_s = self._latencies.take(until_s)
+
+    def _happen(self, event: Event) -> None:
+        # clients learn at once of brokers that came and went, as from Kafka's metadata
+        self._view_due_s = event.at_s
+        self._world.change(event)
+        if self._courier is not None:
+            self._courier.brokers_changed(self._view)
+
+    def _route(self, records: RecordBatch) -> None:
+        self._look()
+        picks = np.full(len(records), -1, np.int32)
+        if self._policies[0].about.feedback is not Feedback.ACKS:
+            self._decide(records, picks)
+        if self._courier is not None:
+            self._courier.carry(records, picks, self._records_done)
+        self._book(records, picks)
+
+    def _look(self) -> None:
+        """Show the policies what is due to be seen."""
+        view_s, latency_s = self._view_due_s, self._latency_due_s
+        self._view_due_s = self._latency_due_s = None
+        was_late = bool((self._waits_s > 0).any())
+        if self._courier is not None and latency_s is not None:
+            waits_s = self._courier.waits_s(latency_s)
+            self._waits_s = np.where(waits_s > _REVISION_S, waits_s, 0.0)
+        if view_s is not None:
+            self._now_s = view_s
+            if self._courier is not None:
+                self._measured_s = self._courier.measured_latency_s()
+            self._show(self._world.view(view_s, self._latency_s))
+        elif latency_s is not None and (was_late or self._waits_s.any()):
+            self._now_s = latency_s
+            self._show(self._world.revised(self._shown, self._latency_s))
+
+    @property
+    def _latency_s(self) -> F64:
+        """float64, shape (n_brokers,): as measured, or as long as the backlog takes."""
+        return np.where(self._waits_s > 0, np.fmax(self._measured_s, self._waits_s), self._measured_s)
+
+    def _show(self, view: RoutingView) -> None:
+        self._shown = view
+        for policy in self._policies:
+            policy.refresh(view)
+
+    def _decide(self, records: RecordBatch, picks: I32) -> None:
+        producers = len(self._policies)
+        for i, policy in enumerate(self._policies):
+            start = (i - self._records_done) % producers
+            own = of_producer(records, start, producers)
+            decided = np.empty(len(own), np.int32) if producers > 1 else picks
+            policy.pick_batch(own, decided)
+            picks[start::producers] = decided
+
+    def _book(self, records: RecordBatch, picks: I32) -> None:
+        led = self._world.leader >= 0
+        counts = np.bincount(picks, minlength=len(led))
+        self._world.write(self._logs.append(records, picks, counts * led))
+        self._partition_records += counts
+        self._leaderless_records += int(counts[~led].sum())
+        self._written_bytes += int(records.size_bytes.sum())
+        if self._order is not None and records.key is not None:
+            self._order.follow(records.key, picks)
+        self._records_done += len(records)
+        assert records.at_s is not None
+        self._now_s = float(records.at_s[-1])
+
+    def _make_policies(self, choice: PolicyChoice, *, compile_it: bool) -> list[Policy]:
+        def clock() -> float:
+            return self._now_s
+
+        producers = self._workload.producers
+        policies = [
+            choice.create(
+                Context(
+                    seed=self._options.seed * producers + i,
+                    clock=clock,
+                    rack=self._options.rack,
+                    compiled=compile_it,
+                )
+            )
+            for i in range(producers)
+        ]
+        _expect_kernels(choice, policies[0])
+        return policies
+
+    def _outcome(self) -> Outcome:
+        world, courier, view = self._world, self._courier, self._view
+        led = world.leader >= 0
+        duration_s = self._now_s if courier is None else max(self._now_s, courier.now_s)
+        return Outcome(
+            label=self._label,
+            about=self._policies[0].about,
+            seed=self._options.seed,
+            records=self._records_done,
+            written_bytes=self._written_bytes,
+            duration_s=duration_s,
+            broker_id=view.broker_id,
+            live=world.live,
+            broker_records=np.bincount(world.leader[led], self._partition_records[led], view.n_brokers).astype(
+                np.int64
+            ),
+            added_bytes=world.added_bytes,
+            used_bytes=world.used_bytes,
+            led_bytes=np.bincount(
+                world.leader[led], (view.partition_bytes + world.partition_bytes)[led], view.n_brokers
+            ).astype(np.float64),
+            capacity_bytes=view.capacity_bytes,
+            capacity_known=bool((view.capacity_bytes != 1).any()),
+            partition_bytes=world.partition_bytes,
+            order_violations=0 if self._order is None else self._order.violations,
+            refused=self._leaderless_records if courier is None else courier.refused,
+            batches=None if courier is None else int(courier.batches_sent.sum()),
+            latency=None if courier is None else _latency(courier),
+        )
+
+
+def _expect_countable(workload: Workload) -> None:
+    records, total_bytes = workload.expected_records, workload.expected_bytes
+    if records > MOST_RECORDS:
+        raise UsageError(f"a workload has at most {MOST_RECORDS:,} records, not {records:,}")
+    if total_bytes > MOST_BYTES:
+        raise UsageError(f"a workload has at most {format_bytes(MOST_BYTES)}, not {format_bytes(total_bytes)}")
+
+
+def _records_when_late(workload: Workload) -> int:
+    """About an eighth of what the memory holds."""
+    transport = workload.transport
+    return max(1, int(min(transport.buffer_bytes / workload.sizes.mean_bytes, transport.buffer_records) / 8))
+
+
+def _compile_it(options: SimulationOptions, workload: Workload) -> bool:
+    if options.compiled is None:
+        return is_available() and workload.expected_records >= _WORTH_COMPILING
+    if options.compiled and not is_available():
+        raise UsageError("kernels cannot be compiled: numba is not installed", hint="pip install 'kafkabal[fast]'")
+    return options.compiled
+
+
+def _latency(courier: Courier) -> Latency:
+    quantile = courier.latencies.quantile
+    return Latency(p50_s=quantile(0.5), p99_s=quantile(0.99), p999_s=quantile(0.999))

@@ -1,0 +1,129 @@
+"""A cluster while it is written to: bytes that came, brokers that came and went, and the views that policies get."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import F64, I32, Bools
+from kafkabal.routing.score_pressure import Pressure
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.simulator.workload import Change, Event, Workload
+
+_LATENCY = "latency"
+
+
+class World:
+    """The cluster of a view under a workload.
+
+    Parameters
+    ----------
+    start
+        As it is before the first record.
+
+    Raises
+    ------
+    UsageError
+        If an event names a broker that the cluster does not have.
+    """
+
+    def __init__(self, start: RoutingView, workload: Workload) -> None:
+        self._start = start
+        transport = workload.transport
+        self._check_ids(
+            [*transport.own_bytes_per_s, *transport.own_request_s, *(event.broker for event in workload.events)]
+        )
+        self.bytes_per_s = np.full(start.n_brokers, transport.broker_bytes_per_s)
+        for broker, bytes_per_s in transport.own_bytes_per_s.items():
+            self.bytes_per_s[self._row(broker)] = bytes_per_s
+        self._healthy_bytes_per_s = self.bytes_per_s.copy()
+        self.live = start.live.copy()
+        for event in workload.events:
+            if event.becomes is Change.ADDED:
+                self.live[self._row(event.broker)] = False
+        self.partition_bytes = np.zeros(start.n_partitions)
+        """One copy of what was written."""
+        self.added_bytes = np.zeros(start.n_brokers)
+        self.pressures = start.pressures
+        self.leader = self._leaders()
+
+    @property
+    def used_bytes(self) -> F64:
+        """float64, shape (n_brokers,): bytes of all replicas now."""
+        return self._start.used_bytes + self.added_bytes
+
+    @property
+    def copy_live(self) -> Bools:
+        """bool, shape (n_replicas,): the replica's broker is live."""
+        return self.live[self._start.replica_broker]
+
+    def change(self, event: Event) -> None:
+        """Let an event happen."""
+        row = self._row(event.broker)
+        if event.becomes is Change.SLOW:
+            self.bytes_per_s[row] = self._healthy_bytes_per_s[row] / event.factor
+        else:
+            self.live[row] = event.becomes is Change.ADDED
+            self.leader = self._leaders()
+
+    def write(self, partition_bytes: F64) -> None:
+        """Add bytes to the logs of partitions, on every live replica: float64, shape (n_partitions,)."""
+        start = self._start
+        copies = self.copy_live
+        added = partition_bytes[start.replica_partition[copies]]
+        self.added_bytes += np.bincount(start.replica_broker[copies], added, start.n_brokers)
+        self.partition_bytes += partition_bytes
+        self.pressures = tuple(p.after(partition_bytes, start.replica_partition) for p in self.pressures)
+
+    def view(self, at_s: float, latency_s: F64) -> RoutingView:
+        """What policies get to see now."""
+        return replace(
+            self._start,
+            at_s=at_s,
+            live=self.live.copy(),
+            leader=self.leader,
+            used_bytes=self.used_bytes,
+            partition_bytes=self._start.partition_bytes + self.partition_bytes,
+            latency_s=latency_s,
+            pressures=tuple(self._seen(p, latency_s) for p in self.pressures),
+        )
+
+    @property
+    def latency_counts(self) -> bool:
+        """Whether latency is among the scores to route by."""
+        return any(pressure.name == _LATENCY for pressure in self.pressures)
+
+    def revised(self, view: RoutingView, latency_s: F64) -> RoutingView:
+        """A view as old as it is, with the latencies of now."""
+        pressures = tuple(self._seen(pressure, latency_s) for pressure in view.pressures)
+        return replace(view, latency_s=latency_s, pressures=pressures)
+
+    def _seen(self, pressure: Pressure, latency_s: F64) -> Pressure:
+        counted = pressure.counted & self.live if len(pressure.counted) == len(self.live) else pressure.counted
+        if pressure.name != _LATENCY:
+            return replace(pressure, counted=counted)
+        known = self.live & ~np.isnan(latency_s)
+        return replace(pressure, load=latency_s, counted=known, follows_traffic=known)
+
+    def _leaders(self) -> I32:
+        """The leader of the start where it is live, else the first live replica, else -1."""
+        start = self._start
+        leader = np.full(start.n_partitions, -1, np.int32)
+        rows = np.flatnonzero(self.copy_live)[::-1]
+        leader[start.replica_partition[rows]] = start.replica_broker[rows]
+        kept = (start.leader >= 0) & self.live[start.leader]
+        leader[kept] = start.leader[kept]
+        return leader
+
+    def _row(self, broker_id: int) -> int:
+        return int(np.searchsorted(self._start.broker_id, broker_id))
+
+    def _check_ids(self, ids: list[int]) -> None:
+        strangers = sorted(set(ids) - set(self._start.broker_id.tolist()))
+        if strangers:
+            raise UsageError(
+                f"the workload names broker {strangers[0]}, which the cluster does not have",
+                hint=f"there are: {', '.join(map(str, self._start.broker_id.tolist()))}",
+            )

@@ -1,0 +1,105 @@
+"""What a policy did to a cluster."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.routing.policy_protocol import About
+from kafkabal.simulator.statistics import jain, max_over_mean, variation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """From when a record was offered to its acknowledgement, in seconds; NaN where nothing was delivered."""
+
+    p50_s: float
+    p99_s: float
+    p999_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcome:
+    """One policy under one workload and one seed."""
+
+    label: str
+    about: About
+    seed: int
+    records: int
+    written_bytes: int
+    """Bytes of the records of one copy, refused ones included; what they take in logs is in the columns."""
+    duration_s: float
+    """Until the last record was offered or, with delivery, acknowledged."""
+    broker_id: I32
+    live: Bools
+    """bool, shape (n_brokers,): live at the end; the figures of balance are over these."""
+    broker_records: I64
+    """int64, shape (n_brokers,): records of the partitions that each led at the end."""
+    added_bytes: F64
+    """float64, shape (n_brokers,): bytes that its log dirs grew by, as leader or follower."""
+    used_bytes: F64
+    """float64, shape (n_brokers,): in its log dirs in the end, of any topic."""
+    led_bytes: F64
+    """float64, shape (n_brokers,): bytes of the topic that readers fetch from each, the leader of its partition.
+
+    Batches are fetched as they lie in the log, with their headers and compressed."""
+    capacity_bytes: F64
+    capacity_known: bool
+    partition_bytes: F64
+    """float64, shape (n_partitions,): bytes that one copy of its log grew by."""
+    order_violations: int
+    refused: int
+    """Records whose partition had no leader."""
+    batches: int | None
+    """None without delivery."""
+    latency: Latency | None
+
+    @property
+    def used_ratio(self) -> F64:
+        """float64, shape (n_brokers,): used bytes over capacity; over the largest broker's, where none is known."""
+        if self.capacity_known:
+            return self.used_bytes / self.capacity_bytes
+        return self.used_bytes / max(float(self.used_bytes.max()), 1.0)
+
+    @property
+    def max_over_mean(self) -> float:
+        """Largest used ratio of a live broker over the mean; 1.0 is even."""
+        return max_over_mean(self.used_ratio[self.live])
+
+    @property
+    def written_max_over_mean(self) -> float:
+        """The same of what was written alone."""
+        return max_over_mean((self.added_bytes / self.capacity_bytes)[self.live])
+
+    @property
+    def variation(self) -> float:
+        """Coefficient of variation of the used ratios."""
+        return variation(self.used_ratio[self.live])
+
+    @property
+    def jain(self) -> float:
+        """Jain's index of the used ratios."""
+        return jain(self.used_ratio[self.live])
+
+    @property
+    def batches_per_mb(self) -> float:
+        """Batches that carried 10^6 bytes; NaN without delivery."""
+        return self.batches / (self.written_bytes / 1e6) if self.batches is not None else math.nan
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Written and, with delivery, acknowledged bytes a second."""
+        return self.written_bytes / self.duration_s if self.duration_s > 0 else math.nan
+
+    @property
+    def full_after_s(self) -> float:
+        """Seconds until the first live broker is full if writing went on so; NaN where capacity is not known."""
+        if not self.capacity_known or not self.duration_s > 0:
+            return math.nan
+        growing = self.live & (self.added_bytes > 0)
+        free = np.maximum(self.capacity_bytes - self.used_bytes, 0)[growing]
+        rate = self.added_bytes[growing] / self.duration_s
+        return float((free / rate).min()) if free.size else math.inf

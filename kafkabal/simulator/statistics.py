@@ -1,0 +1,104 @@
+"""Figures of balance and of latency, in bounded memory, and how sure they are over several seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64
+
+# latencies from 1 us to 10^5 s in steps of 1 %
+_LEAST_S = 1e-6
+_STEP = math.log(1.01)
+_BINS = math.ceil(math.log(1e11) / _STEP) + 1
+# two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom, and of the normal distribution
+_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+_NORMAL95 = 1.959964
+
+
+def max_over_mean(values: F64) -> float:
+    """Largest value over the mean; 1.0 is even, and so is all zero."""
+    mean = float(values.mean()) if values.size else 0.0
+    return float(values.max()) / mean if mean else 1.0
+
+
+def variation(values: F64) -> float:
+    """Coefficient of variation: standard deviation over mean; 0 is even."""
+    mean = float(values.mean()) if values.size else 0.0
+    return float(values.std()) / mean if mean else 0.0
+
+
+def jain(values: F64) -> float:
+    """Jain's index of fairness, 1 / n to 1; 1 is even.
+
+    References
+    ----------
+    Jain, Chiu, Hawe, *A Quantitative Measure of Fairness*, DEC-TR-301, 1984.
+    """
+    squares = float((values**2).sum()) * len(values)
+    return float(values.sum()) ** 2 / squares if squares else 1.0
+
+
+class LatencyHistogram:
+    """Counts of latencies in bins that are 1 % wide, so that every quantile is right to 1 %."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(_BINS, np.int64)
+
+    def __len__(self) -> int:
+        return int(self._counts.sum())
+
+    def add(self, latency_s: F64) -> None:
+        """Count latencies: float64, shape (n,), >= 0."""
+        bins = np.log(np.maximum(latency_s, _LEAST_S) / _LEAST_S) / _STEP
+        self._counts += np.bincount(bins.astype(np.int64).clip(0, _BINS - 1), minlength=_BINS)
+
+    def quantile(self, part: float) -> float:
+        """Latency in seconds that ``part`` (0 to 1) of all stay below; NaN where there are none."""
+        total = len(self)
+        if not total:
+            return math.nan
+        at = int(np.searchsorted(np.cumsum(self._counts), part * total))
+        return _LEAST_S * math.exp((at + 0.5) * _STEP)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure over several seeds."""
+
+    mean: float
+    half_width: float
+    """Of the 95 % confidence interval; NaN for a single seed."""
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Mean and confidence interval, by Student's t."""
+    n = len(values)
+    mean = sum(values) / n
+    if n < 2:
+        return Estimate(mean, math.nan)
+    deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1))
+    return Estimate(mean, student95(n - 1) * deviation / math.sqrt(n))
+
+
+def student95(freedom: int) -> float:
+    """Two-sided 95 % point of Student's t with so many degrees of freedom, 1 or more, right to three decimals.
+
+    References
+    ----------
+    Abramowitz, Stegun, *Handbook of Mathematical Functions*, 26.7.5: the Cornish-Fisher expansion around the normal
+    distribution, from eleven degrees on.
+    """
+    if freedom <= len(_T95):
+        return _T95[freedom - 1]
+    z = _NORMAL95
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return sum(term / float(freedom) ** power for power, term in enumerate(terms))

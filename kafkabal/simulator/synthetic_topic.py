@@ -1,0 +1,92 @@
+"""A cluster that exists in a workload only, with one topic, for when there is no real one to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.builder import build_cluster
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.rows import SNAPSHOT_VERSION, BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+
+TOPIC = "simulated"
+
+
+class Leaders(StrEnum):
+    """How the leaders of the topic lie."""
+
+    EVEN = "even"
+    BROKERS_PLUS_2 = "brokers+2"
+    """One on each broker, and two more on brokers drawn at random: uneven on purpose."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticCluster:
+    """Brokers 1 to n, in racks in turn, followers on the next brokers."""
+
+    brokers: int = 6
+    racks: int = 1
+    capacity_bytes: int = 10**12
+    partitions: int | None = None
+    """None is as many as there are brokers, or two more."""
+    replication_factor: int = 1
+    leaders: Leaders = Leaders.EVEN
+    existing_bytes: int = 0
+    """What each broker's partitions hold already, as leader."""
+    own_existing_bytes: Mapping[int, int] = field(default_factory=dict)
+    """The same of single brokers, by id."""
+    seed: int = 0
+
+
+def build_synthetic(spec: SyntheticCluster) -> ClusterState:
+    """Lay the cluster out.
+
+    Raises
+    ------
+    UsageError
+        If it has fewer brokers than replicas, or leaders that make another number of partitions than it has.
+    """
+    if spec.replication_factor > spec.brokers:
+        raise UsageError(f"{spec.replication_factor} replicas need more than {spec.brokers} brokers")
+    if spec.leaders is Leaders.BROKERS_PLUS_2 and spec.partitions not in (None, spec.brokers + 2):
+        made = f"leaders: {spec.leaders} makes {spec.brokers + 2} partitions on {spec.brokers} brokers"
+        raise UsageError(f"{made}, not the {spec.partitions} of partitions")
+    leaders = _leaders(spec)
+    led = np.bincount(leaders, minlength=spec.brokers)
+    partitions = [
+        PartitionRow(
+            partition=number,
+            leader=leader + 1,
+            replicas=[(leader + i) % spec.brokers + 1 for i in range(spec.replication_factor)],
+            sizes=[_existing(spec, leader) // int(led[leader])] * spec.replication_factor,
+            log_dirs=[0] * spec.replication_factor,
+        )
+        for number, leader in enumerate(leaders)
+    ]
+    header = HeaderRow(
+        kafkabal_snapshot=SNAPSHOT_VERSION, cluster_id="simulated", taken_at="1970-01-01T00:00:00Z", source="synthetic"
+    )
+    return build_cluster(
+        header, [_broker(spec, b) for b in range(spec.brokers)], [TopicRow(topic=TOPIC, partitions=partitions)]
+    )
+
+
+def _leaders(spec: SyntheticCluster) -> list[int]:
+    if spec.leaders is Leaders.EVEN:
+        return [p % spec.brokers for p in range(spec.partitions or spec.brokers)]
+    drawn = np.random.Generator(np.random.PCG64(spec.seed)).integers(spec.brokers, size=2)
+    return [*range(spec.brokers), *drawn.tolist()]
+
+
+def _existing(spec: SyntheticCluster, broker: int) -> int:
+    return spec.own_existing_bytes.get(broker + 1, spec.existing_bytes)
+
+
+def _broker(spec: SyntheticCluster, broker: int) -> BrokerRow:
+    capacity = spec.capacity_bytes
+    log_dir = LogDirRow(path="/data", total_bytes=capacity, usable_bytes=capacity)
+    return BrokerRow(broker=broker + 1, rack=f"rack-{broker % spec.racks}", log_dirs=[log_dir])

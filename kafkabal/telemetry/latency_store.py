@@ -1,0 +1,98 @@
+"""How long brokers take to answer producers: the newest figure of each broker, until it is too old to be believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_BROKER_IDS = range(2**31)
+
+
+class LatencySource(Protocol):
+    """Whoever can say how long a produce request takes."""
+
+    def latencies_s(self) -> Mapping[int, float]:
+        """Mean seconds of a produce request by broker id; a broker that nobody measured lately is absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    mean_s: float
+    requests: float
+    at_s: float
+
+
+class LatencyTable:
+    """Mean latency by broker over all clients, each counted by the requests that it made; safe between threads.
+
+    Parameters
+    ----------
+    max_age_s
+        A figure older than this is forgotten: the broker is unknown again, not fast.
+    max_clients, max_brokers
+        How many clients are kept for a broker, and how many brokers; beyond that the one not heard of for longest is
+        forgotten.
+    clock
+        Seconds, monotonic.
+    """
+
+    def __init__(
+        self, *, max_age_s: float, clock: Callable[[], float], max_clients: int = 10_000, max_brokers: int = 10_000
+    ) -> None:
+        self._max_age_s = max_age_s
+        self._max_clients = max_clients
+        self._max_brokers = max_brokers
+        self._clock = clock
+        self._lock = Lock()
+        self._figures: dict[int, dict[str, _Figure]] = {}
+
+    def put(self, client: str, broker: int, mean_s: float, requests: float = 1.0) -> None:
+        """Take the newest figure of a client for a broker.
+
+        One that is no number, of no request, or of what cannot be the id of a broker, tells nothing.
+        """
+        if broker not in _BROKER_IDS or not (math.isfinite(mean_s) and mean_s >= 0 and requests > 0):
+            return
+        with self._lock:
+            clients = self._figures.pop(broker, {})
+            _put_last(self._figures, broker, clients, self._max_brokers)
+            _put_last(clients, client, _Figure(mean_s, requests, self._clock()), self._max_clients)
+
+    def latencies_s(self) -> Mapping[int, float]:
+        """See :meth:`LatencySource.latencies_s`."""
+        oldest = self._clock() - self._max_age_s
+        with self._lock:
+            for broker, figures in list(self._figures.items()):
+                fresh = {client: figure for client, figure in figures.items() if figure.at_s >= oldest}
+                if fresh:
+                    self._figures[broker] = fresh
+                else:
+                    del self._figures[broker]
+            return {broker: _mean(figures) for broker, figures in self._figures.items()}
+
+
+def as_column(figures: Mapping[int, float], broker_id: I32) -> F64:
+    """float64, shape (n_brokers,): the figure of each broker, NaN where there is none."""
+    return np.fromiter((figures.get(broker, math.nan) for broker in broker_id.tolist()), np.float64, len(broker_id))
+
+
+def _put_last(newest_last: dict[_K, _V], key: _K, value: _V, at_most: int) -> None:
+    """Set a value, and forget the one that was set longest ago if there are too many."""
+    newest_last.pop(key, None)
+    newest_last[key] = value
+    if len(newest_last) > at_most:
+        del newest_last[next(iter(newest_last))]
+
+
+def _mean(figures: Mapping[str, _Figure]) -> float:
+    requests = sum(figure.requests for figure in figures.values())
+    return sum(figure.mean_s * figure.requests for figure in figures.values()) / requests

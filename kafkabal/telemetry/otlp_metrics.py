@@ -1,0 +1,73 @@
+"""Metrics as OpenTelemetry's published protobufs carry them: what KIP-714 clients push, and what OTLP/HTTP posts.
+
+A client pushes a ``MetricsData``, an exporter posts an ``ExportMetricsServiceRequest``: both hold nothing but
+``repeated ResourceMetrics resource_metrics = 1``, so that one reader serves both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafkabal.errors import OperationError, UsageError
+
+
+class MalformedPayloadError(OperationError):
+    """What was pushed is no metrics message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One figure of a gauge or a sum."""
+
+    name: str
+    value: float
+    """NaN where the client sent none."""
+    attributes: Mapping[str, str]
+    """Those of the data point, over those of the resource."""
+
+
+def read_samples(payload: bytes) -> list[Sample]:
+    """Take a message apart; histograms and summaries are left out.
+
+    Raises
+    ------
+    MalformedPayloadError
+        If it is no metrics message.
+    UsageError
+        If the extra ``telemetry`` is not installed.
+    """
+    try:
+        from google.protobuf.message import DecodeError
+        from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+    except ImportError:
+        raise UsageError(
+            "reading telemetry needs the package opentelemetry-proto", hint="pip install 'kafkabal[telemetry]'"
+        ) from None
+    try:
+        message = MetricsData.FromString(payload)
+    except DecodeError as error:
+        raise MalformedPayloadError(f"a payload of {len(payload)} bytes is no OTLP metrics message") from error
+    return list(_samples(message))
+
+
+def _samples(message: Any) -> Iterator[Sample]:
+    for resource_metrics in message.resource_metrics:
+        resource = _attributes(resource_metrics.resource.attributes)
+        for scope_metrics in resource_metrics.scope_metrics:
+            for metric in scope_metrics.metrics:
+                kind = metric.WhichOneof("data")
+                if kind in ("gauge", "sum"):
+                    for point in getattr(metric, kind).data_points:
+                        yield Sample(metric.name, _value(point), resource | _attributes(point.attributes))
+
+
+def _value(point: Any) -> float:
+    kind = point.WhichOneof("value")
+    return float(getattr(point, kind)) if kind is not None else math.nan
+
+
+def _attributes(pairs: Any) -> dict[str, str]:
+    return {pair.key: str(getattr(pair.value, pair.value.WhichOneof("value") or "string_value")) for pair in pairs}

@@ -1,0 +1,141 @@
+"""Rates of partitions from two samples of a cluster.
+
+::
+
+    bytes a record = size of the leader's log / (end offset - start offset)
+    in             = advance of the end offset x bytes a record / seconds
+    out            = advance of the committed offsets of all groups x bytes a record / seconds
+
+Sizes are never subtracted: retention shrinks a log while it is written to. Compaction leaves gaps between offsets and
+so makes a record look smaller; a log cut by DeleteRecords keeps its segment for a while and makes it look larger.
+What cannot be told is NaN, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import F64, I32, I64, ClusterState, freeze
+from kafkabal.model.replica_sizes import move_bytes
+
+_NUMBER_BITS = 32
+
+
+def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, group_offsets: bool) -> ClusterState:
+    """The later of two samples, with the bytes a second that flowed into and out of each partition between them.
+
+    Unknown is the rate of a partition that was created, re-created or truncated in between (an offset went back), and
+    of one whose offsets or size were not read. What a partition gave out is unknown too where the offset that a group
+    had committed went back, appeared or disappeared.
+
+    Parameters
+    ----------
+    elapsed_s
+        Seconds between the samples, more than 0.
+    group_offsets
+        Whether both samples were asked for the offsets of consumer groups; if not, what flowed out is unknown.
+
+    Raises
+    ------
+    UsageError
+        If the samples are of different clusters, or no time lies between them.
+    """
+    if before.cluster_id != after.cluster_id:
+        raise UsageError(f"rates need two samples of one cluster, not of {before.cluster_id} and {after.cluster_id}")
+    if not elapsed_s > 0:
+        raise UsageError(f"rates need some time between two samples, not {elapsed_s:g} s")
+    earlier = matching_partitions(before, after)
+    record_bytes = bytes_per_record(after)
+    read = _records_read(before, after, earlier) if group_offsets else np.full(len(after.partitions), np.nan)
+    in_rate = _bytes(records_written(before, after, earlier), record_bytes) / elapsed_s
+    out_rate = _bytes(read, record_bytes) / elapsed_s
+    freeze(in_rate, out_rate)
+    return after.replace(partitions=replace(after.partitions, in_bytes_per_s=in_rate, out_bytes_per_s=out_rate))
+
+
+def bytes_per_record(cluster: ClusterState) -> F64:
+    """float64, shape (n_partitions,): mean bytes of a record as it lies in the log; NaN for an empty or unknown log."""
+    p = cluster.partitions
+    size = move_bytes(cluster).astype(np.float64)
+    records = (p.end_offset - p.start_offset).astype(np.float64)
+    known = (size > 0) & (p.start_offset >= 0) & (records > 0)
+    return np.asarray(np.divide(size, records, out=np.full(len(p), np.nan), where=known), np.float64)
+
+
+def _bytes(records: F64, record_bytes: F64) -> F64:
+    """Bytes of so many records; none are no bytes, however large a record may be."""
+    return np.where(records == 0, 0.0, records * record_bytes)
+
+
+def matching_partitions(before: ClusterState, after: ClusterState) -> I64:
+    """int64, shape (n_partitions of ``after``,): row of the same partition in ``before``, -1 where it was not there."""
+    topic_after = _rows_by_name(before.topics.name, after.topics.name)[before.partitions.topic]
+    kept = np.flatnonzero(topic_after >= 0)
+    keys = _partition_keys(topic_after[kept], before.partitions.number[kept])
+    wanted = _partition_keys(after.partitions.topic, after.partitions.number)
+    return _find(wanted, keys, kept)
+
+
+def _rows_by_name(names: Sequence[str], among: Sequence[str]) -> I64:
+    """Where each name stands among the others, -1 where it does not."""
+    row = {name: i for i, name in enumerate(among)}
+    return np.fromiter((row.get(name, -1) for name in names), np.int64, len(names))
+
+
+def _partition_keys(topic: I32 | I64, number: I32) -> I64:
+    return (topic.astype(np.int64) << _NUMBER_BITS) | number
+
+
+def _find(wanted: I64, keys: I64, values: I64) -> I64:
+    """The value of each wanted key, -1 where there is no such key."""
+    if not keys.size:
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(keys, kind="stable")
+    at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return np.where(keys[at] == wanted, values[at], -1)
+
+
+def records_written(before: ClusterState, after: ClusterState, earlier: I64) -> F64:
+    """float64, shape (n_partitions,): advance of the end offset; NaN where it is unknown or an offset went back."""
+    old, new = before.partitions, after.partitions
+    found = earlier >= 0
+    old_end = np.where(found, old.end_offset[earlier], -1) if len(old) else np.full(len(new), -1, np.int64)
+    old_start = np.where(found, old.start_offset[earlier], -1) if len(old) else old_end
+    told = (old_end >= 0) & (new.end_offset >= 0)
+    steady = (new.end_offset >= old_end) & ((new.start_offset >= old_start) | (new.start_offset < 0))
+    return np.where(told & steady, (new.end_offset - old_end).astype(np.float64), np.nan)
+
+
+def _records_read(before: ClusterState, after: ClusterState, earlier: I64) -> F64:
+    """float64, shape (n_partitions,): advance of the committed offsets of all groups; NaN where some is unknown."""
+    n = len(after.partitions)
+    new = after.committed
+    old_partition, old_key, new_key = _commit_keys(before, after, earlier)
+    advance = records_committed(before, after, earlier)
+    records = np.asarray(np.bincount(new.partition, advance, n), np.float64)
+    gone = old_partition[(old_partition >= 0) & ~np.isin(old_key, new_key)]
+    records[gone] = np.nan
+    records[np.isnan(records_written(before, after, earlier))] = np.nan
+    return records
+
+
+def records_committed(before: ClusterState, after: ClusterState, earlier: I64) -> F64:
+    """float64, shape (n rows of ``after.committed``,): advance of each offset; NaN where it is new or went back."""
+    _, old_key, new_key = _commit_keys(before, after, earlier)
+    old_offset, offset = _find(new_key, old_key, before.committed.offset), after.committed.offset
+    return np.where((old_offset >= 0) & (offset >= old_offset), offset - old_offset, np.nan)
+
+
+def _commit_keys(before: ClusterState, after: ClusterState, earlier: I64) -> tuple[I64, I64, I64]:
+    """Partition in ``after`` of each commit of ``before``, and one number for group and partition of each, -1: gone."""
+    n, old, new = len(after.partitions), before.committed, after.committed
+    later = np.full(len(before.partitions), -1, np.int64)
+    later[earlier[earlier >= 0]] = np.flatnonzero(earlier >= 0)
+    old_partition = later[old.partition]
+    old_group = _rows_by_name(old.groups, new.groups)[old.group]
+    old_key = np.where((old_group >= 0) & (old_partition >= 0), old_group * n + old_partition, -1)
+    return old_partition, old_key, new.group.astype(np.int64) * n + new.partition

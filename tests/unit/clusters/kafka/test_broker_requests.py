@@ -1,0 +1,288 @@
+"""Requests find the right broker, and another one where that is allowed."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+)
+from kafka.protocol.metadata import ApiVersionsResponse
+
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.errors import ConfigError, NoAnswerError, RefusedByClusterError, UnreachableError
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def _describe() -> Any:
+    return DescribeLogDirsRequest(topics=None)
+
+
+def _answer_log_dirs(code: int = 0) -> Callable[[Any], Any]:
+    return lambda request: DescribeLogDirsResponse(error_code=code, results=[])
+
+
+def _elect(client: KafkaClient, *, may_repeat: bool = False) -> int:
+    request = ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=1)
+    answer = client.call_controller(request, lambda answer: (answer.error_code,), may_repeat=may_repeat)
+    return int(answer.error_code)
+
+
+def test_metadata_names_brokers_racks_and_controller(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """What one bootstrap server tells is known of all brokers."""
+    cluster = fake_cluster(3)
+    cluster.controller = 2
+    nodes = make_client(cluster.settings(1)).nodes()
+    assert sorted(nodes.by_id) == [1, 2, 3]
+    assert nodes.by_id[3].rack == "r3"
+    assert (nodes.controller, nodes.cluster_id) == (2, "fake")
+
+
+def test_a_bootstrap_server_that_is_down_does_not_matter(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
+) -> None:
+    """The next one is asked."""
+    cluster = fake_cluster(1)
+    live = cluster.settings().bootstrap_servers
+    assert make_client(cluster.settings(bootstrap_servers=(nobody, *live))).nodes().by_id
+
+
+def test_a_bootstrap_server_that_hangs_does_not_matter(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
+) -> None:
+    """One that accepts and says nothing is overtaken by the next."""
+    cluster = fake_cluster(2)
+    cluster.brokers[1].answers["ApiVersions"] = lambda request: silence
+    make_client(cluster.settings(1, 2)).nodes()
+    assert cluster.brokers[2].asked("Metadata")
+
+
+def test_no_bootstrap_server_is_told_with_every_reason(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
+) -> None:
+    """Each address stands in the message with what is wrong with it."""
+    settings = fake_cluster().settings(bootstrap_servers=(nobody, "no-such-host.invalid:1"))
+    with pytest.raises(UnreachableError, match=r"connection refused; .*the host name is unknown"):
+        make_client(settings).nodes()
+
+
+def test_a_reason_that_all_bootstrap_servers_share_is_told_once(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
+) -> None:
+    """The others are named behind it."""
+    settings = fake_cluster().settings(bootstrap_servers=(nobody, "127.0.0.1:1"))
+    with pytest.raises(UnreachableError) as caught:
+        make_client(settings).nodes()
+    assert caught.value.message == f"cannot reach {nobody}: connection refused (the same with 127.0.0.1:1)"
+
+
+def test_a_bootstrap_server_that_is_no_address_is_told_before_anything_is_sent(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """The settings are wrong, not the network."""
+    with pytest.raises(ConfigError, match="'broker1' is no address"):
+        make_client(fake_cluster().settings(bootstrap_servers=("broker1",)))
+
+
+def test_a_request_goes_to_its_broker(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """Only the named broker is asked, over the connection that is open to it."""
+    cluster = fake_cluster(2)
+    cluster.answer("DescribeLogDirs", _answer_log_dirs())
+    client = make_client(cluster.settings(1))
+    for _ in range(2):
+        client.call_broker(2, _describe())
+    assert len(cluster.brokers[2].asked("DescribeLogDirs")) == 2
+    assert cluster.brokers[2].connections == 1
+    assert cluster.brokers[1].asked("DescribeLogDirs") == []
+
+
+def test_a_broker_that_is_not_registered_is_looked_for_and_then_named(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """Metadata is asked again before a broker counts as gone."""
+    cluster = fake_cluster(1)
+    client = make_client(cluster.settings())
+    client.nodes()
+    with pytest.raises(UnreachableError, match="broker 9 is not registered"):
+        client.call_broker(9, _describe())
+    assert len(cluster.asked("Metadata")) == 2
+
+
+def test_a_connection_that_was_closed_is_opened_again(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """A broker that ended an idle connection is not taken for one that is down."""
+    cluster = fake_cluster(1)
+    cluster.answer("DescribeLogDirs", _answer_log_dirs())
+    client = make_client(cluster.settings())
+    client.call_broker(1, _describe())
+    cluster.brokers[1].drop_connections()
+    client.call_broker(1, _describe())
+    assert cluster.brokers[1].connections == 2
+
+
+def test_a_question_goes_to_another_broker_when_one_hangs(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
+) -> None:
+    """A paused broker costs its share of the time, not the answer, and is not asked first again."""
+    cluster = fake_cluster(2)
+    cluster.answer("DescribeLogDirs", _answer_log_dirs())
+    client = make_client(cluster.settings(1, request_timeout_s=1.0))
+    client.nodes()
+    cluster.brokers[1].answers["DescribeLogDirs"] = lambda request: silence
+    for _ in range(2):
+        client.call_any(_describe())
+    assert len(cluster.brokers[1].asked("DescribeLogDirs")) == 1
+    assert len(cluster.brokers[2].asked("DescribeLogDirs")) == 2
+
+
+def test_a_change_is_put_to_the_controller(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """The broker that metadata names gets it."""
+    cluster = fake_cluster(3)
+    cluster.controller = 3
+    cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=0, replica_election_results=[]))
+    _elect(make_client(cluster.settings(1)))
+    assert cluster.brokers[3].asked("ElectLeaders")
+
+
+def test_a_change_follows_the_controller(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """A broker that is no controller any more is followed by the one that is."""
+    cluster = fake_cluster(2)
+
+    def answer(number: int) -> Callable[[Any], Any]:
+        def elect(request: Any) -> Any:
+            cluster.controller = 2
+            return ElectLeadersResponse(error_code=41 if number == 1 else 0, replica_election_results=[])
+
+        return elect
+
+    for number, broker in cluster.brokers.items():
+        broker.answers["ElectLeaders"] = answer(number)
+    assert _elect(make_client(cluster.settings())) == 0
+    assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [1, 1]
+
+
+def test_a_controller_that_never_settles_is_told_in_time(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """When the time is over the last answer comes back as it is."""
+    cluster = fake_cluster(1)
+    cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=41, replica_election_results=[]))
+    assert _elect(make_client(cluster.settings(request_timeout_s=0.3))) == 41
+    assert len(cluster.asked("ElectLeaders")) > 1
+
+
+def test_a_change_without_an_answer_is_not_repeated(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], hang_up: object
+) -> None:
+    """It may have taken effect, so the caller has to decide."""
+    cluster = fake_cluster(2)
+    cluster.answer("ElectLeaders", lambda request: hang_up)
+    with pytest.raises(NoAnswerError):
+        _elect(make_client(cluster.settings()))
+    assert len(cluster.asked("ElectLeaders")) == 1
+
+
+def test_a_question_without_an_answer_is_put_to_another_broker(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], hang_up: object
+) -> None:
+    """It changes nothing, so it can be repeated; the one that was silent is not asked again."""
+    cluster = fake_cluster(2)
+    cluster.brokers[1].answers["ElectLeaders"] = lambda request: hang_up
+    cluster.brokers[2].answers["ElectLeaders"] = lambda request: ElectLeadersResponse(
+        error_code=0, replica_election_results=[]
+    )
+    client = make_client(cluster.settings(2))
+    assert client.nodes().controller == 1
+    assert _elect(client, may_repeat=True) == 0
+    assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [1, 1]
+
+
+def test_a_controller_that_cannot_be_connected_to_is_replaced(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """Nothing was sent, so the next controller is asked."""
+    cluster = fake_cluster(2)
+    cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=0, replica_election_results=[]))
+    client = make_client(cluster.settings(2))
+    client.nodes()
+    cluster.brokers[1].close()
+    cluster.controller = 2
+    assert _elect(client) == 0
+
+
+def test_a_controller_that_failed_lately_is_not_asked_first(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """Another broker hands the request on (KRaft), or says that it is not the controller, and then it is asked."""
+    cluster = fake_cluster(2)
+    cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=0, replica_election_results=[]))
+    client = make_client(cluster.settings(2))
+    client.nodes()
+    client._link(client.nodes().by_id[1].address).failures = 1
+    assert _elect(client) == 0
+    assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [0, 1]
+    cluster.brokers[2].answers["ElectLeaders"] = lambda request: ElectLeadersResponse(
+        error_code=41, replica_election_results=[]
+    )
+    assert _elect(client) == 0
+    assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [1, 2]
+
+
+def test_versions_decide_what_is_supported(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """A request that brokers know in an older version only does not count as supported in the newer one."""
+    client = make_client(fake_cluster(1, versions={3: (1, 12), 18: (0, 3), 35: (1, 2)}).settings())
+    assert client.supports(DescribeLogDirsRequest, 2)
+    assert not client.supports(DescribeLogDirsRequest, 4)
+    assert not client.supports(AlterPartitionReassignmentsRequest)
+
+
+def test_refused_credentials_are_told_as_such_although_another_server_is_down(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
+) -> None:
+    """The reason that the user can do something about wins over an address that does not answer."""
+    cluster = fake_cluster(1)
+    cluster.brokers[1].answers["ApiVersions"] = lambda request: ApiVersionsResponse(error_code=58, api_keys=[])
+    live = cluster.settings().bootstrap_servers
+    with pytest.raises(RefusedByClusterError):
+        make_client(cluster.settings(bootstrap_servers=(nobody, *live))).nodes()
+
+
+def test_the_listener_of_the_active_controller_is_found(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """Of several bootstrap controllers the one that does not say NOT_CONTROLLER gets the request."""
+    cluster = fake_cluster(3)
+    cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=41, replica_election_results=[]))
+    cluster.brokers[3].answers["ElectLeaders"] = lambda request: ElectLeadersResponse(
+        error_code=0, replica_election_results=[]
+    )
+    cluster.brokers[1].close()
+    settings = cluster.settings()
+    client = make_client(cluster.settings(bootstrap_controllers=settings.bootstrap_servers))
+    request = ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=1)
+    answer = client.call_controller_listener(request, lambda answer: (answer.error_code,))
+    assert answer.error_code == 0

@@ -1,0 +1,115 @@
+"""Nothing of kafka-python leaves the boundary."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import kafka.errors as foreign
+import pytest
+
+from kafkabal.clusters.kafka.error_mapping import check, error_name, fault_of, fault_of_error, translated
+from kafkabal.clusters.protocol import Fault
+from kafkabal.errors import (
+    ConfigError,
+    KafkabalError,
+    MissingCapabilityError,
+    NoAnswerError,
+    NotAuthorizedError,
+    RefusedByClusterError,
+    UnreachableError,
+)
+
+
+def _all_below(kind: type[Exception]) -> Iterator[type[Exception]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _all_below(below)
+
+
+_FOREIGN = sorted(set(_all_below(foreign.KafkaError)), key=lambda kind: kind.__name__)
+_CODES = sorted(code for code in foreign.kafka_errors if code)
+
+
+@pytest.mark.parametrize("kind", _FOREIGN, ids=lambda kind: kind.__name__)
+def test_every_error_of_the_library_becomes_one_of_ours(kind: type[Exception]) -> None:
+    """Whatever kafka-python can raise comes out as one line of ours that names what was done."""
+    with pytest.raises(KafkabalError) as caught, translated("the answer of b:1"):
+        raise kind({}) if kind is foreign.LogTruncationError else kind()
+    assert caught.value.message.startswith("the answer of b:1: ")
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours"),
+    [
+        (foreign.ClusterAuthorizationFailedError, NotAuthorizedError),
+        (foreign.TopicAuthorizationFailedError, NotAuthorizedError),
+        (foreign.IncompatibleBrokerVersion, MissingCapabilityError),
+        (foreign.UnsupportedVersionError, MissingCapabilityError),
+        (foreign.RequestTimedOutError, NoAnswerError),
+        (foreign.KafkaTimeoutError, NoAnswerError),
+        (foreign.KafkaConnectionError, UnreachableError),
+        (foreign.KafkaConfigurationError, ConfigError),
+        (foreign.PolicyViolationError, RefusedByClusterError),
+        (foreign.KafkaError, RefusedByClusterError),
+    ],
+)
+def test_errors_become_what_they_mean(kind: type[Exception], ours: type[KafkabalError]) -> None:
+    """The kinds that decide an exit code or a retry are told apart."""
+    with pytest.raises(KafkabalError) as caught, translated("x"):
+        raise kind("why")
+    assert type(caught.value) is ours
+
+
+@pytest.mark.parametrize("error", [struct.error("short"), ValueError("bad"), IndexError("far"), KeyError("r")])
+def test_a_malformed_answer_is_the_brokers_fault(error: Exception) -> None:
+    """What decoders raise on bytes that are no Kafka is told as that."""
+    with pytest.raises(RefusedByClusterError, match="does not keep to the protocol"), translated("x"):
+        raise error
+
+
+@pytest.mark.parametrize("code", _CODES)
+def test_every_code_has_a_name_and_raises(code: int) -> None:
+    """Each error code of the protocol has a name for faults, and raises an error of ours with that name."""
+    assert fault_of(code).name == error_name(code)
+    assert error_name(code).replace("_", "").isupper()
+    with pytest.raises(KafkabalError, match=error_name(code)):
+        check(code, "do it")
+
+
+def test_success_is_no_error() -> None:
+    """Code 0 raises nothing."""
+    check(0, "do it")
+    assert error_name(0) == "NONE"
+
+
+def test_a_code_newer_than_the_library_keeps_its_number() -> None:
+    """A code that nobody knows yet is a refusal that names the number."""
+    with pytest.raises(RefusedByClusterError, match="cannot do it: ERROR_9999: brand new"):
+        check(9999, "do it", "brand new")
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (-1, "UNKNOWN_SERVER_ERROR"),
+        (6, "NOT_LEADER_OR_FOLLOWER"),
+        (9, "REPLICA_NOT_AVAILABLE"),
+        (31, "CLUSTER_AUTHORIZATION_FAILED"),
+        (39, "INVALID_REPLICA_ASSIGNMENT"),
+        (56, "KAFKA_STORAGE_ERROR"),
+        (84, "ELECTION_NOT_NEEDED"),
+        (85, "NO_REASSIGNMENT_IN_PROGRESS"),
+    ],
+)
+def test_names_are_those_of_kafka(code: int, name: str) -> None:
+    """Where kafka-python calls a code otherwise, Kafka's own name is used."""
+    assert error_name(code) == name
+
+
+def test_faults_tell_what_was_not_sent_from_what_was_not_answered() -> None:
+    """A request without an answer may have taken effect, one that was not sent has not."""
+    assert fault_of_error(UnreachableError("gone")) == Fault("unreachable", "gone", retriable=True)
+    assert fault_of_error(NoAnswerError("late")) == Fault("timeout", "late", retriable=True)
+    assert fault_of_error(NotAuthorizedError("no")) == Fault("refused", "no", retriable=False)

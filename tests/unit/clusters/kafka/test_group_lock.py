@@ -1,0 +1,194 @@
+"""The lock: one member in the group, kept by heartbeats, lost without them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import DescribeGroupsResponse
+from kafka.protocol.consumer import HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse, SyncGroupResponse
+from kafka.protocol.metadata import FindCoordinatorResponse
+
+from kafkabal.clusters.clock import SystemClock
+from kafkabal.clusters.kafka.group_lock import GroupLock
+from kafkabal.errors import BusyError, NotAuthorizedError, UnreachableError
+
+_SESSION_S = 3.0
+
+
+class Coordinator:
+    """Keeps the group on broker 1 as Kafka does."""
+
+    def __init__(self, cluster: Any) -> None:
+        self.member: str | None = None
+        self.protocol: str | None = None
+        self.owner = b""
+        self.heartbeat_code = 0
+        self.find_code = 0
+        cluster.answer("FindCoordinator", lambda request: FindCoordinatorResponse(error_code=self.find_code, node_id=1))
+        cluster.answer("JoinGroup", self.join)
+        cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=0, assignment=b""))
+        cluster.answer("Heartbeat", lambda request: HeartbeatResponse(error_code=self.heartbeat_code))
+        cluster.answer("LeaveGroup", self.leave)
+        cluster.answer("DescribeGroups", self.describe)
+
+    def join(self, request: Any) -> Any:
+        """Admit the first member, under an id of ours."""
+        if not request.member_id:
+            return JoinGroupResponse(error_code=79, member_id="id-of-ours", protocol_name="", leader="", members=[])
+        (offered,) = request.protocols
+        if self.member is not None and offered.name != self.protocol:
+            return JoinGroupResponse(error_code=23, member_id="", protocol_name="", leader="", members=[])
+        self.member, self.protocol, self.owner = request.member_id, offered.name, bytes(offered.metadata)
+        return JoinGroupResponse(
+            error_code=0,
+            generation_id=1,
+            member_id=self.member,
+            protocol_name=self.protocol,
+            leader=self.member,
+            members=[],
+        )
+
+    def leave(self, request: Any) -> Any:
+        """Let the member go."""
+        self.member = None
+        return LeaveGroupResponse(error_code=0, members=[])
+
+    def describe(self, request: Any) -> Any:
+        """Tell who is in."""
+        group = DescribeGroupsResponse.DescribedGroup
+        member = group.DescribedGroupMember(
+            member_id=self.member,
+            client_id="kafkabal",
+            client_host="/10.0.0.1",
+            member_metadata=self.owner,
+            member_assignment=b"",
+        )
+        return DescribeGroupsResponse(
+            groups=[
+                group(
+                    error_code=0,
+                    group_id="g",
+                    group_state="Stable",
+                    protocol_type="kafkabal",
+                    protocol_data="",
+                    members=[member],
+                )
+            ]
+        )
+
+
+@pytest.fixture
+def cluster(fake_cluster: Callable[..., Any]) -> Any:
+    """One broker."""
+    return fake_cluster(1)
+
+
+@pytest.fixture
+def coordinator(cluster: Any) -> Coordinator:
+    """The coordinator of the group."""
+    return Coordinator(cluster)
+
+
+def _take(cluster: Any, owner: str = "me") -> GroupLock:
+    settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
+    return GroupLock(settings, SystemClock(), owner, _SESSION_S)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_it_is_held_as_long_as_heartbeats_are_answered(cluster: Any, coordinator: Coordinator) -> None:
+    """Longer than a session, with a heartbeat that is never older than half of it."""
+    lock = _take(cluster)
+    _until(lambda: len(cluster.asked("Heartbeat")) > 12)
+    assert lock.is_held()
+    assert lock.seconds_since_heartbeat() < _SESSION_S / 2
+    lock.release()
+
+
+def test_the_second_one_is_told_who_holds_it(cluster: Any, coordinator: Coordinator) -> None:
+    """The name that the holder gave comes back."""
+    lock = _take(cluster, "alice on host-a")
+    with pytest.raises(BusyError, match="alice on host-a is changing this cluster"):
+        _take(cluster, "bob")
+    assert lock.is_held()
+    lock.release()
+
+
+def test_a_holder_without_a_name_is_told_by_its_address(cluster: Any, coordinator: Coordinator) -> None:
+    """While the group is being settled only client and host are known."""
+    lock = _take(cluster, "")
+    with pytest.raises(BusyError, match=r"kafkabal at 10\.0\.0\.1"):
+        _take(cluster, "bob")
+    lock.release()
+
+
+def test_a_released_lock_is_free_at_once(cluster: Any, coordinator: Coordinator) -> None:
+    """Leaving tells the coordinator, and doing it twice does no harm."""
+    lock = _take(cluster)
+    lock.release()
+    lock.release()
+    assert not lock.is_held()
+    assert coordinator.member is None
+    _take(cluster, "next").release()
+
+
+def test_a_member_that_the_coordinator_forgot_has_lost_it(cluster: Any, coordinator: Coordinator) -> None:
+    """An unknown member knows that it holds nothing, and does not throw out the next one when it lets go."""
+    lock = _take(cluster)
+    coordinator.heartbeat_code = 25
+    _until(lambda: not lock.is_held())
+    lock.release()
+    assert cluster.asked("LeaveGroup") == []
+
+
+def test_a_silent_coordinator_ends_it_after_a_session(cluster: Any, coordinator: Coordinator, silence: object) -> None:
+    """What cannot be proved is not held: the age grows, and at the session's end it is lost."""
+    lock = _take(cluster)
+    cluster.answer("Heartbeat", lambda request: silence)
+    _until(lambda: lock.seconds_since_heartbeat() > _SESSION_S / 2)
+    _until(lambda: not lock.is_held())
+    lock.release()
+
+
+def test_a_coordinator_that_is_away_for_a_moment_does_not_end_it(cluster: Any, coordinator: Coordinator) -> None:
+    """Heartbeats go on when it is back, with the lock unbroken."""
+    lock = _take(cluster)
+    coordinator.heartbeat_code = 16
+    _until(lambda: lock.seconds_since_heartbeat() > _SESSION_S / 4)
+    coordinator.heartbeat_code = 0
+    _until(lambda: lock.seconds_since_heartbeat() < _SESSION_S / 4)
+    assert lock.is_held()
+    lock.release()
+
+
+def test_a_rebalance_is_joined_again(cluster: Any, coordinator: Coordinator) -> None:
+    """A coordinator that settles the group anew finds its member there."""
+    lock = _take(cluster)
+    joins = len(cluster.asked("JoinGroup"))
+    coordinator.heartbeat_code = 27
+    _until(lambda: len(cluster.asked("JoinGroup")) > joins)
+    coordinator.heartbeat_code = 0
+    assert lock.is_held()
+    lock.release()
+
+
+def test_no_permission_is_told(cluster: Any, coordinator: Coordinator) -> None:
+    """Without READ on the group there is no lock of this kind."""
+    coordinator.find_code = 30
+    with pytest.raises(NotAuthorizedError, match="__kafkabal-lock"):
+        _take(cluster)
+
+
+def test_a_coordinator_that_never_comes_is_told_in_time(cluster: Any, coordinator: Coordinator) -> None:
+    """The wait for one is bounded."""
+    coordinator.find_code = 15
+    with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock is not available"):
+        _take(cluster)

@@ -1,0 +1,82 @@
+"""Tasks side by side: none holds up the others, and bugs are not swallowed."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+
+import pytest
+
+from kafkabal.clusters.clock import Deadline, SystemClock
+from kafkabal.clusters.kafka import parallel_requests
+from kafkabal.clusters.kafka.parallel_requests import run_all, run_first
+from kafkabal.errors import NoAnswerError, UnreachableError
+
+
+def _fail(message: str) -> str:
+    raise UnreachableError(message)
+
+
+def _bug() -> str:
+    raise ZeroDivisionError
+
+
+def _deadline(seconds: float = 5.0) -> Deadline:
+    return Deadline(seconds, SystemClock())
+
+
+def test_all_outcomes_come_back_by_key() -> None:
+    """What a task gave and what it failed with stand beside each other."""
+    found = run_all({1: lambda: "one", 2: partial(_fail, "two")}, _deadline())
+    assert found[1] == "one"
+    assert isinstance(found[2], UnreachableError)
+
+
+def test_a_task_that_never_ends_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the deadline its key has an error, and the others have their values."""
+    monkeypatch.setattr(parallel_requests, "_GRACE_S", 0.05)
+    never = threading.Event()
+    found = run_all({1: lambda: "one", 2: lambda: str(never.wait())}, _deadline(0.05))
+    assert found[1] == "one"
+    assert isinstance(found[2], NoAnswerError)
+    never.set()
+
+
+def test_tasks_run_at_the_same_time() -> None:
+    """Each waits for the other: one after the other they would never end."""
+    meeting = threading.Barrier(2)
+    found = run_all({n: partial(meeting.wait, 5) for n in (1, 2)}, _deadline())
+    assert sorted(map(str, found.values())) == ["0", "1"]
+
+
+def test_a_bug_is_raised() -> None:
+    """An error that is none of ours is not taken for a broker's."""
+    with pytest.raises(ZeroDivisionError):
+        run_all({1: _bug}, _deadline())
+    with pytest.raises(ZeroDivisionError):
+        run_first([_bug], _deadline(), 1.0)
+
+
+def test_the_first_success_counts_and_the_rest_is_not_started() -> None:
+    """A task that succeeds at once keeps the others from being tried."""
+    tried: list[int] = []
+    assert run_first([lambda: "first", lambda: str(tried.append(2))], _deadline(), 5.0) == "first"
+    assert tried == []
+
+
+def test_a_failure_starts_the_next_at_once() -> None:
+    """A server that refuses does not cost the head start."""
+    assert run_first([partial(_fail, "a"), lambda: "second"], _deadline(), 60.0) == "second"
+
+
+def test_one_that_hesitates_gets_company() -> None:
+    """After the head start the next one is tried as well, and wins."""
+    never = threading.Event()
+    assert run_first([lambda: str(never.wait()), lambda: "second"], _deadline(), 0.02) == "second"
+    never.set()
+
+
+def test_all_failures_come_back_in_order() -> None:
+    """If nothing succeeds, every reason is there."""
+    failures = run_first([partial(_fail, "a"), partial(_fail, "b")], _deadline(), 1.0)
+    assert [error.message for error in failures] == ["a", "b"]  # type: ignore[union-attr]

@@ -1,0 +1,292 @@
+"""Reading a whole cluster: what fails is named, and nothing is invented."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from kafka.protocol.admin import (
+    DescribeConfigsResponse,
+    DescribeLogDirsResponse,
+    ListGroupsResponse,
+    ListPartitionReassignmentsResponse,
+)
+from kafka.protocol.consumer import ListOffsetsResponse, OffsetFetchResponse
+from kafka.protocol.metadata import MetadataResponse
+
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.errors import NotAuthorizedError, UnreachableError
+from kafkabal.model.cluster_state import LogDirState
+
+_TOPIC = MetadataResponse.MetadataResponseTopic
+_DIR = DescribeLogDirsResponse.DescribeLogDirsResult
+_QUICK = ReadRequest(deadline_s=2.0)
+
+
+def _topic(name: str, *replicas: list[int], error_code: int = 0, **fields: Any) -> Any:
+    partitions = [
+        _TOPIC.MetadataResponsePartition(
+            partition_index=n, leader_id=ids[0] if ids else -1, replica_nodes=ids, isr_nodes=ids, offline_replicas=[]
+        )
+        for n, ids in enumerate(replicas)
+    ]
+    return _TOPIC(name=name, error_code=error_code, partitions=partitions, **fields)
+
+
+def _logs(sizes: dict[tuple[str, int], int], offline: str | None = None, error_code: int = 0) -> Callable[[Any], Any]:
+    """One dir with these replicas, and perhaps another one that is offline."""
+    topic = _DIR.DescribeLogDirsTopic
+    topics = [
+        topic(
+            name=name,
+            partitions=[
+                topic.DescribeLogDirsPartition(
+                    partition_index=n, partition_size=size, offset_lag=0, is_future_key=False
+                )
+                for (of, n), size in sizes.items()
+                if of == name
+            ],
+        )
+        for name in sorted({name for name, _ in sizes})
+    ]
+    dirs = [_DIR(error_code=0, log_dir="/d0", topics=topics, total_bytes=10**12, usable_bytes=5 * 10**11)]
+    if offline:
+        dirs.append(_DIR(error_code=56, log_dir=offline, topics=[]))
+    return lambda request: DescribeLogDirsResponse(error_code=error_code, results=[] if error_code else dirs)
+
+
+def _reassignments(*moving: tuple[str, int, list[int], list[int], list[int]]) -> Callable[[Any], Any]:
+    topic = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+    return lambda request: ListPartitionReassignmentsResponse(
+        error_code=0,
+        topics=[
+            topic(
+                name=name,
+                partitions=[
+                    topic.OngoingPartitionReassignment(
+                        partition_index=n, replicas=replicas, adding_replicas=adding, removing_replicas=removing
+                    )
+                ],
+            )
+            for name, n, replicas, adding, removing in moving
+        ],
+    )
+
+
+@pytest.fixture
+def cluster(fake_cluster: Callable[..., Any]) -> Any:
+    """Two brokers with one topic of two partitions on both."""
+    made = fake_cluster(2)
+    made.topics = [_topic("t", [1, 2], [2, 1])]
+    made.answer("DescribeLogDirs", _logs({("t", 0): 100, ("t", 1): 200}))
+    made.answer("ListPartitionReassignments", _reassignments())
+    return made
+
+
+@pytest.fixture
+def kafka(cluster: Any) -> Iterator[KafkaCluster]:
+    """The cluster, seen by a client whose clock stands at the start of 2026."""
+    with KafkaCluster(cluster.settings(), FakeClock()) as made:
+        yield made
+
+
+def test_a_healthy_cluster_is_read_whole(kafka: KafkaCluster) -> None:
+    """Placement, sizes, ISR, racks and the time come together."""
+    reading = kafka.read(_QUICK)
+    state = reading.state
+    assert reading.problems == ()
+    assert (state.cluster_id, state.source, state.taken_at) == ("fake", "kafka", "2026-01-01T00:00:00Z")
+    assert state.racks == ("r1", "r2")
+    assert state.replicas.size_bytes.tolist() == [100, 100, 200, 200]
+    assert state.replicas.in_sync.all()
+    assert state.partitions.leader.tolist() == [0, 1]
+    assert state.topics.configs == (None,)
+
+
+def test_a_broker_that_hangs_is_named_and_the_rest_is_shown(cluster: Any, silence: object) -> None:
+    """Its replicas are there, their sizes are not known."""
+    cluster.brokers[2].answers["DescribeLogDirs"] = lambda request: silence
+    with KafkaCluster(cluster.settings()) as kafka:
+        reading = kafka.read(ReadRequest(deadline_s=0.2))
+    assert [problem.broker for problem in reading.problems] == [2]
+    assert "does not answer within 0.2 s" in reading.problems[0].message
+    assert reading.state.replicas.size_bytes.tolist() == [100, -1, -1, 200]
+    assert reading.state.brokers.is_live.all()
+
+
+def test_a_dead_broker_is_known_from_its_replicas(cluster: Any, kafka: KafkaCluster) -> None:
+    """A broker that is not registered any more is dead, and no problem of the reading."""
+    cluster.topics = [_topic("t", [1, 9])]
+    reading = kafka.read(_QUICK)
+    assert reading.problems == ()
+    assert reading.state.brokers.id.tolist() == [1, 2, 9]
+    assert reading.state.brokers.is_live.tolist() == [True, True, False]
+    assert reading.state.replicas.size_bytes.tolist() == [100, -1]
+
+
+def test_no_broker_at_all_is_an_error(cluster: Any, silence: object) -> None:
+    """If none tells of its log dirs there is nothing to show."""
+    cluster.answer("DescribeLogDirs", lambda request: silence)
+    with (
+        KafkaCluster(cluster.settings()) as kafka,
+        pytest.raises(UnreachableError, match="none of the 2 brokers tells of its log dirs; broker 1: "),
+    ):
+        kafka.read(ReadRequest(deadline_s=0.2))
+
+
+def test_no_permission_is_an_error(cluster: Any, kafka: KafkaCluster) -> None:
+    """One broker that refuses is enough: the figures of the others would be half the truth."""
+    cluster.brokers[2].answers["DescribeLogDirs"] = _logs({}, error_code=31)
+    with pytest.raises(NotAuthorizedError, match="broker 2"):
+        kafka.read(_QUICK)
+
+
+def test_topics_that_metadata_hides_are_found_out(cluster: Any, kafka: KafkaCluster) -> None:
+    """A topic that brokers hold but the principal may not describe is an error, not a gap."""
+    cluster.answer("DescribeLogDirs", _logs({("t", 0): 1, ("secret", 0): 1, ("hidden", 0): 1}))
+    cluster.strangers = [_topic("secret", error_code=29), _topic("hidden", error_code=29)]
+    with pytest.raises(NotAuthorizedError, match="not allowed to describe 2 topics: hidden, secret"):
+        kafka.read(_QUICK)
+
+
+def test_a_topic_that_was_just_deleted_is_no_error(cluster: Any, kafka: KafkaCluster) -> None:
+    """Logs outlive their topic for a moment."""
+    cluster.answer("DescribeLogDirs", _logs({("t", 0): 1, ("gone", 0): 1}))
+    cluster.strangers = [_topic("gone", error_code=3)]
+    assert kafka.read(_QUICK).state.topics.name == ("t",)
+
+
+def test_an_offline_dir_is_shown_with_the_replicas_that_it_took_along(cluster: Any, kafka: KafkaCluster) -> None:
+    """A replica that is offline on a broker with one offline dir lies in that dir; its size is not known."""
+    cluster.topics = [_topic("t", [1, 2])]
+    cluster.topics[0].partitions[0].offline_replicas = [2]
+    cluster.brokers[2].answers["DescribeLogDirs"] = _logs({}, offline="/d1")
+    state = kafka.read(_QUICK).state
+    assert state.log_dirs.state.tolist() == [LogDirState.ONLINE, LogDirState.ONLINE, LogDirState.OFFLINE]
+    assert state.replicas.size_bytes.tolist() == [100, -1]
+    assert state.log_dirs.path[state.replicas.log_dir[1]] == "/d1"
+
+
+def test_reassignments_in_progress_are_marked(cluster: Any, kafka: KafkaCluster) -> None:
+    """Replicas that come and go are told apart; a broker that metadata did not have yet is left out."""
+    cluster.answer("ListPartitionReassignments", _reassignments(("t", 0, [2, 1, 7], [2, 7], [1])))
+    replicas = kafka.read(_QUICK).state.replicas
+    assert replicas.adding.tolist() == [False, True, False, False]
+    assert replicas.removing.tolist() == [True, False, False, False]
+
+
+def test_partitions_without_replicas_are_left_out(cluster: Any, kafka: KafkaCluster) -> None:
+    """A partition that is being deleted has no place."""
+    cluster.topics = [_topic("t", [1, 2], [])]
+    assert len(kafka.read(_QUICK).state.partitions) == 1
+
+
+def test_internal_topics_are_marked(cluster: Any, kafka: KafkaCluster) -> None:
+    """Kafka's own as Kafka says, and the one that runs are remembered in."""
+    cluster.topics = [_topic("t", [1]), _topic("__consumer_offsets", [1], is_internal=True), _topic("__kafkabal", [1])]
+    topics = kafka.read(_QUICK).state.topics
+    assert dict(zip(topics.name, topics.internal.tolist(), strict=True)) == {
+        "__consumer_offsets": True,
+        "__kafkabal": True,
+        "t": False,
+    }
+
+
+def test_configs_come_when_asked_for(cluster: Any, kafka: KafkaCluster) -> None:
+    """Only what is set on the topic itself counts as its configs."""
+    result = DescribeConfigsResponse.DescribeConfigsResult
+    entry = result.DescribeConfigsResourceResult
+    cluster.answer(
+        "DescribeConfigs",
+        lambda request: DescribeConfigsResponse(
+            results=[
+                result(
+                    error_code=0,
+                    resource_type=2,
+                    resource_name="t",
+                    configs=[
+                        entry(name="remote.storage.enable", value="true", config_source=1, synonyms=[]),
+                        entry(name="retention.ms", value="1", config_source=5, synonyms=[]),
+                    ],
+                )
+            ]
+        ),
+    )
+    assert kafka.read(ReadRequest(configs=True)).state.topics.configs == ({"remote.storage.enable": "true"},)
+
+
+def test_offsets_come_from_the_leaders(cluster: Any, kafka: KafkaCluster) -> None:
+    """Each leader is asked for its own partitions, twice: where they start and where they end."""
+    topic = ListOffsetsResponse.ListOffsetsTopicResponse
+
+    def answer(request: Any) -> Any:
+        return ListOffsetsResponse(
+            topics=[
+                topic(
+                    name=asked.name,
+                    partitions=[
+                        topic.ListOffsetsPartitionResponse(
+                            partition_index=p.partition_index, error_code=0, offset=5 if p.timestamp == -2 else 50
+                        )
+                        for p in asked.partitions
+                    ],
+                )
+                for asked in request.topics
+            ]
+        )
+
+    cluster.answer("ListOffsets", answer)
+    partitions = kafka.read(ReadRequest(offsets=True)).state.partitions
+    assert partitions.start_offset.tolist() == [5, 5]
+    assert partitions.end_offset.tolist() == [50, 50]
+    asked = [p.partition_index for r in cluster.brokers[2].asked("ListOffsets") for t in r.topics for p in t.partitions]
+    assert asked == [1, 1]
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_committed_offsets_come_from_the_coordinators(cluster: Any, kafka: KafkaCluster, batched: bool) -> None:
+    """Every broker tells of the groups that it coordinates, old brokers one group at a time."""
+    for broker in cluster.brokers.values():
+        broker.versions = broker.versions | {9: (1, 9 if batched else 7)}
+    group = ListGroupsResponse.ListedGroup
+    cluster.answer("ListGroups", lambda request: ListGroupsResponse(error_code=0, groups=[]))
+    cluster.brokers[1].answers["ListGroups"] = lambda request: ListGroupsResponse(
+        error_code=0, groups=[group(group_id=name, protocol_type="consumer") for name in ("b", "a")]
+    )
+    cluster.answer("OffsetFetch", _offset_fetch)
+    committed = kafka.read(ReadRequest(group_offsets=True)).state.committed
+    assert committed.groups == ("a", "b")
+    assert np.stack((committed.group, committed.partition, committed.offset)).T.tolist() == [[0, 1, 7], [1, 1, 7]]
+    assert len(cluster.asked("OffsetFetch")) == (1 if batched else 2)
+
+
+def _offset_fetch(request: Any) -> Any:
+    """Offset 7 of t-1 for every group, none of t-0, and some of a topic that is gone."""
+    if request.header.request_api_version < 8:
+        topic = OffsetFetchResponse.OffsetFetchResponseTopic
+        return OffsetFetchResponse(topics=_committed(topic, topic.OffsetFetchResponsePartition), error_code=0)
+    group = OffsetFetchResponse.OffsetFetchResponseGroup
+    topic = group.OffsetFetchResponseTopics
+    topics = _committed(topic, topic.OffsetFetchResponsePartitions)
+    return OffsetFetchResponse(groups=[group(group_id=g.group_id, topics=topics, error_code=0) for g in request.groups])
+
+
+def _committed(topic: Any, partition: Any) -> list[Any]:
+    return [
+        topic(name=name, partitions=[partition(partition_index=n, committed_offset=offset, metadata="", error_code=0)])
+        for name, n, offset in (("t", 0, -1), ("t", 1, 7), ("gone", 0, 3))
+    ]
+
+
+def test_groups_that_are_hidden_are_an_error(cluster: Any, kafka: KafkaCluster) -> None:
+    """A group that may be listed but not read is not taken for one that has committed nothing."""
+    listed = ListGroupsResponse.ListedGroup(group_id="g", protocol_type="consumer")
+    cluster.answer("ListGroups", lambda request: ListGroupsResponse(error_code=0, groups=[listed]))
+    group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", topics=[], error_code=30)
+    cluster.answer("OffsetFetch", lambda request: OffsetFetchResponse(groups=[group]))
+    with pytest.raises(NotAuthorizedError, match="what group g has committed"):
+        kafka.read(ReadRequest(group_offsets=True))

@@ -1,0 +1,150 @@
+"""What Kafka's own tools print becomes a snapshot."""
+
+from pathlib import Path
+
+import pytest
+
+from kafkabal.clusters.snapshot.import_kafka_tools import read_kafka_text
+from kafkabal.errors import InputFileError
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.state_to_rows import broker_rows, topic_rows
+
+TOPICS = (
+    "Topic: a-b\tTopicId: Xy_1\tPartitionCount: 2\tReplicationFactor: 2\t"
+    "Configs: cleanup.policy=compact,delete,retention.ms=5,"
+    "leader.replication.throttled.replicas=0:1,1:2\n"
+    "\tTopic: a-b\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \n"
+    "\tTopic: a-b\tPartition: 1\tLeader: none\tReplicas: 9,3,1\tIsr: 3\t"
+    "Adding Replicas: 3\tRemoving Replicas: 9\tElr: 1\tLastKnownElr: \n"
+    "\n"
+    "Topic: empty.configs\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n"
+    "\tTopic: empty.configs\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+)
+LOG_DIRS = (
+    "Querying brokers for log directories information\n"
+    "Received log directory information from brokers 1,2\n"
+    '{"version":1,"brokers":['
+    '{"broker":2,"logDirs":[{"logDir":"/d1","error":"org.apache.kafka.common.errors.KafkaStorageException",'
+    '"partitions":[]},{"logDir":"/d2","error":null,"partitions":[{"partition":"a-b-0","size":20,"offsetLag":3,'
+    '"isFuture":false}]}]},'
+    '{"broker":1,"logDirs":[{"logDir":"/d1","error":null,"partitions":[{"partition":"a-b-0","size":21,"offsetLag":0,'
+    '"isFuture":false},{"partition":"empty.configs-0","size":7,"offsetLag":0,"isFuture":false},'
+    '{"partition":"deleted-0","size":9,"offsetLag":0,"isFuture":false}]},'
+    '{"logDir":"/d2","error":null,"partitions":[{"partition":"a-b-0","size":5,"offsetLag":0,"isFuture":true}]}]}]}\n'
+)
+
+
+def read(tmp_path: Path, topics: str = TOPICS, log_dirs: str | None = LOG_DIRS) -> ClusterState:
+    """Read these texts."""
+    (tmp_path / "topics.txt").write_text(topics)
+    if log_dirs is not None:
+        (tmp_path / "dirs.txt").write_text(log_dirs)
+    return read_kafka_text(
+        tmp_path / "topics.txt",
+        tmp_path / "dirs.txt" if log_dirs is not None else None,
+        cluster_id="Mk",
+        taken_at="2026-01-01T00:00:00Z",
+    )
+
+
+def test_both_texts_together_give_the_whole_state(tmp_path: Path) -> None:
+    """Placement from the one, sizes, dirs and copies on their way from the other; names may hold dashes and dots."""
+    state = read(tmp_path)
+    assert list(broker_rows(state)) == [
+        BrokerRow(broker=1, log_dirs=[LogDirRow(path="/d1", volume="0"), LogDirRow(path="/d2", volume="1")]),
+        BrokerRow(
+            broker=2, log_dirs=[LogDirRow(path="/d1", state="offline", volume="0"), LogDirRow(path="/d2", volume="1")]
+        ),
+        BrokerRow(broker=3),
+        BrokerRow(broker=9, state="dead"),
+    ]
+    assert list(topic_rows(state)) == [
+        TopicRow(
+            topic="a-b",
+            configs={
+                "cleanup.policy": "compact,delete",
+                "retention.ms": "5",
+                "leader.replication.throttled.replicas": "0:1,1:2",
+            },
+            partitions=[
+                PartitionRow(
+                    partition=0,
+                    leader=1,
+                    replicas=[1, 2],
+                    isr=[1, 2],
+                    sizes=[21, 20],
+                    log_dirs=[0, 1],
+                    future=[FutureRow(broker=1, log_dir=1, bytes=5)],
+                ),
+                PartitionRow(
+                    partition=1,
+                    replicas=[9, 3, 1],
+                    isr=[3],
+                    sizes=[None] * 3,
+                    log_dirs=[None] * 3,
+                    adding=[3],
+                    removing=[9],
+                ),
+            ],
+        ),
+        TopicRow(
+            topic="empty.configs",
+            configs={},
+            partitions=[PartitionRow(partition=0, leader=1, replicas=[1], isr=[1], sizes=[7], log_dirs=[0])],
+        ),
+    ]
+
+
+def test_topics_alone_are_enough_to_count(tmp_path: Path) -> None:
+    """Without log dirs no size is known, and brokers that are in sync somewhere are live."""
+    state = read(tmp_path, log_dirs=None)
+    assert state.brokers.is_live.tolist() == [True, True, True, False]
+    assert (state.replicas.size_bytes == -1).all()
+
+
+def test_tabs_may_have_become_blanks(tmp_path: Path) -> None:
+    """Text that went through a terminal or a mail is read all the same."""
+    spaced = read(tmp_path, TOPICS.replace("\t", "    "))
+    assert list(topic_rows(spaced)) == list(topic_rows(read(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("topics", "message"),
+    [
+        ("Error while executing topic command : Timed out\n", "topics.txt, line 1: is no line of what TopicCommand"),
+        (TOPICS + "\tTopic: other\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n", "line 7: is no line"),
+        (TOPICS.replace("Leader: 1", "Leader: x"), "line 2: is no line"),
+        (TOPICS.replace("Partition: 1\t", "Partition: 0\t"), "a-b-0 is described twice"),
+        (TOPICS.replace("Partition: 1\t", f"Partition: {2**70}\t"), "topics.txt: holds a number that Kafka never uses"),
+        (TOPICS.replace("Configs: cleanup", "Configs: ,cleanup"), "line 1: is no line"),
+    ],
+)
+def test_what_topic_command_does_not_print_is_refused(tmp_path: Path, topics: str, message: str) -> None:
+    """The line is named."""
+    with pytest.raises(InputFileError, match=message):
+        read(tmp_path, topics)
+
+
+@pytest.mark.parametrize(
+    ("log_dirs", "message"),
+    [
+        ("Querying brokers\n", "dirs.txt: holds no line of JSON"),
+        ("\n{nonsense\n", "dirs.txt, line 2: is not what LogDirsCommand"),
+        ('{"version":1}', "missing required field `brokers`"),
+        (
+            LOG_DIRS.replace("errors.KafkaStorageException", "errors.ClusterAuthorizationException"),
+            "line 3: broker 2 told no log dirs: .*ClusterAuthorizationException",
+        ),
+    ],
+)
+def test_what_log_dirs_command_does_not_print_is_refused(tmp_path: Path, log_dirs: str, message: str) -> None:
+    """A broker that refused to tell is not taken for an empty one."""
+    with pytest.raises(InputFileError, match=message):
+        read(tmp_path, log_dirs=log_dirs)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """With the reason of the system."""
+    with pytest.raises(InputFileError, match="none: cannot be read: No such file"):
+        read_kafka_text(tmp_path / "none", None, cluster_id="x", taken_at="")

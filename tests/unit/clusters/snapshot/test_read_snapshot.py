@@ -1,0 +1,145 @@
+"""Snapshot files, good and bad."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.errors import ExitCode, InputFileError
+
+HEADER = {"kafkabal_snapshot": 1, "cluster_id": "Mk", "taken_at": "2026-01-01T00:00:00Z", "source": "kafka"}
+BROKER = {"broker": 1, "rack": "r0", "host": "b1", "port": 9092, "log_dirs": [{"path": "/d0", "total_bytes": 1000}]}
+TOPIC = {
+    "topic": "img",
+    "partitions": [
+        {"partition": 0, "leader": 1, "replicas": [1, 3], "isr": [1], "sizes": [120, None], "log_dirs": [0, None]}
+    ],
+    "configs": {"retention.ms": "604800000"},
+}
+
+
+def write(path: Path, *lines: Any) -> Path:
+    """Write rows, or texts as they are."""
+    text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    path.write_text(text)
+    return path
+
+
+def test_a_snapshot_is_read(tmp_path: Path) -> None:
+    """The example of the format comes out as it is meant."""
+    state = read_snapshot(write(tmp_path / "s", HEADER, BROKER, TOPIC))
+    assert (state.cluster_id, state.taken_at, state.source) == ("Mk", "2026-01-01T00:00:00Z", "kafka")
+    assert state.brokers.id.tolist() == [1, 3]
+    assert state.brokers.is_live.tolist() == [True, False]
+    assert state.partition_name(0) == "img-0"
+    assert state.replicas.size_bytes.tolist() == [120, -1]
+    assert state.topics.configs == ({"retention.ms": "604800000"},)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (HEADER, TOPIC, BROKER),
+        (HEADER, "", BROKER, "   ", TOPIC, ""),
+        ({**HEADER, "new": 1}, {**BROKER, "new": {"topic": 1}}, {**TOPIC, "new": []}),
+        (HEADER, BROKER, TOPIC, {"something_new": 1}),
+        (HEADER, dict(reversed(BROKER.items())), dict(reversed(TOPIC.items()))),
+        (HEADER, " " + json.dumps(BROKER), "  " + json.dumps(TOPIC) + " \r"),
+    ],
+    ids=["other order", "empty lines", "unknown keys", "unknown kinds of lines", "keys in any order", "blanks"],
+)
+def test_what_does_not_matter_is_passed_over(tmp_path: Path, lines: tuple[Any, ...]) -> None:
+    """Order, blanks, and what a later version may add."""
+    state = read_snapshot(write(tmp_path / "s", *lines))
+    assert state.brokers.id.tolist() == [1, 3]
+    assert state.topics.name == ("img",)
+
+
+def test_a_packed_snapshot_is_known_by_its_content(tmp_path: Path) -> None:
+    """Whatever the file is called."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(gzip.compress(write(tmp_path / "plain", HEADER, BROKER, TOPIC).read_bytes()))
+    assert read_snapshot(path).topics.name == ("img",)
+
+
+def partition(**changes: Any) -> dict[str, Any]:
+    """The topic with something changed in its one partition."""
+    return {**TOPIC, "partitions": [{**TOPIC["partitions"][0], **changes}]}
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "message"),
+    [
+        ((), None, "is empty"),
+        (("nonsense",), 1, "is no valid record"),
+        (("[]",), 1, "is no valid record"),
+        ((BROKER,), 1, "is no kafkabal snapshot: its first line is no header"),
+        (({**HEADER, "kafkabal_snapshot": 2},), 1, "is of snapshot version 2, this kafkabal reads up to 1"),
+        (({**HEADER, "kafkabal_snapshot": "1"},), 1, "is no valid record"),
+        (({"kafkabal_snapshot": 1},), 1, "missing required field `cluster_id`"),
+        ((HEADER, BROKER, '{"topic":"img","partitions":['), 3, "is no valid record"),
+        ((HEADER, "", '{"broker":1'), 3, "is no valid record"),
+        ((HEADER, '{"broker":"1"}'), 2, "Expected `int`, got `str` - at `$.broker`"),
+        ((HEADER, '{"broker":1,"state":"asleep"}'), 2, "Invalid enum value 'asleep'"),
+        ((HEADER, {"broker": 2**31}), 2, "is no valid record"),
+        ((HEADER, {**BROKER, "log_dirs": [{"path": "/d", "total_bytes": 2**63}]}), 2, "total_bytes"),
+        ((HEADER, BROKER, partition(partition=2**31)), 3, "$.partitions[0].partition"),
+        ((HEADER, BROKER, partition(replicas=[1, 2**40])), 3, "$.partitions[0].replicas[1]"),
+        ((HEADER, BROKER, partition(sizes=[2**63, None])), 3, "$.partitions[0].sizes[0]"),
+        ((HEADER, BROKER, partition(in_bytes_per_s=-1.0)), 3, "in_bytes_per_s"),
+        (
+            (HEADER, BROKER, '{"topic":"t","partitions":[{"partition":0,"replicas":[1],"in_bytes_per_s":NaN}]}'),
+            3,
+            "valid",
+        ),
+        ((HEADER, BROKER, TOPIC, "", BROKER), 5, "broker 1 is described twice"),
+        ((HEADER, BROKER, HEADER, TOPIC), 3, "a second snapshot begins here"),
+        ((HEADER, BROKER, {"broker": 2, "topic": "t", "partitions": []}), 3, "is a topic and a broker at once"),
+        ((HEADER,), None, "holds no brokers"),
+        ((HEADER, BROKER, "", TOPIC, TOPIC), 5, "topic img is described twice"),
+        ((HEADER, TOPIC, {"topic": "z", "partitions": [{"partition": 0, "replicas": []}]}, BROKER), 3, "z-0 has no"),
+        ((HEADER, BROKER, partition(leader=9)), 3, "is led by broker 9"),
+        ((HEADER, BROKER, partition(sizes=[1])), 3, "2 replicas but 1 sizes"),
+        ((HEADER, BROKER, partition(log_dirs=[4, None])), 3, "lies in log dir 4 of broker 1, which has fewer"),
+        ((HEADER, BROKER, partition(future=[{"broker": 1, "log_dir": 7, "bytes": 1}])), 3, "log dir 7 of broker 1"),
+        ((HEADER, BROKER, '{"topic":"\udcff"}'), 3, "is no valid record"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_line(
+    tmp_path: Path, lines: tuple[Any, ...], line: int | None, message: str
+) -> None:
+    """What cannot be read is named by file and line, in one line of text, and is bad usage."""
+    path = tmp_path / "s"
+    text = "".join((entry if isinstance(entry, str) else json.dumps(entry)) + "\n" for entry in lines)
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(InputFileError) as error:
+        read_snapshot(path)
+    assert message in error.value.message
+    assert error.value.line == line
+    assert error.value.message.startswith(f"{path}, line {line}: " if line else f"{path}: ")
+    assert "\n" not in error.value.message
+    assert error.value.exit_code is ExitCode.USAGE
+
+
+def test_a_packed_file_that_was_cut_off_is_named_by_the_line(tmp_path: Path) -> None:
+    """The line up to which it could be unpacked is known."""
+    lines = [HEADER, BROKER, *({**TOPIC, "topic": f"t{i}"} for i in range(5000))]
+    packed = gzip.compress(write(tmp_path / "plain", *lines).read_bytes())
+    for name, data in {"cut": packed[: len(packed) // 2], "spoilt": packed[:-1000] + b"x" * 1000}.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        with pytest.raises(InputFileError, match=name) as error:
+            read_snapshot(path)
+        assert error.value.line is not None
+        assert 3 <= error.value.line <= len(lines) + 1
+
+
+@pytest.mark.parametrize("name", ["none", "."])
+def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
+    """A missing file and a folder, with the reason of the system."""
+    with pytest.raises(InputFileError, match=r"cannot be read: (No such file|Is a directory)") as error:
+        read_snapshot(tmp_path / name)
+    assert error.value.line is None

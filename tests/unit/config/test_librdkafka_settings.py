@@ -1,0 +1,91 @@
+"""Connection settings in the words of librdkafka; librdkafka itself says whether it knows them."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Producer
+
+from kafkabal.config.connection_settings import (
+    ConnectionSettings,
+    OAuthSettings,
+    SaslMechanism,
+    SaslSettings,
+    SecurityProtocol,
+    TlsSettings,
+)
+from kafkabal.config.librdkafka_settings import librdkafka_settings
+
+SERVERS = ("127.0.0.1:1", "127.0.0.1:2")
+
+
+def test_plaintext() -> None:
+    """An unencrypted connection needs the addresses and little else."""
+    assert librdkafka_settings(ConnectionSettings(bootstrap_servers=SERVERS)) == {
+        "bootstrap.servers": "127.0.0.1:1,127.0.0.1:2",
+        "client.id": "kafkabal",
+        "security.protocol": "plaintext",
+        "socket.connection.setup.timeout.ms": 10_000,
+    }
+
+
+def test_tls_files() -> None:
+    """A certificate file without a key file holds the key too; the host name is checked unless told otherwise."""
+    tls = TlsSettings(ca_file="ca.pem", certificate_file="me.pem", key_password="secret", check_hostname=False)
+    settings = librdkafka_settings(
+        ConnectionSettings(bootstrap_servers=SERVERS, security_protocol=SecurityProtocol.SSL, tls=tls)
+    )
+    assert {name: value for name, value in settings.items() if name.startswith("ssl.")} == {
+        "ssl.ca.location": "ca.pem",
+        "ssl.certificate.location": "me.pem",
+        "ssl.key.location": "me.pem",
+        "ssl.key.password": "secret",
+        "ssl.endpoint.identification.algorithm": "none",
+    }
+
+
+SASL = {
+    "plain": (
+        SaslSettings(mechanism=SaslMechanism.PLAIN, username="u", password="p"),
+        {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"},
+    ),
+    "scram": (
+        SaslSettings(mechanism=SaslMechanism.SCRAM_SHA_512, username="u", password="p"),
+        {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "u", "sasl.password": "p"},
+    ),
+    "oauth endpoint": (
+        SaslSettings(
+            mechanism=SaslMechanism.OAUTHBEARER,
+            oauth=OAuthSettings(
+                token_endpoint_url="http://127.0.0.1:1/token", client_id="me", client_secret="s", scope="kafka"
+            ),
+        ),
+        {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:1/token",
+            "sasl.oauthbearer.client.id": "me",
+            "sasl.oauthbearer.client.secret": "s",
+            "sasl.oauthbearer.scope": "kafka",
+        },
+    ),
+    "oauth without signature": (
+        SaslSettings(mechanism=SaslMechanism.OAUTHBEARER, oauth=OAuthSettings(unsecured_subject="me")),
+        {
+            "sasl.mechanism": "OAUTHBEARER",
+            "enable.sasl.oauthbearer.unsecure.jwt": True,
+            "sasl.oauthbearer.config": "principal=me",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("sasl", "expected"), SASL.values(), ids=SASL)
+def test_sasl(sasl: SaslSettings, expected: dict[str, object]) -> None:
+    """Each mechanism gets its own properties, and librdkafka accepts all of them."""
+    settings = librdkafka_settings(
+        ConnectionSettings(bootstrap_servers=SERVERS, security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl)
+    )
+    assert {name: value for name, value in settings.items() if "sasl" in name} == {
+        **expected,
+    }
+    Producer({**settings, "log_level": 0})

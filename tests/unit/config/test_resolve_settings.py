@@ -1,0 +1,262 @@
+"""Which value holds, and where it came from."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.config.resolve_settings import resolve
+from kafkabal.config.settings import KEYS, Settings
+from kafkabal.errors import ExitCode, UsageError
+
+PROFILES = """\
+profiles:
+  default:
+    bootstrap_servers: home:9092
+  prod:
+    bootstrap_servers: [a:9092, b:9092]
+    command_config: client.properties
+    tolerance: 5%
+    scores:
+      disk: 3
+      mypkg.scores:Gpu:
+    capacity:
+      default: 4TiB
+      7: {/d0: 2TiB}
+    volumes:
+      default: {/d0: v, /d1: v}
+    exclude_topics: [__*, tmp-*]
+    include_internal: yes
+    throttle: auto
+  saved:
+    snapshot: s.jsonl
+"""
+
+
+@pytest.fixture
+def profiles(tmp_path: Path) -> Path:
+    """The user's own profiles."""
+    path = tmp_path / "profiles.yaml"
+    path.write_text(PROFILES)
+    return path
+
+
+def settle(profiles: Path, flags: dict[str, Any] | None = None, **environ: str) -> Settings:
+    """Resolve these flags and variables."""
+    return resolve(flags or {}, environ=environ, profiles_file=profiles)
+
+
+def test_nothing_given_gives_the_defaults(tmp_path: Path) -> None:
+    """Without a file, a variable or a flag every field has its default and says so."""
+    settings = settle(tmp_path / "none.yaml")
+    assert settings == Settings()
+    assert settings.source("tolerance") == "default"
+
+
+def test_a_profile_is_read_with_the_meaning_of_every_value(profiles: Path) -> None:
+    """Quantities, lists, mappings by broker and by dir; a file is relative to the profile."""
+    settings = settle(profiles, {"profile": "prod"})
+    assert settings.bootstrap_servers == ("a:9092", "b:9092")
+    assert settings.command_config == profiles.parent / "client.properties"
+    assert settings.tolerance == 0.05
+    assert settings.scores == ("disk=3", "mypkg.scores:Gpu")
+    assert settings.capacity == {"default": 4 * 2**40, 7: {"/d0": 2 * 2**40}}
+    assert settings.volumes == {"default": {"/d0": "v", "/d1": "v"}}
+    assert settings.exclude_topics == ("__*", "tmp-*")
+    assert settings.include_internal is True
+    assert settings.throttle == "auto"
+    assert settings.profile is not None
+    assert (settings.profile.name, settings.profile.path) == ("prod", profiles)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "value", "source"),
+    [
+        ({"profile": "prod"}, {}, 0.05, "profiles.yaml, line 7"),
+        ({"profile": "prod"}, {"KAFKABAL_TOLERANCE": "6%"}, 0.06, "KAFKABAL_TOLERANCE"),
+        ({"profile": "prod", "tolerance": "7%"}, {"KAFKABAL_TOLERANCE": "6%"}, 0.07, "--tolerance"),
+        ({"profile": "prod", "tolerance": None}, {"KAFKABAL_TOLERANCE": ""}, 0.05, "profiles.yaml, line 7"),
+        ({}, {"KAFKABAL_PROFILE": "prod"}, 0.05, "profiles.yaml, line 7"),
+        ({"profile": "saved"}, {"KAFKABAL_PROFILE": "prod"}, None, "default"),
+    ],
+)
+def test_flags_come_before_environment_before_profile(
+    profiles: Path, flags: dict[str, Any], environ: dict[str, str], value: float | None, source: str
+) -> None:
+    """The strongest source wins, and is remembered."""
+    settings = settle(profiles, flags, **environ)
+    assert settings.tolerance == value
+    assert settings.source("tolerance").endswith(source)
+
+
+def test_the_profile_called_default_holds_where_none_is_chosen(profiles: Path) -> None:
+    """It need not be asked for."""
+    assert settle(profiles).bootstrap_servers == ("home:9092",)
+
+
+def test_lists_and_switches_come_as_flags(profiles: Path) -> None:
+    """A flag that is given several times is a list, one with commas too; a switch is true."""
+    settings = settle(
+        profiles,
+        {"exclude_topics": ["a*", "b*,c*"], "exclude_brokers": ["3", "1,3"], "include_internal": True, "topics": []},
+    )
+    assert settings.exclude_topics == ("a*", "b*", "c*")
+    assert settings.exclude_brokers == (1, 3)
+    assert settings.include_internal is True
+    assert settings.topics == ()
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "kept"),
+    [
+        ({"snapshot": "x"}, {}, "snapshot"),
+        ({"profile": "saved", "bootstrap_servers": ["x:1"]}, {}, "bootstrap_servers"),
+        ({"profile": "saved"}, {"KAFKABAL_ZOOKEEPER": "z:1"}, "zookeeper"),
+        ({"snapshot": "x"}, {"KAFKABAL_BOOTSTRAP_SERVER": "x:1"}, "snapshot"),
+    ],
+)
+def test_a_stronger_source_names_another_cluster(
+    profiles: Path, flags: dict[str, Any], environ: dict[str, str], kept: str
+) -> None:
+    """A snapshot on the command line is not mixed with the brokers of the profile, nor the other way round."""
+    settings = settle(profiles, flags, **environ)
+    named = [f for f in ("bootstrap_servers", "zookeeper", "snapshot") if getattr(settings, f)]
+    assert named == [kept]
+
+
+def test_one_source_cannot_name_two_clusters(profiles: Path) -> None:
+    """A snapshot and a bootstrap server side by side are a contradiction."""
+    with pytest.raises(UsageError, match="--snapshot names a snapshot and --bootstrap-server a live cluster"):
+        settle(profiles, {"snapshot": "x", "bootstrap_servers": ["x:1"]})
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "message"),
+    [
+        ({"tolerance": "10"}, {}, "--tolerance: '10' is ambiguous as a share: 10% or 0.10"),
+        ({}, {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: 'x' is not a share"),
+        ({}, {"KAFKABAL_MAX_MOVES": "-1"}, "KAFKABAL_MAX_MOVES: '-1' is no whole number"),
+        ({"exclude_brokers": ["a"]}, {}, "--exclude-brokers: 'a' is no broker id"),
+        ({"count_capacity": "disks"}, {}, "--count-capacity: 'disks' is none of equal, disk"),
+        ({"throttle": "fast"}, {}, "--throttle: 'fast' is not a rate"),
+        ({"window": "25:00-26:00"}, {}, "--window: '25:00-26:00' is not a time window"),
+        ({}, {"KAFKABAL_BROKER_TIMEOUT": "0s"}, "KAFKABAL_BROKER_TIMEOUT: '0s' is no time at all"),
+        ({"max_duration": "5"}, {}, "--max-duration: '5' is not a duration"),
+        ({}, {"KAFKABAL_INCLUDE_INTERNAL": "maybe"}, "'maybe' is neither true nor false"),
+        ({"capacity": "0"}, {}, "--capacity: a capacity is above 0 bytes"),
+    ],
+)
+def test_a_wrong_value_is_named_by_where_it_was_written(
+    tmp_path: Path, flags: dict[str, Any], environ: dict[str, str], message: str
+) -> None:
+    """A flag by its name, a variable by its name; the exit code is that of bad usage."""
+    with pytest.raises(UsageError) as error:
+        settle(tmp_path / "none.yaml", flags, **environ)
+    assert message in error.value.message
+    assert error.value.exit_code is ExitCode.USAGE
+
+
+def test_a_capacity_in_a_variable_is_the_default_of_all_brokers(tmp_path: Path) -> None:
+    """Where no mapping can be written, one value stands for every broker."""
+    assert settle(tmp_path / "none.yaml", KAFKABAL_CAPACITY="4TiB").capacity == {"default": 2**42}
+
+
+def test_keys_options_and_variables_agree() -> None:
+    """Each field has one key, one option and one variable, and none is used twice."""
+    assert [k.variable for k in KEYS if k.name == "bootstrap_servers"] == ["KAFKABAL_BOOTSTRAP_SERVER"]
+    for values in ([k.name for k in KEYS], [k.option for k in KEYS], [k.field for k in KEYS]):
+        assert len(set(values)) == len(KEYS)
+    assert {k.field for k in KEYS} | {"profile", "places"} == set(Settings.__dataclass_fields__)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("tolerance: 5%\ntolerance: 6%\n", 2, "'tolerance' stands there twice"),
+        ("a: [1\nb: 2\n", 2, "is no YAML"),
+        ("a: b: c\n", 1, "is no YAML"),
+        ("x: 1\n---\ny: 2\n", 2, "is no YAML: but found another document"),
+        ("tolerance: \x01\n", 1, "is no YAML"),
+        ("tolerence: 5%\n", 1, "has no key 'tolerence'"),
+        ("\nprofiles:\n  p:\n    capcity: 1\n", 4, "profile 'p' has no key 'capcity'"),
+        ("profiles: {p: {}}\ntolerance: 5%\n", 2, "beside 'profiles' no setting can stand"),
+        ("profiles: [p]\n", 1, "a mapping is meant here"),
+        ("- a\n", 1, "a mapping is meant here"),
+        ("profiles: {p: 5}\n", 1, "a mapping is meant here"),
+        ("tolerance: 10\n", 1, "'10' is ambiguous"),
+        ("scores: [disk]\ntolerance: [1]\n", 2, "one text is meant here"),
+        ("capacity:\n  x: 4TiB\n", 2, "'x' is no broker id"),
+        ("capacity:\n  1: {d0: 4TiB}\n", 2, "'d0' is no absolute path"),
+        ("capacity: {1: 4 Tera}\n", 1, "'4 Tera' is not a size"),
+        ("volumes: {1: x}\n", 1, "log dirs are meant here"),
+        ("exclude_topics: {a: b}\n", 1, "a list is meant here"),
+        ("topics: &x [*x]\n", 1, "holds itself"),
+        ("? [a]\n: b\n", 1, "a key is a plain text"),
+    ],
+)
+def test_a_wrong_profile_is_named_by_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
+    """Malformed YAML, unknown keys and wrong values: file, line and reason in one line of text."""
+    path = tmp_path / "p.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as error:
+        settle(tmp_path / "none.yaml", {"profile": str(path)})
+    assert error.value.message.startswith(f"{path}, line {line}: ")
+    assert message in error.value.message
+    assert "\n" not in error.value.message
+
+
+def test_near_keys_are_offered(tmp_path: Path) -> None:
+    """A misspelt key is answered with the right one."""
+    path = tmp_path / "p.yaml"
+    path.write_text("tolerence: 5%\n")
+    with pytest.raises(UsageError) as error:
+        settle(path, {"profile": str(path)})
+    assert error.value.hint == "did you mean: tolerance"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message", "hint"),
+    [
+        ("prd", "there is no profile 'prd'", "prod"),
+        ("{dir}/profiles.yaml#nope", "there is no profile 'nope'", "default, prod, saved"),
+        ("{dir}/none.yaml", "cannot be read: No such file", ""),
+        ("{dir}/several.yaml", "holds 2 profiles", "several.yaml#a"),
+        ("{dir}/latin.yaml", "is not UTF-8 text", ""),
+    ],
+)
+def test_an_unknown_profile_is_refused(profiles: Path, chosen: str, message: str, hint: str) -> None:
+    """What there is instead is said."""
+    (profiles.parent / "several.yaml").write_text("profiles: {a: {}, b: {}}")
+    (profiles.parent / "latin.yaml").write_bytes(b"topics: caf\xe9")
+    with pytest.raises(UsageError, match=message) as error:
+        settle(profiles, {"profile": chosen.format(dir=profiles.parent)})
+    assert hint in (error.value.hint or "")
+
+
+def test_a_name_without_a_file_is_refused(tmp_path: Path) -> None:
+    """Where no profiles were ever written, their place is named."""
+    with pytest.raises(UsageError, match=r"no profile 'prod': .*none\.yaml does not exist"):
+        settle(tmp_path / "none.yaml", {"profile": "prod"})
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen", "tolerance"),
+    [
+        ("tolerance: 5%", "{file}", 0.05),
+        ("profiles: {only: {tolerance: 5%}}", "{file}", 0.05),
+        ("profiles: {a: {tolerance: 5%}, b: {tolerance: 6%}}", "{file}#b", 0.06),
+        ("profiles: {default: {tolerance: 5%}, b: {}}", "{file}", 0.05),
+        ("# nothing", "{file}", None),
+        ("tolerance:\n", "{file}", None),
+    ],
+    ids=["settings alone", "one profile", "by name", "the one called default", "empty file", "empty value"],
+)
+def test_a_profile_in_a_file_of_its_own(tmp_path: Path, text: str, chosen: str, tolerance: float | None) -> None:
+    """A file may hold the settings of one profile, or several of which one is picked."""
+    path = tmp_path / "own.yaml"
+    path.write_text(text)
+    if text == "# nothing":
+        with pytest.raises(UsageError, match="holds no profile"):
+            settle(tmp_path / "none.yaml", {"profile": chosen.format(file=path)})
+    else:
+        assert settle(tmp_path / "none.yaml", {"profile": chosen.format(file=path)}).tolerance == tolerance

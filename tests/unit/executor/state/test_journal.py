@@ -1,0 +1,137 @@
+"""The journal: what it refuses, and what it forgives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.simulated.cluster import MemoryRecords
+from kafkabal.errors import InputFileError, OutputError
+from kafkabal.executor.run_actions import apply
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.state.cluster_record import RememberedRun
+from kafkabal.executor.state.journal import Entered, Journal, read_journal
+from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.state.run_states import Goal, Phase, RunState
+from kafkabal.plan.plan import Placement
+
+
+def _record(partitions: int = 2) -> RunRecord:
+    return RunRecord(
+        run_id="20260101T000000-x",
+        plan_id="p",
+        cluster_id="c",
+        started_at="2026-01-01T00:00:00+00:00",
+        host="h",
+        options=RunOptions(),
+        partitions=tuple(
+            PlannedPartition(
+                topic="t",
+                partition=n,
+                start=Placement(replicas=(1,), leader=1, log_dirs=("/d",)),
+                replicas=(2,),
+                log_dirs=("any",),
+                copy_bytes=n,
+            )
+            for n in range(partitions)
+        ),
+    )
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    """Everything that was known when the run began is read back."""
+    path = tmp_path / "deep" / "run.jsonl"
+    Journal.create(path, _record()).close()
+    content = read_journal(path)
+    assert content.record == _record()
+    assert content.state == RunState()
+    assert content.left_behind() == "run 20260101T000000-x has left nothing behind"
+
+
+def test_unanswered_requests_are_known(scene: Any) -> None:
+    """A request whose answer never came is named when the journal is read."""
+    scene.faulty.before.append(_die_in_reassign(scene))
+    with pytest.raises(scene.Crash):
+        apply(scene.workplace(), scene.plan, scene.options)
+    content = read_journal(scene.journal())
+    assert [intended.kind for intended in content.unanswered] == ["reassign"]
+    assert "may have moves in flight, and throttles on broker 1" in content.left_behind()
+
+
+def _die_in_reassign(scene: Any) -> Any:
+    def hook(call: Any) -> None:
+        if call.method == "alter_reassignments":
+            raise scene.Crash
+
+    return hook
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "line"),
+    [
+        ("", "its first line is no header", 1),
+        ("{}\n", "its first line is no header", 1),
+        ("not json\n", "its first line is no header", 1),
+        ('{"kafkabal_journal":99}\n', "is of journal version 99, this kafkabal reads up to 1", 1),
+    ],
+)
+def test_refused(tmp_path: Path, text: str, message: str, line: int) -> None:
+    """What is no journal, or a newer one, is refused with the line."""
+    path = tmp_path / "j.jsonl"
+    path.write_text(text)
+    with pytest.raises(InputFileError, match=message) as refused:
+        read_journal(path)
+    assert refused.value.line == line
+
+
+def test_missing(tmp_path: Path) -> None:
+    """A journal that is not there is one clear line."""
+    with pytest.raises(InputFileError, match="cannot be read"):
+        read_journal(tmp_path / "none.jsonl")
+
+
+def test_damaged_in_the_middle(tmp_path: Path) -> None:
+    """A broken line before the last one is no crash of ours, and is refused with its number."""
+    path = tmp_path / "j.jsonl"
+    Journal.create(path, _record()).close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + b"{broken\n" + lines[1])
+    with pytest.raises(InputFileError, match="line 2"):
+        read_journal(path)
+
+
+def test_torn_tail_is_overwritten(tmp_path: Path) -> None:
+    """Half a record at the end is forgotten, and the next record takes its place."""
+    path = tmp_path / "j.jsonl"
+    Journal.create(path, _record()).close()
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"record":"ent')
+    content = read_journal(path)
+    assert content.valid_bytes == len(whole)
+    journal = Journal(path, keep_bytes=content.valid_bytes)
+    journal.append(Entered(at="now", goal=Goal.ROLL_BACK, phase=Phase.MOVING))
+    journal.close()
+    assert read_journal(path).state.goal is Goal.ROLL_BACK
+
+
+def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """A place where no journal can be is one clear line, before anything is changed."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="the journal cannot be written"):
+        Journal.create(tmp_path / "file" / "j.jsonl", _record())
+
+
+def test_remembered_run() -> None:
+    """A run of many parts is put together again, and replaces the one before it."""
+    records: dict[str, bytes] = {}
+    remembered = RememberedRun(MemoryRecords(records))
+    assert remembered.load() is None
+    remembered.begin(_record(), RunState())
+    state = RunState(phase=Phase.MOVING, rates={"5"}, later_originals=[Original(kind="broker", resource="1", key="k")])
+    large = RunRecord(**{f: getattr(_record(5000), f) for f in RunRecord.__struct_fields__} | {"run_id": "later"})
+    remembered.begin(large, state)
+    assert remembered.run_id() == "later"
+    assert remembered.load() == (large, state)
+    assert not [key for key in records if "20260101" in key]

@@ -1,0 +1,153 @@
+"""The automatic throttle: a table of what was seen and what follows, and the looks that it decides by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from kafkabal.clusters.protocol import TopicPartition
+from kafkabal.errors import NotAuthorizedError
+from kafkabal.executor.observe.cluster_load import load_between, measure_load, moves_of_plan, moves_of_run, take_sample
+from kafkabal.executor.run_actions import apply
+from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.executor.throttle.auto_rate import AutoRate, Sight, first_rate, next_rate
+from kafkabal.model.cluster_state import CommittedOffsets
+from kafkabal.plan.plan import Placement
+from kafkabal.telemetry.lagging_groups import groups_behind
+
+MB = 10**6
+A0 = TopicPartition("a", 0)
+
+
+@pytest.mark.parametrize(
+    ("incoming", "carried", "expected"),
+    [(0, 0, 10 * MB), (4 * MB, 0, 10 * MB), (40 * MB, 0, 60 * MB), (0, 200 * MB, 50 * MB), (40 * MB, 80 * MB, 60 * MB)],
+)
+def test_first_rate(incoming: float, carried: float, expected: int) -> None:
+    """It begins above what comes in, with a part of what is carried, and with a little in any case."""
+    assert first_rate(incoming, carried) == expected
+
+
+def _planned(start: tuple[int, ...], replicas: tuple[int, ...]) -> PlannedPartition:
+    placement = Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start))
+    dirs = ("any",) * len(replicas)
+    return PlannedPartition(topic="a", partition=0, start=placement, replicas=replicas, log_dirs=dirs, copy_bytes=1)
+
+
+BUSY = Sight(used_share=0.9)
+
+
+@pytest.mark.parametrize(
+    ("rate", "sight", "expected"),
+    [
+        pytest.param(20 * MB, BUSY, 25 * MB, id="used and borne: a quarter more"),
+        pytest.param(20 * MB, Sight(used_share=0.5), None, id="not used: it stays"),
+        pytest.param(20 * MB, replace(BUSY, fell_out=2), 10 * MB, id="replicas fell out: half"),
+        pytest.param(20 * MB, replace(BUSY, behind=frozenset("g")), 10 * MB, id="consumers fall behind: half"),
+        pytest.param(20 * MB, replace(BUSY, still_out=1), None, id="not all back in sync: no more than now"),
+        pytest.param(20 * MB, replace(BUSY, fell_out=1, incoming_bytes_per_s=8 * MB), 12 * MB, id="half, but above"),
+        pytest.param(12 * MB, replace(BUSY, fell_out=1, incoming_bytes_per_s=8 * MB), None, id="never below"),
+        pytest.param(12 * MB, replace(BUSY, behind=frozenset("g"), incoming_bytes_per_s=8 * MB), None, id="nor so"),
+        pytest.param(
+            12 * MB, Sight(incoming_bytes_per_s=10 * MB), 15 * MB, id="producers write more: up to the margin"
+        ),
+        pytest.param(1_200_000, replace(BUSY, fell_out=1), MB, id="Kafka keeps nothing below 1 MB/s"),
+    ],
+)
+def test_next_rate(rate: int, sight: Sight, expected: int | None) -> None:
+    """One step at a time: up by a quarter, down by half, never below what comes in with a margin."""
+    judged = next_rate(rate, sight)
+    assert (judged[0] if judged else None) == expected
+    assert judged is None or judged[1]
+
+
+def test_load_of_brokers(scene: Any) -> None:
+    """Two looks tell what producers write to what moves, by sender and receiver, and what brokers carry in all."""
+    parts = scene.memory.kafka.parts
+    parts.partition(A0).growth_bytes_per_s = 2.0 * MB
+    parts.partition(TopicPartition("b", 1)).growth_bytes_per_s = 1.0 * MB
+    load = measure_load(scene.memory, scene.memory.kafka.clock, [1])
+    incoming = load.incoming_bytes_per_s(moves_of_plan(scene.plan.partitions))
+    # a-0 goes from its leader 1 to 4; b-1 stays where it is, in another order
+    assert incoming == pytest.approx({1: 2 * MB, 4: 2 * MB}, rel=0.01)
+    # 1 leads a-0 for two followers; 3 follows both
+    assert load.carried_bytes_per_s([1, 4]) == pytest.approx(6 * MB, rel=0.01)
+    assert load.carried_bytes_per_s([3]) == pytest.approx(3 * MB, rel=0.01)
+    assert load.carried_bytes_per_s([5]) == 0.0
+    assert moves_of_run([_planned((1, 2, 3), (4, 2, 3))]) == {("a", 0): [4]}
+    assert load.brokers_of(moves_of_plan(scene.plan.partitions)) == {1, 2, 3, 4, 5}
+
+
+def _with_commits(state: Any, offsets: dict[str, int], end: int) -> Any:
+    """The state with groups that have committed so far in a-0, of which so much was written."""
+    ends = np.where(np.arange(len(state.partitions)) == 0, end, -1)
+    committed = CommittedOffsets(
+        groups=tuple(offsets),
+        group=np.arange(len(offsets), dtype=np.int32),
+        partition=np.zeros(len(offsets), np.int32),
+        offset=np.array(list(offsets.values()), np.int64),
+    )
+    partitions = replace(state.partitions, start_offset=np.zeros_like(ends), end_offset=ends)
+    return state.replace(partitions=partitions, committed=committed)
+
+
+@pytest.mark.parametrize(
+    ("read", "leaders", "expected"),
+    [(500, [1], {"g"}), (800, [1], set()), (0, [1], set()), (1500, [1], set()), (500, [2, 3], set()), (-5, [1], set())],
+)
+def test_groups_behind(scene: Any, read: int, leaders: list[int], expected: set[str]) -> None:
+    """Behind is who reads clearly less than is written to those leaders, and not who has stopped or catches up."""
+    state = take_sample(scene.memory, scene.memory.kafka.clock).state
+    before, after = _with_commits(state, {"g": 100}, 2000), _with_commits(state, {"g": 100 + read}, 3000)
+    assert groups_behind(before, after, leaders) == expected
+
+
+def test_groups_that_may_not_be_seen(scene: Any) -> None:
+    """Without permission for consumer groups everything else is looked at."""
+    read = scene.faulty.read
+
+    def refuse(request: Any) -> Any:
+        if request.group_offsets:
+            raise NotAuthorizedError("no groups")
+        return read(request)
+
+    scene.faulty.read = refuse
+    before = take_sample(scene.faulty, scene.memory.kafka.clock)
+    scene.memory.kafka.clock.sleep(1.0)
+    assert not before.has_groups
+    assert load_between(before, take_sample(scene.faulty, scene.memory.kafka.clock), [1]).behind == frozenset()
+
+
+def test_steps(scene: Any) -> None:
+    """A step every half minute; what was out of sync before is not counted, what falls out is counted once."""
+    parts, clock = scene.memory.kafka.parts, scene.memory.kafka.clock
+    parts.partition(A0).growth_bytes_per_s = 2.0 * MB
+    parts.partition(TopicPartition("a", 1)).isr = [2, 3]
+    auto = AutoRate(scene.memory, clock, behind_before=(), broker_timeout_s=10.0)
+    assert auto.is_due()
+    assert auto.look({A0: (4,)}, [1], 0.5) is None
+    assert not auto.is_due()
+    clock.sleep(31.0)
+    assert auto.is_due()
+    parts.partition(A0).isr = [1, 3]
+    sight = auto.look({A0: (4,)}, [1], 0.5)
+    assert sight is not None
+    assert (sight.fell_out, sight.still_out, sight.used_share) == (1, 1, 0.5)
+    assert sight.incoming_bytes_per_s == pytest.approx(2 * MB, rel=0.01)
+    clock.sleep(31.0)
+    sight = auto.look({A0: (4,)}, [1], 0.5)
+    assert sight is not None
+    assert (sight.fell_out, sight.still_out) == (0, 1)
+
+
+def test_looks_take_the_timeout_of_the_workplace(scene: Any) -> None:
+    """How long a broker may take to answer is a setting, also while a run goes on."""
+    options = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=MB, is_auto=True))
+    apply(scene.workplace(broker_timeout_s=3.0), scene.plan, options)
+    reads = [call.arguments[0] for call in scene.faulty.calls if call.method == "read"]
+    assert {request.deadline_s for request in reads if request.offsets} == {3.0}

@@ -1,0 +1,91 @@
+"""Topics that were placed are created as placed, or it is said which are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.clusters.protocol import Capability, NewTopic, ReadRequest, TopicPartition
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fault_injection import FaultyCluster, Outcome
+from kafkabal.errors import MissingCapabilityError, PartialFailureError, UnreachableError
+from kafkabal.placement.create_topics import Wanted, create_all, validate
+from kafkabal.plan.plan import ANY_DIR
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
+
+
+def two_dirs() -> FaultyCluster:
+    """Three brokers with two log dirs each, and one topic."""
+    return FaultyCluster(InMemoryCluster.of(cluster(brokers(3, dirs=2), [topic("there", [1])])))
+
+
+def wanted(name: str, *replicas: int, log_dir: str = ANY_DIR) -> Wanted:
+    """A topic of one partition."""
+    return Wanted(NewTopic(name=name, assignment=(replicas,)), ((log_dir,) * len(replicas),))
+
+
+def test_topics_are_created_as_placed() -> None:
+    """Replicas lie on the brokers that were chosen, the first leads."""
+    target = two_dirs()
+    create_all(target, [wanted("a", 2, 3), wanted("b", 1)])
+
+    status = target.partition_status(["a", "b"])
+    assert status[TopicPartition("a", 0)].replicas == (2, 3)
+    assert status[TopicPartition("a", 0)].leader == 2
+    assert status[TopicPartition("b", 0)].replicas == (1,)
+
+
+def test_log_dirs_are_wished_for_before_the_topic_exists() -> None:
+    """The wish goes first, so that nothing has to be copied; without a choice there is no wish."""
+    target = two_dirs()
+    create_all(target, [wanted("a", 2, log_dir="/d1"), wanted("b", 1)])
+
+    assert [call.method for call in target.calls] == ["move_log_dirs", "create_topics"]
+    state = target.read(ReadRequest()).state
+    row = state.topics.name.index("a")
+    replica = int(state.partitions.first[(state.partitions.topic == row).argmax()])
+    assert state.log_dirs.path[state.replicas.log_dir[replica]] == "/d1"
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_a_wish_that_is_not_heard_stops_nothing(outcome: Outcome) -> None:
+    """A principal may create topics without the right to move replicas."""
+    target = two_dirs()
+    target.fail_method("move_log_dirs", outcome)
+    create_all(target, [wanted("a", 2, log_dir="/d1")])
+
+    assert TopicPartition("a", 0) in target.partition_status(["a"])
+
+
+def test_what_would_be_refused_is_named_before_anything_is_created() -> None:
+    """Validation names the faulty topics and changes nothing."""
+    target = two_dirs()
+    with pytest.raises(PartialFailureError, match="nothing was created: 2 of 3 topics") as caught:
+        validate(target, [wanted("new", 1), wanted("there", 1), wanted("far", 9)])
+
+    assert [name for name, _ in caught.value.failures] == ["far", "there"]
+    assert target.partition_status(["new"]) == {}
+
+
+def test_what_failed_in_part_is_named() -> None:
+    """Those that could be created exist, the others are listed with the reason."""
+    target = two_dirs()
+    with pytest.raises(PartialFailureError, match="1 of 2 topics were not created") as caught:
+        create_all(target, [wanted("new", 1), wanted("there", 1)])
+
+    assert caught.value.failures == (("there", "TOPIC_ALREADY_EXISTS: topic there exists"),)
+    assert TopicPartition("new", 0) in target.partition_status(["new"])
+
+
+def test_a_cluster_that_cannot_create_is_refused_at_once() -> None:
+    """A missing capability is said before any call."""
+    without = InMemoryCluster(two_dirs().inner.kafka, without=[Capability.CREATE_TOPICS])  # type: ignore[attr-defined]
+    with pytest.raises(MissingCapabilityError, match="cannot create topics"):
+        validate(without, [wanted("a", 1)])
+
+
+def test_a_cluster_that_does_not_answer_is_an_error() -> None:
+    """Nobody knows what was created, so the error passes through."""
+    target = two_dirs()
+    target.fail_method("create_topics", Outcome.TIMEOUT)
+    with pytest.raises(UnreachableError):
+        create_all(target, [wanted("a", 1)])

@@ -1,0 +1,300 @@
+"""Where the replicas of new topics go."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from kafkabal.config.topics_file import TopicSpec, topic_spec
+from kafkabal.errors import KafkabalError, LimitExceededError, UsageError
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.rows import BrokerRow, LogDirRow, TopicRow
+from kafkabal.placement.place_topics import Placed, place_topics
+from kafkabal.placement.placement_policy import PlacementPolicy, parse_policy
+from kafkabal.scoring.evaluation import evaluate
+from kafkabal.scoring.registry import default_scores, load_scores
+from kafkabal.testing import cluster_builders
+
+SCORE, EVEN = PlacementPolicy(), parse_policy("even")
+LAYOUTS = ["score", "even", "brokers+2", "binomial:0.5"]
+ROOM = 10**16
+
+
+def spec(name: str = "t", partitions: int | None = 6, factor: int | None = 3, size: int | None = None) -> TopicSpec:
+    """A topic to be placed."""
+    return topic_spec(name, partitions=partitions, replication_factor=factor, partition_bytes=size)
+
+
+def empty(brokers: int, *, racks: int = 3, dirs: int = 1) -> ClusterState:
+    """A cluster without topics."""
+    return cluster_builders.cluster(cluster_builders.brokers(brokers, racks=racks, dirs=dirs, dir_bytes=ROOM), [])
+
+
+def random_specs(seed: int, count: int = 1000) -> list[TopicSpec]:
+    """Topics of all sorts, their partitions from next to nothing to a hundred times the mean."""
+    draw = random.Random(seed)
+    return [
+        spec(
+            f"t{i}",
+            draw.randint(1, 12),
+            draw.choice([1, 2, 3, 3]),
+            int(draw.expovariate(1) * draw.expovariate(1) * 1e9),
+        )
+        for i in range(count)
+    ]
+
+
+def racks_of(cluster: ClusterState) -> dict[int, object]:
+    """Rack by broker id; a broker without one is alone."""
+    return {
+        int(b): (cluster.racks[r] if r >= 0 else f"alone {b}")
+        for b, r in zip(cluster.brokers.id, cluster.brokers.rack, strict=True)
+    }
+
+
+def check_rules(placed: Placed, specs: list[TopicSpec], takers: set[int], racks: dict[int, object]) -> None:
+    """Every partition has its replicas, distinct, on brokers that take some, on as many racks as can be."""
+    n_racks = len({racks[b] for b in takers})
+    assert [t.name for t in placed.topics] == [s.name for s in specs]
+    for topic, wanted in zip(placed.topics, specs, strict=True):
+        assert wanted.partitions in (None, len(topic.assignment))
+        for replicas in topic.assignment:
+            assert len(set(replicas)) == len(replicas) == wanted.replication_factor
+            assert set(replicas) <= takers
+            assert len({racks[b] for b in replicas}) == min(len(replicas), n_racks)
+
+
+@pytest.mark.parametrize(("brokers", "racks", "dirs"), [(6, 3, 1), (12, 4, 2), (7, 1, 1), (40, 7, 1)])
+def test_a_thousand_topics_leave_every_score_inside_its_band(brokers: int, racks: int, dirs: int) -> None:
+    """What is created by score needs no rebalancing: all default scores lie inside the band of 0.09, and so of 0.10."""
+    cluster, specs = empty(brokers, racks=racks, dirs=dirs), random_specs(brokers)
+    placed = place_topics(cluster, specs, SCORE)
+    check_rules(placed, specs, set(cluster.brokers.id.tolist()), racks_of(cluster))
+    for weighted in default_scores(several_log_dirs=True):
+        for tolerance in (0.09, 0.10):
+            result = evaluate(weighted.score, placed.state, tolerance=tolerance)
+            assert not result.outside.any(), weighted.score.name
+
+
+def test_new_topics_even_out_a_lopsided_cluster() -> None:
+    """Replicas go first where there is least: onto the two brokers that hold nothing yet."""
+    old = cluster_builders.topic("old", *[[1 + i % 4, 1 + (i + 1) % 4] for i in range(40)], size_bytes=100)
+    cluster = cluster_builders.cluster(cluster_builders.brokers(6, racks=1, dir_bytes=10**6), [old])
+    placed = place_topics(cluster, [spec(f"new{i}", 1, 2, 100) for i in range(20)], SCORE)
+    count = Counter(b for topic in placed.topics for b in topic.assignment[0])
+    assert count.most_common(2) == [(5, 20), (6, 20)]
+    skew_before, skew_after = (
+        evaluate(default_scores(several_log_dirs=False)[0].score, state, tolerance=0.1).skew
+        for state in (cluster, placed.state)
+    )
+    assert skew_after < skew_before
+
+
+def test_brokers_of_unequal_size_get_bytes_in_proportion() -> None:
+    """With the disk as the only score, a broker of three times the disk gets three times the bytes."""
+    rows = [
+        BrokerRow(broker=b, rack=f"r{b}", log_dirs=[LogDirRow(path="/d", total_bytes=size, usable_bytes=size)])
+        for b, size in enumerate((10**12, 10**12, 3 * 10**12), 1)
+    ]
+    placed = place_topics(
+        cluster_builders.cluster(rows, []), [spec("t", 100, 1, 10**9)], SCORE, scores=load_scores(["disk"])
+    )
+    assert Counter(r[0] for r in placed.topics[0].assignment) == {1: 20, 2: 20, 3: 60}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_only_brokers_that_take_replicas_get_some(layout: str) -> None:
+    """Dead, silent, cordoned, offline and excluded brokers get nothing, whatever the layout."""
+
+    def dirs(state: str) -> list[LogDirRow]:
+        return [LogDirRow(path="/d", total_bytes=ROOM, usable_bytes=ROOM, state=state)]  # type: ignore[arg-type]
+
+    rows = [
+        *cluster_builders.brokers(5, racks=2, dir_bytes=ROOM),
+        BrokerRow(broker=6, state="dead"),
+        BrokerRow(broker=7),
+        BrokerRow(broker=8, log_dirs=dirs("cordoned")),
+        BrokerRow(broker=9, log_dirs=dirs("offline")),
+    ]
+    cluster = cluster_builders.cluster(rows, [])
+    specs = [spec("t", 6, 3)]
+    placed = place_topics(cluster, specs, parse_policy(layout), exclude_brokers=[5])
+    check_rules(placed, specs, {1, 2, 3, 4}, racks_of(cluster))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_placement_is_the_same_every_time(layout: str) -> None:
+    """Equal input gives equal output, and topics beside it do not change what is drawn for one."""
+    specs = [spec(name, None if layout == "brokers+2" else 9) for name in ("a", "b")]
+    placed = [place_topics(empty(6), specs, parse_policy(layout)) for _ in range(2)]
+    assert placed[0].topics == placed[1].topics
+    if layout != "score":
+        assert place_topics(empty(6), specs[1:], parse_policy(layout)).topics[0] == placed[0].topics[1]
+
+
+@pytest.mark.parametrize(("brokers", "racks", "factor"), [(6, 3, 3), (6, 2, 3), (5, 5, 2), (4, 1, 4), (7, 3, 2)])
+def test_an_even_layout_spreads_leaders_and_followers(brokers: int, racks: int, factor: int) -> None:
+    """Leaders differ by one at most, and so do followers where all racks have as many brokers."""
+    cluster, specs = empty(brokers, racks=racks), [spec("t", 3 * brokers + 1, factor)]
+    placed = place_topics(cluster, specs, EVEN)
+    check_rules(placed, specs, set(range(1, brokers + 1)), racks_of(cluster))
+    leaders = Counter(r[0] for r in placed.topics[0].assignment)
+    followers = Counter(b for r in placed.topics[0].assignment for b in r[1:])
+    assert max(leaders.values()) - min(leaders.values()) == 1
+    if brokers % racks == 0:
+        assert max(followers.values()) - min(followers.values()) <= 1
+
+
+def test_brokers_plus_two_gives_two_more_leaders_to_brokers_that_are_drawn() -> None:
+    """One leader a broker and two more; other seeds draw other brokers; followers stay even."""
+    heaps = set()
+    for seed in range(20):
+        placed = place_topics(empty(6), [spec("t", None, 2)], parse_policy(f"brokers+2:{seed}"))
+        leaders = Counter(r[0] for r in placed.topics[0].assignment)
+        followers = Counter(b for r in placed.topics[0].assignment for b in r[1:])
+        assert sorted(leaders) == [1, 2, 3, 4, 5, 6]
+        assert leaders.total() == 8
+        assert max(followers.values()) - min(followers.values()) <= 1
+        heaps.add(tuple(sorted(leaders.items())))
+    assert len(heaps) > 10
+
+
+@pytest.mark.parametrize(("probability", "mean"), [(0.0, 0), (0.2, 1), (0.5, 2.5), (1.0, 5)])
+def test_a_binomial_layout_draws_leaders_around_its_mean(probability: float, mean: float) -> None:
+    """Leaders follow the binomial distribution over the brokers by id; followers stay even."""
+    placed = place_topics(empty(6), [spec("t", 600, 2)], parse_policy(f"binomial:{probability}:3"))
+    leaders = [r[0] - 1 for r in placed.topics[0].assignment]
+    followers = Counter(b for r in placed.topics[0].assignment for b in r[1:])
+    assert np.mean(leaders) == pytest.approx(mean, abs=0.15)
+    if 0 < probability < 1:
+        assert max(followers.values()) - min(followers.values()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("specs", "layout", "message"),
+    [
+        ([spec(factor=7)], "score", "topic t: replication factor 7 needs as many brokers, only 6 brokers take"),
+        ([spec(factor=None)], "score", "topic t: the replication factor is not given"),
+        ([spec(partitions=None)], "score", "topic t: the number of partitions is not given"),
+        ([spec(partitions=None)], "even", "topic t: the number of partitions is not given"),
+        ([spec(partitions=9)], "brokers+2", r"placement brokers\+2 makes 8 partitions here, not 9"),
+        ([spec(f"t{i}", partitions=100_000, factor=6) for i in range(4)], "score", "2,400,000 replicas are more than"),
+        ([spec("old")], "score", "topic old exists already"),
+        ([spec("a"), spec("a")], "score", "topic a exists already"),
+        ([spec("old.x")], "score", "topic old.x collides with old_x"),
+        ([spec("a.b"), spec("a_b")], "even", "topic a_b collides with a.b"),
+    ],
+)
+def test_what_cannot_be_placed_is_refused_before_anything_is(specs: list[TopicSpec], layout: str, message: str) -> None:
+    """The topic is named, and what is wrong with it."""
+    cluster = cluster_builders.cluster(
+        cluster_builders.brokers(6, racks=3), [cluster_builders.topic("old", [1]), cluster_builders.topic("old_x", [1])]
+    )
+    with pytest.raises(UsageError, match=message):
+        place_topics(cluster, specs, parse_policy(layout))
+
+
+def test_a_cluster_that_takes_nothing_is_said_to() -> None:
+    """Where every broker is excluded, that is the reason which is given."""
+    with pytest.raises(UsageError, match="replication factor 1 needs as many brokers, no broker takes new replicas"):
+        place_topics(empty(2), [spec(factor=1)], SCORE, exclude_brokers=[1, 2])
+    with pytest.raises(UsageError, match="exclude brokers: this cluster has no broker 9"):
+        place_topics(empty(2), [spec(factor=1)], SCORE, exclude_brokers=[9])
+
+
+def cluster_with_room(*room: int) -> ClusterState:
+    """Brokers 1, 2, ... of 1000 bytes, each with so much left below the limit of 0.85, on racks a, a, b."""
+    rows = [
+        BrokerRow(
+            broker=b, rack="aab"[b - 1], log_dirs=[LogDirRow(path="/d", total_bytes=1000, usable_bytes=150 + left)]
+        )
+        for b, left in enumerate(room, 1)
+    ]
+    return cluster_builders.cluster(rows, [])
+
+
+@pytest.mark.parametrize(
+    ("room", "partitions", "factor", "message"),
+    [
+        ((100, 100, 100), 3, 1, None),
+        ((99, 300, 0), 3, 1, None),
+        ((100, 100, 99), 3, 1, "topic t: no broker has room for a partition of 100 B"),
+        ((300, 300, 0), 1, 2, "topic t: no broker on another rack has room"),
+        ((300, 0, 300), 3, 3, "topic t: no broker has room"),
+    ],
+    ids=["just enough", "only one has room", "one byte short", "not on another rack", "not on a third broker"],
+)
+def test_no_log_dir_is_filled_above_its_limit(
+    room: tuple[int, ...], partitions: int, factor: int, message: str | None
+) -> None:
+    """Room is what is left below 0.85 of a volume, and racks are never given up for it."""
+    cluster = cluster_with_room(*room)
+    wanted = [spec("t", partitions, factor, 100)]
+    if message is None:
+        placed = place_topics(cluster, wanted, SCORE)
+        count = Counter(b for replicas in placed.topics[0].assignment for b in replicas)
+        assert all(count[b] * 100 <= left for b, left in enumerate(room, 1))
+    else:
+        with pytest.raises(LimitExceededError, match=message):
+            place_topics(cluster, wanted, SCORE)
+
+
+def test_a_rule_that_leads_to_a_full_broker_is_refused() -> None:
+    """An even layout asks nobody for room, so it is told when there is none."""
+    with pytest.raises(LimitExceededError, match="topic t: broker 2 has no room for a partition of 100 B"):
+        place_topics(cluster_with_room(300, 0, 300), [spec("t", 3, 1, 100)], EVEN)
+
+
+def test_the_expected_size_is_the_mean_of_the_cluster_unless_it_is_given() -> None:
+    """It is what the state afterwards shows for the new replicas."""
+    old = TopicRow(
+        topic="old", partitions=[cluster_builders.partition(i, [1], size) for i, size in enumerate((100, 300))]
+    )
+    cluster = cluster_builders.cluster(cluster_builders.brokers(2), [old])
+    placed = place_topics(cluster, [spec("a", 1, 1), spec("b", 1, 1, 50)], SCORE)
+    assert [t.partition_bytes for t in placed.topics] == [200, 50]
+    names = [placed.state.topics.name[t] for t in placed.state.partitions.topic]
+    sizes = dict(zip(names, placed.state.replicas.size_bytes.tolist(), strict=True))
+    assert (sizes["a"], sizes["b"]) == (200, 50)
+
+
+def test_log_dirs_are_chosen_where_a_broker_has_several() -> None:
+    """Each replica is given the emptier dir, cordoned ones left out; a broker with one dir needs no choice."""
+    dirs = [
+        LogDirRow(path=f"/d{i}", total_bytes=1000, usable_bytes=900, state=s)
+        for i, s in enumerate(("online", "online", "cordoned"))
+    ]  # type: ignore[arg-type]
+    rows = [BrokerRow(broker=1, log_dirs=dirs), *cluster_builders.brokers(2)[1:]]
+    cluster = cluster_builders.cluster(
+        rows, [TopicRow(topic="old", partitions=[cluster_builders.partition(0, [1], 100)])]
+    )
+    placed = place_topics(cluster, [spec("t", 3, 2, 50)], EVEN)
+    chosen = [
+        dict(zip(r, d, strict=True))
+        for r, d in zip(placed.topics[0].assignment, placed.topics[0].log_dirs, strict=True)
+    ]
+    assert [c[1] for c in chosen] == ["/d1", "/d1", "/d0"]
+    assert {c[2] for c in chosen} == {"any"}
+
+
+def test_a_cluster_whose_brokers_tell_no_dirs_can_still_be_placed_on() -> None:
+    """Where log dirs may not be read, replicas are counted and nothing is known of room."""
+    cluster = cluster_builders.cluster([BrokerRow(broker=b) for b in (1, 2, 3)], [])
+    placed = place_topics(cluster, [spec("t", 3, 1, 10**9)], SCORE)
+    assert sorted(r[0] for r in placed.topics[0].assignment) == [1, 2, 3]
+    assert placed.topics[0].log_dirs == (("any",),) * 3
+
+
+def test_configs_come_through() -> None:
+    """What is to be set on the topic is handed on, and stands in the state afterwards."""
+    wanted = topic_spec("t", preset="training", configs={"retention.ms": "1"})
+    placed = place_topics(empty(3), [wanted], SCORE)
+    assert placed.topics[0].configs == {"compression.type": "lz4", "max.message.bytes": "10485760", "retention.ms": "1"}
+    assert placed.state.topics.configs == (placed.topics[0].configs,)
+
+
+def test_every_refusal_is_an_error_of_ours() -> None:
+    """Nothing to place is no error at all."""
+    assert place_topics(empty(3), [], SCORE).topics == ()
+    assert issubclass(LimitExceededError, KafkabalError)

@@ -1,0 +1,183 @@
+"""Plan files, our own and those of other tools."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.errors import InputFileError, OutputError
+from kafkabal.plan.plan import Action, PartitionChange, Placement, Plan, ScoreChange
+from kafkabal.plan.plan_file import encode_plan, read_plan, write_plan
+
+PLAN = Plan(
+    partitions=(
+        PartitionChange(
+            topic="img",
+            partition=0,
+            replicas=(4, 3, 2),
+            log_dirs=("any", "any", "/d1"),
+            previous=Placement(replicas=(1, 3, 2), leader=3, log_dirs=("/d0", "/d0", "/d0")),
+            bytes=120,
+            log_dir_bytes=60,
+            reason="disk: broker 1 at 1.41 of its share",
+        ),
+        PartitionChange(
+            topic="img",
+            partition=1,
+            replicas=(1, 2),
+            log_dirs=("any", "any"),
+            action=Action.ELECT,
+            previous=Placement(replicas=(1, 2), leader=2, log_dirs=("any", "any")),
+        ),
+    ),
+    cluster_id="Mk",
+    taken_at="2026-01-01T00:00:00Z",
+    options={"tolerance": 0.09, "scores": ["disk=1"]},
+    seed=3,
+    bound_bytes=118,
+    scores={"disk": ScoreChange(before={"max": 1.41}, after={"max": 1.02})},
+    warnings=("broker 7 stays at 1.14",),
+)
+TEXT = """\
+{"version":1,"partitions":[
+{"topic":"img","partition":0,"replicas":[4,3,2],"log_dirs":["any","any","/d1"],"kafkabal":{"previous":{"replicas":\
+[1,3,2],"leader":3,"log_dirs":["/d0","/d0","/d0"]},"bytes":120,"log_dir_bytes":60,\
+"reason":"disk: broker 1 at 1.41 of its share"}},
+{"topic":"img","partition":1,"replicas":[1,2],"log_dirs":["any","any"],"kafkabal":{"previous":{"replicas":[1,2],\
+"leader":2,"log_dirs":["any","any"]},"action":"elect"}}
+],
+"kafkabal":{"plan_format":1,"plan_id":"ID","cluster_id":"Mk","taken_at":"2026-01-01T00:00:00Z",\
+"options":{"tolerance":0.09,"scores":["disk=1"]},"seed":3,"moved_bytes":120,"log_dir_bytes":60,"bound_bytes":118,\
+"scores":{"disk":{"before":{"max":1.41},"after":{"max":1.02}}},"warnings":["broker 7 stays at 1.14"]}}
+"""
+
+
+def test_a_plan_is_written_as_reassignment_json_with_our_part_beside() -> None:
+    """One partition a line; what Kafka's own tool reads stands where it looks for it."""
+    assert encode_plan(PLAN).decode().replace(PLAN.plan_id, "ID") == TEXT
+
+
+@pytest.mark.parametrize("name", ["p.json", "p.json.gz"])
+def test_a_plan_is_read_as_it_was_written(tmp_path: Path, name: str) -> None:
+    """Packed or not, nothing is lost."""
+    write_plan(PLAN, tmp_path / name)
+    assert read_plan(tmp_path / name) == PLAN
+    assert (tmp_path / name).read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
+
+
+def test_an_empty_plan_is_a_plan(tmp_path: Path) -> None:
+    """Nothing to do is written and read too."""
+    write_plan(Plan(partitions=(), cluster_id="Mk"), tmp_path / "p")
+    assert read_plan(tmp_path / "p") == Plan(partitions=(), cluster_id="Mk")
+    assert json.loads((tmp_path / "p").read_text())["partitions"] == []
+
+
+def test_plain_reassignment_json_is_read(tmp_path: Path) -> None:
+    """Of Kafka's own tool and of others: sorted, dirs chosen by the broker, the past unknown, other keys ignored."""
+    path = tmp_path / "p"
+    path.write_text(
+        '{"partitions":[{"topic":"b","partition":1,"replicas":[2,1],"weight":5},'
+        '{"topic":"a","partition":10,"replicas":[1]},'
+        '{"topic":"a","partition":9,"replicas":[3],"log_dirs":["/d"]}],"note":"x"}'
+    )
+    plan = read_plan(path)
+    assert [c.name for c in plan.partitions] == ["a-9", "a-10", "b-1"]
+    assert [c.log_dirs for c in plan.partitions] == [("/d",), ("any",), ("any", "any")]
+    assert plan.partitions[2].adding == (2, 1)
+    assert plan.partitions[2].removing == ()
+    assert plan.cluster_id is None
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    """Plain reassignment JSON with something changed in its one partition."""
+    return {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2], **changes}]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is no plan"),
+        ("{", "is no plan"),
+        ('{"version":1,\n"partitions":[\n{"topic":}]}', "line 3: is no plan"),
+        ('{"version":1,\n"partitions":[\n{"topic":', "line 3: is no plan"),
+        ("[]", "is no plan: Expected `object`"),
+        ('{"version":1}', "missing required field `partitions`"),
+        ({"version": 2, "partitions": []}, "is reassignment JSON of version 2, only version 1 exists"),
+        (
+            {"partitions": [], "kafkabal": {"plan_format": 2, "new": 1}},
+            "is of plan format 2, this kafkabal reads up to 1",
+        ),
+        ({"partitions": [], "kafkabal": {"plan_format": 1}}, "missing required field `plan_id`"),
+        (changed(replicas=[]), "t-0 has no replicas"),
+        (changed(replicas=[1, 1]), "t-0 names a broker twice"),
+        (changed(replicas=["1"]), "Expected `int`, got `str`"),
+        (changed(partition=-1), "t--1 has a bad number"),
+        (changed(log_dirs=["any"]), "t-0 has 2 replicas but 1 log_dirs"),
+        (changed(log_dirs=["any", "d1"]), "t-0: log dir 'd1' is neither 'any' nor an absolute path"),
+        ({"partitions": changed()["partitions"] * 2}, "t-0 is listed twice"),
+        ({"topics": [{"topic": "t"}], "version": 1}, "missing required field `partitions`"),
+    ],
+)
+def test_what_is_no_plan_is_refused(tmp_path: Path, content: Any, message: str) -> None:
+    """The file and what is wrong with it, in one line of text."""
+    path = tmp_path / "p"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(InputFileError) as error:
+        read_plan(path)
+    assert message in error.value.message
+    assert error.value.message.startswith(str(path))
+    assert "\n" not in error.value.message
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfe{", gzip.compress(b'{"partitions":[]}', mtime=0)[:-9], b"\x1f\x8b\x08\x00" + b"x" * 50]
+)
+def test_a_spoilt_file_is_refused(tmp_path: Path, data: bytes) -> None:
+    """Bytes that are no text, a packed file that was cut off, and one that cannot be unpacked."""
+    (tmp_path / "p").write_bytes(data)
+    with pytest.raises(InputFileError):
+        read_plan(tmp_path / "p")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"replicas":[4,3,2],"log', '"replicas":[3,4,2],"log'),
+        ('"leader":3', '"leader":1'),
+        ('"tolerance":0.09', '"tolerance":0.1'),
+        ('"cluster_id":"Mk"', '"cluster_id":"Xx"'),
+        (',"action":"elect"', ""),
+        ('"any","any","/d1"', '"any","any","/d0"'),
+    ],
+)
+def test_a_plan_that_was_changed_by_hand_is_noticed(tmp_path: Path, old: str, new: str) -> None:
+    """What the plan was made for no longer holds; the hint says how to apply it all the same."""
+    path = tmp_path / "p"
+    text = encode_plan(PLAN).decode()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputFileError, match="was changed after it was made") as error:
+        read_plan(path)
+    assert "'kafkabal' key" in (error.value.hint or "")
+
+
+def test_a_reason_may_be_reworded(tmp_path: Path) -> None:
+    """Words do not matter to what a plan does."""
+    (tmp_path / "p").write_text(encode_plan(PLAN).decode().replace("at 1.41 of its share", "is too full"))
+    assert read_plan(tmp_path / "p").plan_id == PLAN.plan_id
+
+
+def test_a_full_disk_leaves_the_old_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file that stood there is as it was."""
+    (tmp_path / "p").write_text("old")
+
+    def no_room(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_room)
+    with pytest.raises(OutputError, match="No space left"):
+        write_plan(PLAN, tmp_path / "p")
+    assert (tmp_path / "p").read_text() == "old"

@@ -1,0 +1,38 @@
+"""Which moves of a plan a budget pays for."""
+
+import numpy as np
+import pytest
+
+from kafkabal.model.rows import TopicRow
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.keep_within_budget import exceeds_budget, trim_to_budget
+from kafkabal.planner.search.solution import State
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
+
+MOVED = {0: 1, 1: 2, 2: 2}
+"""Partitions and the rows of the brokers that they go to: the first needs the room that the last makes."""
+
+
+def trimmed(max_bytes: int) -> set[int]:
+    """Partitions that still move, of broker 1 (60 and 50 bytes) and of broker 2 (60 bytes), which is full."""
+    sizes = [(60, 1), (50, 1), (60, 2), (60, 1), (40, 2), (20, 3)]
+    rows = [partition(n, [broker], size) for n, (size, broker) in enumerate(sizes)]
+    options = PlanOptions(tolerance=0.1, max_bytes=max_bytes)
+    start = State(build_problem(cluster(brokers(3), [TopicRow(topic="t", partitions=rows)]), options))
+    state = start.copy()
+    p = np.array(list(MOVED))
+    state.move(p, np.zeros_like(p), np.array(list(MOVED.values())))
+    if exceeds_budget(state):
+        trim_to_budget(start, state, np.zeros(len(rows), np.bool_), np.arange(len(rows)) / len(rows))
+    return set(np.flatnonzero(state.moved().any(1)).tolist())
+
+
+@pytest.mark.parametrize(
+    ("max_bytes", "moved"),
+    [(170, {0, 1, 2}), (169, {1, 2}), (60, {1}), (50, {1}), (49, set())],
+    ids=["all", "no room is made", "what finds no room leaves its share", "just enough", "too little"],
+)
+def test_what_finds_no_room_leaves_its_share_of_the_budget_to_others(max_bytes: int, moved: set[int]) -> None:
+    """The replica that comes first by lot is passed over where nothing makes room for it, and the next one is paid."""
+    assert trimmed(max_bytes) == moved

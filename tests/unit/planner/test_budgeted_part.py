@@ -1,0 +1,132 @@
+"""Plans under a budget, one after the other, until nothing is left to do."""
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.plan.planned_state import apply_plan
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.plan_options import BrokerLimit, PlanOptions
+from kafkabal.testing.synthetic_clusters import World, make_world
+
+_MOST_RUNS = 40
+_TIDY = [World(seed=seed, brokers=12, topics=120, skew=1.0) for seed in range(3)]
+_OUT_OF_REACH = [
+    World(seed=seed, brokers=6, racks=0, topics=8, most_partitions=3, replication_factor=1, follower_jitter=0.2)
+    for seed in (31, 38)
+]
+_EXCHANGES = World(
+    seed=55, brokers=4, racks=1, topics=15, replication_factor=1, log_dirs=3, skew=0.0, leader_skew=0.5, cordoned=1
+)
+
+
+class _Runs(NamedTuple):
+    end: ClusterState
+    number: int
+    moved_bytes: int
+    moved: int
+    moved_twice: int
+
+
+def _repeat(cluster: ClusterState, options: PlanOptions) -> _Runs:
+    arrived: set[tuple[str, int]] = set()
+    moved_bytes = twice = 0
+    for number in range(_MOST_RUNS):
+        plan = make_plan(cluster, options)
+        if not plan.partitions:
+            return _Runs(cluster, number, moved_bytes, len(arrived), twice)
+        moved_bytes += plan.moved_bytes
+        twice += sum((change.name, broker) in arrived for change in plan.partitions for broker in change.removing)
+        arrived.update((change.name, broker) for change in plan.partitions for broker in change.adding)
+        cluster = apply_plan(cluster, plan)
+    pytest.fail(f"{_MOST_RUNS} plans were not enough")
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25])
+@pytest.mark.parametrize("world", _TIDY)
+def test_repeated_budgets_end_inside_all_bands_for_the_bytes_of_one_plan(world: World, share: float) -> None:
+    """Runs under a budget move the bytes of one plan without it, within 1 %, hardly a replica twice, and all of it."""
+    cluster = make_world(world)
+    full = make_plan(cluster)
+    runs = _repeat(cluster, PlanOptions(max_bytes=int(full.moved_bytes * share)))
+
+    assert runs.moved_bytes <= 1.01 * full.moved_bytes
+    assert runs.moved_twice <= 0.01 * runs.moved
+    assert make_plan(runs.end).partitions == ()
+
+
+@pytest.mark.parametrize("world", _OUT_OF_REACH)
+def test_repeated_budgets_come_to_an_end_where_bands_are_out_of_reach(world: World) -> None:
+    """Where bands cannot be reached, a nightly budget does not move the same replicas to and fro for ever."""
+    cluster = make_world(world)
+    full = make_plan(cluster, PlanOptions(tolerance=0.02))
+    budget = max(full.moved_bytes // 4, *(change.bytes for change in full.partitions))
+    runs = _repeat(cluster, PlanOptions(tolerance=0.02, max_bytes=budget))
+
+    assert full.warnings
+    assert 1 < runs.number < 15
+
+
+def test_a_budget_for_one_half_of_an_exchange_is_used() -> None:
+    """Where every broker would first have to give, one takes more than its band for a while."""
+    cluster = make_world(_EXCHANGES)
+    full = make_plan(cluster)
+    largest = max(change.bytes for change in full.partitions)
+    runs = _repeat(cluster, PlanOptions(max_bytes=largest))
+
+    assert runs.number > 1
+    assert make_plan(runs.end).moved_bytes == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_limits_of_brokers_hold_in_every_part(seed: int) -> None:
+    """What a budget leaves on a broker counts when others come there: its own limit of replicas is never passed."""
+    cluster = make_world(World(seed=seed, brokers=8, topics=60))
+    most = [n + 2 for n in _held(cluster)]
+    limits = {int(id_): BrokerLimit(replicas=n) for id_, n in zip(cluster.brokers.id, most, strict=True)}
+    plan = make_plan(cluster, PlanOptions(max_bytes=make_plan(cluster).moved_bytes // 10, broker_limits=limits))
+
+    assert plan.partitions
+    assert all(n <= limit for n, limit in zip(_held(apply_plan(cluster, plan)), most, strict=True))
+
+
+def _held(cluster: ClusterState) -> list[int]:
+    held: list[int] = np.bincount(cluster.replicas.broker, minlength=len(cluster.brokers)).tolist()
+    return held
+
+
+def test_what_a_budget_leaves_is_said() -> None:
+    """A part says what of the whole it pays for; a budget too small for any replica names the smallest."""
+    cluster = make_world(_TIDY[0])
+    full = make_plan(cluster)
+
+    assert "the budget pays for" in make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes // 2)).warnings[-1]
+    assert "no move" in make_plan(cluster, PlanOptions(max_bytes=0)).warnings[-1]
+    assert make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes)).warnings == ()
+
+
+@pytest.mark.parametrize("world", [_TIDY[1], *_OUT_OF_REACH])
+def test_a_budget_for_all_of_it_changes_nothing(world: World) -> None:
+    """The plan is the one without a budget, also where bands are out of reach."""
+    cluster = make_world(world)
+    full = make_plan(cluster)
+    enough = PlanOptions(max_bytes=full.moved_bytes, max_moves=sum(len(c.adding) for c in full.partitions))
+
+    assert full.partitions
+    assert make_plan(cluster, enough).partitions == full.partitions
+
+
+def test_a_replica_too_large_for_the_time_lets_others_pass() -> None:
+    """Under a longest duration, what takes too long alone is passed over; no link carries more than it can."""
+    cluster = make_world(World(seed=0, brokers=9, racks=3, topics=40, most_partitions=8))
+    rate, seconds = 3_000_000, 60.0
+    plan = make_plan(cluster, PlanOptions(max_duration_s=seconds, throttle_bytes_per_s=rate))
+    comes: Counter[int] = Counter()
+    for change in plan.partitions:
+        comes.update(dict.fromkeys(change.adding, change.bytes // max(1, len(change.adding))))
+
+    assert len(comes) >= 5
+    assert max(comes.values()) <= rate * seconds

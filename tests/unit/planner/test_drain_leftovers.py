@@ -1,0 +1,83 @@
+"""What a plan leaves on drained brokers and in uneven log dirs is told in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.model.rows import PartitionRow, TopicRow
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.plan_options import Mode, PlanOptions
+from kafkabal.scoring.registry import load_scores
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
+
+
+def _moving(number: int) -> PartitionRow:
+    """A partition that another reassignment takes from broker 3 to broker 1."""
+    ids = [2, 3, 1]
+    return PartitionRow(partition=number, leader=2, replicas=ids, isr=ids, sizes=[GB] * 3, adding=[1], removing=[3])
+
+
+def _warnings_of_drain(options: PlanOptions) -> list[str]:
+    """What is told of broker 3, which holds chosen, internal and moving partitions."""
+    state = cluster(
+        brokers(4),
+        [
+            TopicRow(topic="__offsets", partitions=[partition(0, (3, 1)), partition(1, (1, 3))], internal=True),
+            topic("img", (1, 3), (2, 3), (1, 2)),
+            TopicRow(topic="sent", partitions=[_moving(0)]),
+        ],
+    )
+    plan = make_plan(state, options)
+    return [line for line in plan.warnings if line.startswith("broker 3 keeps")]
+
+
+def test_what_stays_on_a_drained_broker_is_named() -> None:
+    """Internal topics and partitions that are on their way already, each in one line."""
+    assert _warnings_of_drain(PlanOptions(drain=frozenset({3}))) == [
+        "broker 3 keeps 2 replicas of topics that may not move: __offsets; internal ones move with --include-internal",
+        "broker 3 keeps 1 replicas of partitions that another reassignment is moving",
+    ]
+
+
+def test_topics_that_were_not_chosen_are_named_too() -> None:
+    """A pattern keeps what it leaves out; what it lets move, and an undrained broker, is not told of."""
+    drained = PlanOptions(drain=frozenset({3}), topics=("__*", "sent"), include_internal=True)
+
+    assert _warnings_of_drain(drained)[0] == "broker 3 keeps 2 replicas of topics that may not move: img"
+    assert _warnings_of_drain(PlanOptions()) == []
+
+
+def _warnings_of_dirs(options: PlanOptions, *, brokers_: int = 2) -> list[str]:
+    """What is told of brokers with two log dirs, of which one holds a replica that is larger than all others."""
+    parts = [
+        part
+        for b in range(1, brokers_ + 1)
+        for part in (partition(2 * b, [b], 90 * GB), partition(2 * b + 1, [b], GB, log_dirs=[1]))
+    ]
+    state = cluster(brokers(brokers_, dirs=2), [TopicRow(topic="big", partitions=parts)])
+    plan = make_plan(state, options)
+    return [line for line in plan.warnings if "log dirs outside" in line]
+
+
+@pytest.mark.parametrize("mode", [Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW])
+def test_log_dirs_that_stay_outside_are_named_with_what_keeps_them_there(mode: Mode) -> None:
+    """One line a broker, with the dirs and the replica that is most of the fullest."""
+    shares = "/d0 at 1.98 of its share, /d1 at 0.02 of its share"
+
+    assert _warnings_of_dirs(PlanOptions(mode=mode)) == [
+        f"broker 1 keeps log dirs outside their band, {shares}: big-2 is 100% of /d0",
+        f"broker 2 keeps log dirs outside their band, {shares}: big-4 is 100% of /d0",
+    ]
+
+
+def test_log_dirs_are_told_of_only_where_they_are_aimed_at() -> None:
+    """Not in a mode that leaves them as they are, and not where another score was chosen."""
+    assert _warnings_of_dirs(PlanOptions(mode=Mode.REPAIR_ONLY)) == []
+    assert _warnings_of_dirs(PlanOptions(scores=load_scores(["disk"]))) == []
+
+
+def test_many_brokers_with_uneven_log_dirs_are_summed_up() -> None:
+    """Ten are named, the others counted."""
+    told = _warnings_of_dirs(PlanOptions(), brokers_=13)
+
+    assert (len(told), told[-1]) == (11, "3 more brokers keep log dirs outside their bands")

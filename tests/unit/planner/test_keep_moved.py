@@ -1,0 +1,80 @@
+"""What earlier plans have moved stays where it is, if that is asked for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kafkabal.errors import UsageError
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.plan.plan import PartitionChange, Plan
+from kafkabal.plan.planned_state import apply_plan
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from kafkabal.testing.synthetic_clusters import World, make_world
+
+_WORLDS = [World(seed=1, brokers=6, topics=30), World(seed=5, brokers=8, topics=40, replication_factor=2, log_dirs=3)]
+_NIGHTS = 5
+
+
+def grown(state: ClusterState, seed: int) -> ClusterState:
+    """The cluster a day later: some partitions have grown, others have been deleted from."""
+    factor = np.random.default_rng(seed).uniform(0.5, 1.5, len(state.partitions))
+    sizes = (state.replicas.size_bytes * factor[state.replicas.partition]).astype(np.int64)
+    return state.replace(replicas=replace(state.replicas, size_bytes=sizes))
+
+
+def moved_twice(world: World, *, keep: bool) -> set[tuple[str, int]]:
+    """Replicas that some plan moves on after an earlier one has brought them."""
+    state = make_world(world)
+    plans: list[Plan] = []
+    arrived: set[tuple[str, int]] = set()
+    twice: set[tuple[str, int]] = set()
+    for night in range(_NIGHTS):
+        plan = make_plan(state, PlanOptions(tolerance=0.05, keep_moved=tuple(plans) if keep else ()))
+        twice |= arrived & {(change.name, broker) for change in plan.partitions for broker in change.removing}
+        arrived |= {(change.name, broker) for change in plan.partitions for broker in change.adding}
+        plans.append(plan)
+        state = grown(apply_plan(state, plan), night)
+    return twice
+
+
+@pytest.mark.parametrize("world", _WORLDS)
+def test_no_replica_moves_twice(world: World) -> None:
+    """While a cluster goes on changing, what one plan has moved is left alone by those that are told of it."""
+    assert moved_twice(world, keep=False)
+    assert not moved_twice(world, keep=True)
+
+
+def test_a_rule_is_stronger() -> None:
+    """A broker that is drained keeps nothing, whoever brought it."""
+    state = make_world(World(seed=1))
+    plan = make_plan(state)
+    target = plan.partitions[0].adding[0]
+    after = apply_plan(state, plan)
+    drained = apply_plan(after, make_plan(after, PlanOptions(drain=frozenset({target}), keep_moved=(plan,))))
+
+    assert not (drained.replicas.broker == drained.brokers.index_of(target)).any()
+
+
+def test_what_was_not_carried_out_leaves_no_trace() -> None:
+    """The same plan comes out, under another id, where an earlier one was only made; topics and brokers may be gone."""
+    state = make_world(World(seed=1))
+    plan = make_plan(state)
+    gone = Plan(partitions=(PartitionChange(topic="gone", partition=7, replicas=(1, 99), log_dirs=("any", "any")),))
+    again = make_plan(state, PlanOptions(keep_moved=(plan, gone)))
+
+    assert again.partitions == plan.partitions
+    assert again.plan_id != plan.plan_id
+    assert again.options["keep_moved"] == [plan.plan_id, gone.plan_id]
+
+
+def test_a_plan_of_another_cluster_is_refused() -> None:
+    """Names that only happen to be equal keep nothing."""
+    state = cluster(brokers(3), [topic("img", (1, 2), (1, 2), (1, 2))])
+    plan = make_plan(state)
+    other = state.replace(cluster_id="another")
+
+    with pytest.raises(UsageError, match=f"plan {plan.plan_id} was made for cluster simulated, not another"):
+        make_plan(other, PlanOptions(keep_moved=(plan,)))

@@ -1,0 +1,228 @@
+"""Modes, limits and refusals of the planner on small clusters."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.errors import InfeasibleError, UsageError
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.plan.plan import Action, Plan
+from kafkabal.plan.planned_state import apply_plan
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions
+from kafkabal.planner.tolerance_frontier import frontier
+from kafkabal.planner.what_if import NewBroker, parse_what_if, with_brokers
+from kafkabal.scoring.registry import load_scores
+from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
+from kafkabal.testing.synthetic_clusters import World, make_world
+
+
+def _targets(plan: Plan) -> set[int]:
+    return {broker for change in plan.partitions for broker in change.adding}
+
+
+def test_a_balanced_cluster_needs_nothing() -> None:
+    """Where every score is inside its band, the plan is empty."""
+    state = cluster(brokers(3), [topic("img", (1, 2), (2, 3), (3, 1))])
+
+    assert make_plan(state).partitions == ()
+
+
+def test_leaders_only_moves_no_byte() -> None:
+    """Leadership is evened by order alone."""
+    state = make_world(World(seed=1))
+    plan = make_plan(state, PlanOptions(mode=Mode.LEADERS_ONLY))
+
+    assert plan.partitions
+    assert {Action.REORDER, Action.ELECT} >= {change.action for change in plan.partitions}
+
+
+def test_log_dirs_only_stays_on_the_brokers() -> None:
+    """Only copies between dirs of one broker are planned."""
+    state = make_world(World(seed=1, log_dirs=3))
+    plan = make_plan(state, PlanOptions(mode=Mode.LOG_DIRS_ONLY))
+
+    assert plan.partitions
+    assert (0, set()) == (plan.moved_bytes, _targets(plan))
+
+
+def test_only_to_new_fills_new_brokers_and_no_others() -> None:
+    """Old brokers take nothing."""
+    grown = with_brokers(make_world(World(seed=2)), (NewBroker(id=90, rack="r0"), NewBroker(id=91, rack="r1")))
+    plan = make_plan(grown, PlanOptions(mode=Mode.ONLY_TO_NEW))
+
+    assert {90, 91} == _targets(plan)
+
+
+def test_only_to_new_says_what_stays_outside() -> None:
+    """One line with the scores of the old brokers; a second one, with what to do, where no broker is empty any more."""
+    uneven = make_world(World(seed=2, skew=2.0))
+    grown = with_brokers(uneven, (NewBroker(id=90, rack="r0"),))
+    filling, filled = (make_plan(c, PlanOptions(mode=Mode.ONLY_TO_NEW)).warnings for c in (grown, uneven))
+
+    assert [len(filling), len(filled)] == [1, 2]
+    assert all("outside their bands stay brokers" in lines[0] and " by disk" in lines[0] for lines in (filling, filled))
+    assert "--exclude-brokers" in filled[1]
+
+
+def test_below_relieves_only_what_is_fuller() -> None:
+    """Replicas leave only brokers above the share."""
+    state = make_world(World(seed=3, brokers=6, racks=6, skew=2.0))
+    plan = make_plan(state, PlanOptions(below=0.6))
+    after = apply_plan(state, plan)
+
+    assert plan.partitions
+    assert make_plan(after, PlanOptions(below=0.6)).partitions == ()
+
+
+def _without_bytes() -> ClusterState:
+    """Of three brokers, one of them dead, no log dir works and no size is known; broker 1 leads everything."""
+    offline = [LogDirRow(path="/d0", state="offline")]
+    rows = [BrokerRow(broker=b, rack="r0", log_dirs=offline, state="dead" if b == 3 else "online") for b in (1, 2, 3)]
+    pairs = [[1, 2], [1, 2], [1, 2], [1, 2], [1, 3]]
+    parts = [PartitionRow(partition=i, leader=1, replicas=pair, isr=pair) for i, pair in enumerate(pairs)]
+    return cluster(rows, [TopicRow(topic="img", partitions=parts)])
+
+
+@pytest.mark.parametrize("mode", [Mode.LEADERS_ONLY, Mode.REPAIR_ONLY])
+def test_what_looks_at_no_bytes_goes_by_the_scores_that_can_be_fed(mode: Mode) -> None:
+    """Where no size is known, the default scores that need none are enough; one that was named is refused."""
+    plan = make_plan(_without_bytes(), PlanOptions(mode=mode))
+    assert set(plan.scores) == {"replicas", "leaders", "topic-spread"}
+    assert bool(plan.partitions) == (mode is Mode.LEADERS_ONLY)
+    assert any("no broker may take" in line for line in plan.warnings) == (mode is Mode.REPAIR_ONLY)
+
+    with pytest.raises(UsageError, match="'disk' needs log-dirs"):
+        make_plan(_without_bytes(), PlanOptions(mode=mode, scores=load_scores(["disk"])))
+
+
+def test_below_goes_by_disk_alone() -> None:
+    """Another score beside it is refused, not replaced; disk itself may be named."""
+    state = make_world(World(seed=3))
+    with pytest.raises(UsageError, match="--below goes by disk alone, not by replicas"):
+        make_plan(state, PlanOptions(below=0.6, scores=load_scores(["disk", "replicas"])))
+
+    named, plain = (make_plan(state, PlanOptions(below=0.6, scores=s)) for s in (load_scores(["disk"]), ()))
+    assert named.partitions == plain.partitions
+
+
+@pytest.mark.parametrize("most", [0, 5])
+def test_a_limit_of_replicas_is_stronger_than_the_bands(most: int) -> None:
+    """A broker that may hold few replicas gives up the others, with their bytes and their leadership."""
+    state = make_world(World(seed=4, brokers=16, topics=60))
+    limited = int(state.brokers.id[2])
+    after = apply_plan(state, make_plan(state, PlanOptions(broker_limits={limited: BrokerLimit(replicas=most)})))
+
+    assert int((after.replicas.broker == 2).sum()) <= most
+
+
+def test_partitions_without_a_copy_ask_for_no_leaders() -> None:
+    """What nobody can lead is no part of the band of leaders."""
+    rows = [partition(n, [b]) for n, b in enumerate((1, 2, 3))]
+    lost = [PartitionRow(partition=n, replicas=[9], leader=-1) for n in range(12)]
+    state = cluster(
+        [*brokers(3), BrokerRow(broker=9, state="dead")],
+        [TopicRow(topic="img", partitions=rows), TopicRow(topic="lost", partitions=lost)],
+    )
+
+    assert [line for line in make_plan(state).warnings if "leaders" in line] == []
+
+
+def test_excluded_topics_are_left_alone() -> None:
+    """No partition of an excluded topic is listed."""
+    plan = make_plan(make_world(World(seed=4)), PlanOptions(exclude_topics=("t1*",)))
+
+    assert plan.partitions
+    assert not [change.name for change in plan.partitions if change.topic.startswith("t1")]
+
+
+def test_excluded_brokers_take_nothing() -> None:
+    """Nothing arrives at an excluded broker."""
+    assert 1 not in _targets(make_plan(make_world(World(seed=4)), PlanOptions(exclude_brokers=frozenset({1}))))
+
+
+def test_a_limit_of_replicas_is_kept() -> None:
+    """A broker is not filled past the number of replicas that it may hold."""
+    state = make_world(World(seed=5))
+    after = apply_plan(state, make_plan(state, PlanOptions(broker_limits={1: BrokerLimit(replicas=60)})))
+
+    assert int((after.brokers.id[after.replicas.broker] == 1).sum()) <= 60
+
+
+@pytest.mark.parametrize("factor", [2, 4])
+def test_the_replication_factor_changes_when_asked(factor: int) -> None:
+    """Every partition ends with the number of replicas that was asked for."""
+    state = make_world(World(seed=6))
+    after = apply_plan(state, make_plan(state, PlanOptions(replication_factor=factor)))
+
+    assert {factor} == set(after.replication_factor.tolist())
+
+
+def test_a_drain_that_leaves_too_few_brokers_is_refused() -> None:
+    """Three replicas do not fit on two brokers."""
+    state = cluster(brokers(3), [topic("img", (1, 2, 3))])
+
+    with pytest.raises(InfeasibleError, match="img-0"):
+        make_plan(state, PlanOptions(drain=frozenset({3})))
+
+
+@pytest.mark.parametrize("mode", [Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY])
+def test_what_has_to_move_replicas_is_refused_where_none_may(mode: Mode) -> None:
+    """A drain or another replication factor is not left out in silence."""
+    with pytest.raises(UsageError, match=f"--{mode} and --drain exclude"):
+        PlanOptions(mode=mode, drain=frozenset({3}))
+    with pytest.raises(UsageError, match=f"--{mode} and --replication-factor exclude"):
+        PlanOptions(mode=mode, replication_factor=2)
+
+
+def test_an_unknown_broker_is_refused() -> None:
+    """A broker that does not exist cannot be drained."""
+    with pytest.raises(UsageError, match="no broker 99"):
+        make_plan(make_world(World()), PlanOptions(drain=frozenset({99})))
+
+
+def test_a_pattern_without_a_topic_is_refused() -> None:
+    """A slip in a name does not pass for an even cluster."""
+    with pytest.raises(UsageError, match="no topic 'nosuch'"):
+        make_plan(make_world(World()), PlanOptions(topics=("*", "nosuch")))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_copies_that_are_larger_than_new_ones_are_moved_first(seed: int) -> None:
+    """Where followers differ by 30 % from their leaders, fewer bytes are copied than leave."""
+    plan = make_plan(make_world(World(seed=seed, topics=120, follower_jitter=0.3)))
+
+    assert plan.bound_bytes
+    assert plan.moved_bytes < 1.06 * plan.bound_bytes  # 1.08 and more where copies of any size are taken
+
+
+def test_what_cannot_be_reached_is_named() -> None:
+    """A partition larger than the band is recognised."""
+    state = cluster(brokers(3), [TopicRow(topic="img", partitions=[partition(0, [1], 900), partition(1, [2], 10)])])
+
+    told = [line for line in make_plan(state).warnings if line.startswith("broker 1 stays at")]
+    assert told[0].endswith("of its disk share: it holds a single partition")
+
+
+def test_the_frontier_costs_more_the_tighter() -> None:
+    """A tighter band never needs fewer bytes than the loosest one."""
+    points = frontier(make_world(World(seed=7)), PlanOptions(), tolerances=(0.02, 0.3))
+
+    assert points[0].moved_bytes >= points[1].moved_bytes
+
+
+def test_what_if_reads_brokers_to_add_and_to_remove() -> None:
+    """Rack and size may be left out."""
+    supposed = parse_what_if(["add=7:r1:4TiB", "add=8", "remove=3,4"])
+
+    assert (NewBroker(id=7, rack="r1", capacity_bytes=4 * 2**40), NewBroker(id=8)) == supposed.add
+    assert frozenset({3, 4}) == supposed.remove
+
+
+def test_an_added_broker_keeps_the_others_as_they_are() -> None:
+    """Renumbering rows changes no replica list."""
+    state: ClusterState = make_world(World(seed=8))
+    grown = with_brokers(state, (NewBroker(id=0, rack="r9"),))
+
+    assert state.brokers.id[state.replicas.broker].tolist() == grown.brokers.id[grown.replicas.broker].tolist()

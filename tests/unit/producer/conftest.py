@@ -1,0 +1,77 @@
+"""A broker cluster inside librdkafka, which speaks the protocol over loopback, and a reader of its metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from kafkabal.clusters.protocol import Reading, ReadRequest
+from kafkabal.errors import KafkabalError
+from kafkabal.model.builder import build_cluster
+from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+TOPIC = "images"
+
+
+@dataclass
+class MockCluster:
+    """Three brokers and a topic of four partitions; ``read`` gives what a real back end would."""
+
+    owner: Producer
+    bootstrap: str
+    leaders: dict[int, int]
+    reads: list[ReadRequest] = field(default_factory=list)
+    fails_with: KafkabalError | None = None
+
+    @property
+    def client(self) -> dict[str, str | int | float | bool]:
+        """Configuration of a client of these brokers."""
+        return {"bootstrap.servers": self.bootstrap, "log_level": 2}
+
+    def read(self, request: ReadRequest) -> Reading:
+        """Metadata, with sizes that do not change."""
+        self.reads.append(request)
+        if self.fails_with:
+            raise self.fails_with
+        partitions = [
+            PartitionRow(partition=p, leader=leader, replicas=[leader], sizes=[1000], log_dirs=[0])
+            for p, leader in self.leaders.items()
+        ]
+        dirs = [LogDirRow(path="/d", total_bytes=10**9, usable_bytes=10**8)]
+        return Reading(
+            build_cluster(
+                HeaderRow(kafkabal_snapshot=1, cluster_id="mock", taken_at="2026-01-01T00:00:00Z"),
+                [BrokerRow(broker=b, log_dirs=dirs) for b in (1, 2, 3)],
+                [TopicRow(topic=TOPIC, partitions=partitions)],
+            )
+        )
+
+    def messages(self, count: int, timeout_s: float = 20.0) -> list[Message]:
+        """The first ``count`` records of the topic, in the order in which they are found."""
+        consumer = Consumer({**self.client, "group.id": "test", "enable.auto.commit": False})
+        try:
+            consumer.assign([TopicPartition(TOPIC, p, 0) for p in self.leaders])
+            return [m for m in consumer.consume(count, timeout_s) if m.error() is None]
+        finally:
+            consumer.close()
+
+
+@pytest.fixture
+def mock_cluster() -> Iterator[MockCluster]:
+    """A fresh cluster for each test."""
+    owner = Producer({"test.mock.num.brokers": 3, "log_level": 2})
+    owner.list_topics(TOPIC, timeout=10)
+    while not (partitions := owner.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions):
+        owner.poll(0.01)
+    metadata = owner.list_topics(TOPIC, timeout=10)
+    bootstrap = ",".join(f"{b.host}:{b.port}" for b in metadata.brokers.values())
+    yield MockCluster(owner, bootstrap, {p: info.leader for p, info in sorted(partitions.items())})
+    owner.purge()
+    owner.flush(0)

@@ -1,0 +1,155 @@
+"""The ledger: nothing that lies in the topic escapes it, however acknowledgements are interleaved and lost."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkabal.producer.delivery_ledger import Ledger
+
+
+def test_through_stops_at_the_first_open_record() -> None:
+    """Records that are done out of order count only once the gap before them is closed."""
+    ledger = Ledger(0, {})
+    for number in (1, 2, 4):
+        ledger.acknowledge(number, 0, number)
+    assert ledger.through == 0
+    ledger.acknowledge(0, 1, 0)
+    assert ledger.through == 3
+    assert [ledger.is_done(n) for n in range(6)] == [True, True, True, False, True, False]
+
+
+def test_records_found_in_the_topic_are_done_from_the_start() -> None:
+    """What a read-back found needs not be sent."""
+    ledger = Ledger(10, {0: 7}, done=[10, 12])
+    assert ledger.through == 11
+    assert [ledger.is_done(n) for n in (9, 10, 11, 12)] == [True, True, False, True]
+    assert ledger.offsets == {0: 7}
+
+
+def test_a_record_may_be_finished_twice() -> None:
+    """A late acknowledgement of a record that was given up changes nothing."""
+    ledger = Ledger(0, {})
+    ledger.finish(0)
+    ledger.acknowledge(0, 3, 9)
+    assert ledger.through == 1
+
+
+def test_offsets_move_up_once_all_before_a_mark_is_done() -> None:
+    """The offsets of a mark count as soon as no record sent before it is open any more."""
+    ledger = Ledger(0, {0: 100, 1: 200})
+    ledger.acknowledge(1, 1, 200)
+    ledger.mark(2)
+    assert ledger.offsets == {0: 100, 1: 200}
+    ledger.acknowledge(0, 0, 100)
+    assert ledger.offsets == {0: 100, 1: 201}
+
+
+def test_a_gap_is_told() -> None:
+    """Whoever remembers ``through`` alone would forget the records behind a gap."""
+    ledger = Ledger(0, {}, done=[2])
+    assert ledger.has_gaps
+    ledger.finish(0)
+    assert ledger.has_gaps
+    ledger.finish(1)
+    assert not ledger.has_gaps
+
+
+def test_offsets_do_not_pass_records_that_were_found_behind_a_gap() -> None:
+    """A record that an earlier run left behind a gap is looked for again as long as the gap is open."""
+    ledger = Ledger(0, {0: 10}, done=[4])
+    ledger.acknowledge(0, 0, 12)
+    ledger.mark(1)
+    ledger.acknowledge(1, 0, 13)
+    assert (ledger.through, ledger.offsets) == (2, {0: 10})
+    for number in (2, 3):
+        ledger.acknowledge(number, 0, 12 + number)
+    assert (ledger.through, ledger.offsets) == (5, {0: 13})
+
+
+class World:
+    """Three partitions, a run that sends to them, and what it has written down."""
+
+    def __init__(self, foreign: int) -> None:
+        self.logs: list[list[int]] = [[-1] * foreign for _ in range(3)]
+        self.remembered = (0, dict.fromkeys(range(3), foreign))
+        self.is_clean = True
+        self.start()
+
+    def start(self) -> None:
+        """Begin a run, as after a crash: all that is not in a log is gone."""
+        through, offsets = self.remembered
+        self.ledger = Ledger(through, offsets, set() if self.is_clean else self.found())
+        self.on_their_way: list[list[int]] = [[], [], []]
+        self.unacknowledged: list[list[tuple[int, int]]] = [[], [], []]
+        self.given = through
+        self.is_clean = False
+
+    def found(self) -> set[int]:
+        """What a read-back finds."""
+        through, offsets = self.remembered
+        return {n for p, log in enumerate(self.logs) for n in log[offsets[p] :] if n >= through}
+
+    def send(self, partition: int) -> None:
+        """Hand over the next record that is not done."""
+        while self.ledger.is_done(self.given):
+            self.given += 1
+        self.on_their_way[partition].append(self.given)
+        self.given += 1
+
+    def append(self, partition: int) -> None:
+        """A record reaches its log."""
+        if self.on_their_way[partition]:
+            number = self.on_their_way[partition].pop(0)
+            self.unacknowledged[partition].append((number, len(self.logs[partition])))
+            self.logs[partition].append(number)
+
+    def acknowledge(self, partition: int) -> None:
+        """The producer hears of a record."""
+        if self.unacknowledged[partition]:
+            number, offset = self.unacknowledged[partition].pop(0)
+            self.ledger.acknowledge(number, partition, offset)
+
+    def checkpoint(self, _: int) -> None:
+        """Write down how far it is."""
+        self.remembered = (self.ledger.through, dict(self.ledger.offsets))
+        self.ledger.mark(self.given)
+
+    def crash(self, _: int) -> None:
+        """The process dies, and another one goes on."""
+        self.start()
+
+    def stop(self, _: int) -> None:
+        """The run waits for what is on its way and ends in order, and another one goes on."""
+        for partition in range(3):
+            while self.on_their_way[partition]:
+                self.append(partition)
+            while self.unacknowledged[partition]:
+                self.acknowledge(partition)
+        self.checkpoint(0)
+        self.is_clean = not self.ledger.has_gaps
+        self.start()
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["send", "send", "append", "append", "acknowledge", "checkpoint", "crash", "stop"]),
+        st.integers(0, 2),
+    ),
+    max_size=80,
+)
+
+
+@given(steps=STEPS, foreign=st.integers(0, 3))
+@pytest.mark.timeout(120)
+def test_after_a_crash_nothing_in_the_topic_is_unknown(steps: list[tuple[str, int]], foreign: int) -> None:
+    """At any moment: below ``through`` all is in the topic, all else in it lies behind the offsets, nothing twice."""
+    world = World(foreign)
+    for step, partition in steps:
+        getattr(world, step)(partition)
+    in_topic = [number for log in world.logs for number in log if number >= 0]
+    through, _ = world.remembered
+    assert set(range(through)) <= set(in_topic)
+    assert set(in_topic) <= set(range(through)) | world.found()
+    assert len(in_topic) == len(set(in_topic))

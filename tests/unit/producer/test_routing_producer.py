@@ -1,0 +1,468 @@
+"""The routing producer against brokers inside librdkafka: what is sent where, accounted for, and survived."""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections import Counter
+from threading import Event, Timer, current_thread
+from time import monotonic
+from typing import Any, ClassVar
+
+import pytest
+
+from kafkabal.errors import OperationError, PartialFailureError, RefusedByClusterError, UnreachableError, UsageError
+from kafkabal.model.cluster_state import I32
+from kafkabal.producer.routing_producer import RoutingProducer
+from kafkabal.routing.policy_protocol import About, Context, Feedback, PolicyBase, RecordBatch
+from kafkabal.routing.registry import load_policy
+from kafkabal.routing.topic_view import RoutingView
+from kafkabal.scoring.registry import load_scores
+from tests.unit.producer.conftest import MockCluster
+
+TOPIC = "images"
+
+
+class Fixed(PolicyBase):
+    """Sends everything to one partition, and remembers what it was told."""
+
+    about: ClassVar = About(name="fixed", meaning="one partition", source="test")
+
+    def __init__(self, partition: int) -> None:
+        super().__init__(Context())
+        self.partition = partition
+        self.views: list[RoutingView] = []
+        self.asked: list[tuple[bytes | None, int]] = []
+        self.refreshed = Event()
+
+    def refresh(self, view: RoutingView) -> None:
+        """Remember the view."""
+        self.views.append(view)
+        self.refreshed.set()
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:
+        """Always the same."""
+        self.asked.append((key, size_bytes))
+        return self.partition
+
+    def pick_batch(self, records: RecordBatch, out: I32) -> None:
+        """Always the same."""
+        out[:] = self.partition
+
+
+class Learning(Fixed):
+    """A policy that wants to know when records were acknowledged."""
+
+    about: ClassVar = About(name="learning", meaning="", source="test", feedback=Feedback.ACKS)
+
+    def __init__(self, partition: int) -> None:
+        super().__init__(partition)
+        self.acks: list[tuple[int, int, float]] = []
+
+    def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
+        """Remember it."""
+        self.acks.append((partition, size_bytes, latency_s))
+
+
+class Asking(Fixed):
+    """A policy that asks which of its records had reached the brokers."""
+
+    about: ClassVar = About(name="asking", meaning="", source="test", asks_what_settled=True)
+
+    def next_view(self, producer: RoutingProducer) -> RoutingView:
+        """The view of a read that begins now."""
+        self.refreshed.clear()
+        producer.reload()
+        assert self.refreshed.wait(10)
+        return self.views[-1]
+
+
+def test_records_go_where_the_policy_says(mock_cluster: MockCluster) -> None:
+    """Key, value and headers arrive in the partition that was picked; the policy was asked with all their bytes."""
+    policy = Fixed(2)
+    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client) as producer:
+        assert producer.produce(b"value", b"key", [("path", b"a.jpg")]) == 2
+        producer.produce(b"")
+    found = {(m.partition(), m.key(), m.value(), tuple(m.headers() or ())) for m in mock_cluster.messages(2)}
+    assert found == {(2, b"key", b"value", (("path", b"a.jpg"),)), (2, None, b"", ())}
+    assert policy.asked == [(b"key", 5 + 3 + 4 + 5), (None, 1)]
+
+
+def test_everything_is_accounted_for(mock_cluster: MockCluster) -> None:
+    """After a flush every record that was accepted is delivered, and none is in flight."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
+        for _ in range(1000):
+            producer.produce(b"x" * 100)
+        deliveries = producer.flush()
+    assert (deliveries.accepted, deliveries.delivered, deliveries.in_flight) == (1000, 1000, 0)
+    assert Counter(m.partition() for m in mock_cluster.messages(1000)) == {0: 1000}
+
+
+def test_a_full_queue_holds_the_caller_up(mock_cluster: MockCluster) -> None:
+    """With room for ten records in librdkafka's queue, a thousand still all arrive."""
+    client = {**mock_cluster.client, "queue.buffering.max.messages": 10}
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(1), client) as producer:
+        for _ in range(1000):
+            producer.produce(b"x")
+        assert producer.flush().delivered == 1000
+
+
+def test_callers_and_policies_hear_of_acknowledgements(mock_cluster: MockCluster) -> None:
+    """A callback gets its record's offset; a policy that learns gets partition, bytes and seconds of every record."""
+    policy = Learning(3)
+    offsets: list[int] = []
+    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client) as producer:
+        producer.produce(b"one", on_delivery=lambda error, message: offsets.append(message.offset()))
+        producer.produce(b"three", b"k")
+        producer.flush()
+    assert offsets == [0]
+    assert [(partition, size) for partition, size, _ in policy.acks] == [(3, 3), (3, 6)]
+    assert all(0 < latency_s < 60 for _, _, latency_s in policy.acks)
+
+
+def poll_until_told(producer: RoutingProducer) -> None:
+    """Poll until nothing is in flight; statistics end a single poll as well as reports do."""
+    while producer.deliveries.in_flight:
+        producer.poll(20)
+
+
+def test_a_signal_amid_an_acknowledgement_loses_neither(mock_cluster: MockCluster) -> None:
+    """Ctrl-C that comes while a report is told ends the poll as Ctrl-C, with the report counted."""
+
+    def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def send(producer: RoutingProducer) -> None:
+        # on a slow machine the report comes before the record is handed over
+        producer.produce(b"x", on_delivery=interrupt)
+        poll_until_told(producer)
+
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
+        with pytest.raises(KeyboardInterrupt):
+            send(producer)
+        assert producer.deliveries.delivered == 1
+
+
+def test_a_record_is_counted_before_a_signal_can_cut_in(mock_cluster: MockCluster) -> None:
+    """Ctrl-C right after librdkafka took a record does not leave it on its way unseen."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
+        send = producer._send
+
+        def interrupted(*words: object) -> None:
+            send(*words)
+            raise KeyboardInterrupt
+
+        producer._send = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            producer.produce(b"x")
+        assert producer.deliveries.in_flight == 1
+        producer.flush()
+        assert producer.deliveries.in_flight == 0
+
+
+def test_a_record_that_makes_no_sense_is_not_waited_for(mock_cluster: MockCluster) -> None:
+    """What librdkafka's binding does not take, as a number for a value, is not counted as accepted."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
+        with pytest.raises(TypeError):
+            producer.produce(b"x", headers=[("a", 1)])  # type: ignore[list-item]
+        assert producer.deliveries.accepted == 0
+
+
+def test_a_signal_amid_the_names_of_headers_is_one(mock_cluster: MockCluster) -> None:
+    """The binding refuses a good name when Ctrl-C comes while it looks at that; a bad one stays refused."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
+        with pytest.raises(TypeError, match="expected header key") as refusal:
+            producer.produce(b"x", headers=[(Unprintable(), b"")])  # type: ignore[list-item]
+
+        def refused(*_: object) -> None:
+            raise refusal.value
+
+        producer._send = refused
+        with pytest.raises(KeyboardInterrupt):
+            producer.produce(b"x", headers=[("a", b"")])
+        assert producer.deliveries.accepted == 0
+
+
+class Unprintable:
+    """Has no text, and ends nothing."""
+
+    def __len__(self) -> int:
+        """As long as no name."""
+        return 0
+
+    def __str__(self) -> str:
+        """Fails as a handler of a signal does."""
+        raise KeyboardInterrupt
+
+
+def test_a_closed_producer_takes_nothing(mock_cluster: MockCluster) -> None:
+    """What is produced after the end is an error, and not counted."""
+    producer = RoutingProducer(mock_cluster, TOPIC, Fixed(1), mock_cluster.client)
+    producer.close()
+    with pytest.raises(OperationError, match="closed"):
+        producer.produce(b"x")
+    assert producer.deliveries.accepted == 0
+
+
+def test_a_signal_ends_a_flush_that_would_last(mock_cluster: MockCluster) -> None:
+    """Ctrl-C is heard while a flush waits for brokers that do not answer; a flush with a time ends by itself."""
+    client = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "message.timeout.ms": 300_000}
+    producer = RoutingProducer(mock_cluster, TOPIC, Fixed(0), client)
+    producer.produce(b"x")
+    assert producer.flush(0.05).in_flight == 1
+    interrupt = Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        producer.flush()
+    assert producer.deliveries.in_flight == 1
+    producer.drop_queued()
+    assert producer.deliveries.in_flight == 0
+    producer.close()
+
+
+def test_a_record_that_is_given_up_is_reported(mock_cluster: MockCluster) -> None:
+    """With no broker answering, the records fail with a reason, the policy learns NaN, and flush says how many."""
+    policy = Learning(0)
+    client = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "message.timeout.ms": 200}
+    producer = RoutingProducer(mock_cluster, TOPIC, policy, client)
+    producer.produce(b"a")
+    producer.produce(b"b")
+    with pytest.raises(PartialFailureError, match="2 of 2 records were not acknowledged, 0 were") as caught:
+        producer.flush()
+    producer.close()
+    assert [count for _, count in caught.value.failures] == ["2 records"]
+    assert [math.isnan(latency_s) for _, _, latency_s in policy.acks] == [True, True]
+
+
+def test_reloading_loses_no_record(mock_cluster: MockCluster) -> None:
+    """A new policy decides from the next record on, from the last view; what was queued before still arrives."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client, refresh_s=600) as producer:
+        for i in range(500):
+            if i == 200:
+                new = Fixed(1)
+                producer.reload(policy=new)
+                assert new.views[0] is producer.view
+            producer.produce(b"x")
+        assert producer.flush().delivered == 500
+    assert Counter(m.partition() for m in mock_cluster.messages(500)) == {0: 200, 1: 300}
+
+
+def test_the_view_is_renewed_in_the_background(mock_cluster: MockCluster) -> None:
+    """Leadership that moved is in a later view, without any record being produced."""
+    policy = Fixed(0)
+    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client, refresh_s=0.02):
+        mock_cluster.leaders[0] = mock_cluster.leaders[0] % 3 + 1
+        seen = set()
+        while mock_cluster.leaders[0] not in seen:
+            policy.refreshed.clear()
+            assert policy.refreshed.wait(10), "no new view"
+            view = policy.views[-1]
+            seen.add(int(view.broker_id[view.leader[0]]))
+
+
+def test_reloaded_scores_are_in_the_next_view(mock_cluster: MockCluster) -> None:
+    """New scores cause a new view at once, however long the interval is."""
+    policy = Fixed(0)
+    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client, refresh_s=600) as producer:
+        assert producer.view.pressures == ()
+        policy.refreshed.clear()
+        producer.reload(scores=load_scores(["disk=2"]))
+        assert policy.refreshed.wait(10), "no new view"
+        assert [(p.name, p.weight) for p in policy.views[-1].pressures] == [("disk", 2.0)]
+
+
+@pytest.mark.parametrize(("score", "often"), [("latency", True), ("disk", False)])
+def test_statistics_come_often_where_latencies_count(mock_cluster: MockCluster, score: str, often: bool) -> None:
+    """They cost librdkafka milliseconds of its time each, so nobody else gets them more often than views."""
+    texts: list[str] = []
+    settings = {**mock_cluster.client, "stats_cb": texts.append}
+    scores = load_scores([score])
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), settings, scores=scores, refresh_s=600) as producer:
+        end_s = monotonic() + (10.0 if often else 0.3)
+        while len(texts) < 2 and monotonic() < end_s:
+            producer.poll(0.1)
+    assert (len(texts) >= 2) == often
+
+
+def test_a_cluster_that_cannot_be_read_stops_no_record(mock_cluster: MockCluster) -> None:
+    """When a refresh fails the last view stays in force, and whoever asked for it is told."""
+    told = Event()
+    with RoutingProducer(
+        mock_cluster,
+        TOPIC,
+        Fixed(0),
+        mock_cluster.client,
+        refresh_s=0.02,
+        refresh_failed=lambda error: told.set(),
+    ) as producer:
+        mock_cluster.fails_with = UnreachableError("nobody answers")
+        assert told.wait(10)
+        producer.produce(b"x")
+        assert producer.flush().delivered == 1
+
+
+def test_a_score_that_needs_rates_waits_for_them(mock_cluster: MockCluster) -> None:
+    """A score of rates is left out of the first view, for want of a second sample, and offsets are asked for."""
+    scores = load_scores(["leader-bytes-in"])
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client, scores=scores) as producer:
+        assert producer.view.pressures == ()
+    assert mock_cluster.reads[0].offsets
+
+
+@pytest.mark.parametrize(
+    ("topic", "client", "scores", "message"),
+    [
+        ("imagse", {}, [], "no topic 'imagse'"),
+        (TOPIC, {"no.such.setting": 1}, [], "client configuration: .*no.such.setting"),
+        (TOPIC, {"linger.ms": "soon"}, [], "client configuration: Invalid value"),
+        (TOPIC, {}, ["prometheus"], "score 'prometheus' needs prometheus"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(
+    mock_cluster: MockCluster, topic: str, client: dict[str, int], scores: list[str], message: str
+) -> None:
+    """An unknown topic, a wrong client setting and a score without its source never get as far as a record."""
+    with pytest.raises(UsageError, match=message):
+        RoutingProducer(mock_cluster, topic, Fixed(0), {**mock_cluster.client, **client}, scores=load_scores(scores))
+
+
+def test_a_partition_that_is_gone_is_an_error_of_the_topic(mock_cluster: MockCluster) -> None:
+    """A partition beyond those of the topic is refused with what may have happened."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
+        producer.produce(b"x")
+        producer.flush()
+        producer.reload(policy=Fixed(99))
+        with pytest.raises(OperationError, match=f"topic {TOPIC} is gone, or has lost partitions"):
+            producer.produce(b"x")
+
+
+def test_a_policy_that_counts_is_refreshed_by_the_thread_that_counts(mock_cluster: MockCluster) -> None:
+    """What a refresh counts anew is not changed meanwhile by an acknowledgement or the next record."""
+    threads: list[str] = []
+
+    class Counting(Learning):
+        """Notes which thread refreshes it."""
+
+        def refresh(self, view: RoutingView) -> None:
+            """Note the thread."""
+            super().refresh(view)
+            threads.append(current_thread().name)
+
+    with RoutingProducer(mock_cluster, TOPIC, Counting(0), mock_cluster.client, refresh_s=0.01) as producer:
+        reads = len(mock_cluster.reads)
+        while len(threads) < 3:
+            producer.poll(0.02)
+        assert len(mock_cluster.reads) > reads
+    assert set(threads) == {current_thread().name}
+
+
+def test_a_view_that_a_policy_cannot_use_stops_no_record(mock_cluster: MockCluster) -> None:
+    """Where no partition has a leader for a moment, records go on by the view before, and it is said."""
+
+    class Leading(Learning):
+        """Needs a leader, which only the first view has."""
+
+        def refresh(self, view: RoutingView) -> None:
+            """Remember the first."""
+            if self.views:
+                raise OperationError("no partition has a leader")
+            super().refresh(view)
+
+    said: list[Exception] = []
+    with RoutingProducer(
+        mock_cluster, TOPIC, Leading(0), mock_cluster.client, refresh_s=0.01, refresh_failed=said.append
+    ) as producer:
+        while not said:
+            producer.poll(0.02)
+        producer.produce(b"x")
+        assert producer.flush().delivered == 1
+    assert "has a leader" in str(said[0])
+
+
+@pytest.mark.parametrize("name", ["c3", "prequal", "join-idle-queue", "adaptive", "sticky"])
+def test_a_refused_record_is_not_under_way(mock_cluster: MockCluster, name: str) -> None:
+    """A policy that counts what is under way forgets a record that librdkafka did not take."""
+    policy: Any = load_policy(name).create(Context())
+    client = {**mock_cluster.client, "message.max.bytes": 5000}
+    with RoutingProducer(mock_cluster, TOPIC, policy, client) as producer:
+        for _ in range(20):
+            with pytest.raises(RefusedByClusterError):
+                producer.produce(bytes(6000))
+        with pytest.raises(TypeError):
+            producer.produce(b"x", headers=[("a", 1)])  # type: ignore[list-item]
+        assert sum(policy.state.debts.pending) == 0
+
+
+def test_partitions_that_the_client_has_not_heard_of_wait(mock_cluster: MockCluster) -> None:
+    """A view with more partitions than the client knows is not routed by; records go on as before."""
+    said: list[Exception] = []
+    policy = load_policy("round-robin").create(Context())
+    with RoutingProducer(
+        mock_cluster, TOPIC, policy, mock_cluster.client, refresh_s=0.01, refresh_failed=said.append
+    ) as producer:
+        producer.produce(b"x")
+        producer.flush()
+        mock_cluster.leaders = {**mock_cluster.leaders, len(mock_cluster.leaders): 1}
+        while not said:
+            producer.poll(0.02)
+        for _ in range(20):
+            producer.produce(b"x")
+        assert producer.flush().delivered == 21
+    assert "5 partitions" in str(said[0])
+
+
+def test_views_tell_records_that_wait_from_those_that_arrived(mock_cluster: MockCluster) -> None:
+    """While the queue lags no byte counts as settled; once acknowledged, all bytes of keys and headers included do."""
+    policy = Asking(2)
+    lagging = {**mock_cluster.client, "linger.ms": 60_000}
+    with RoutingProducer(mock_cluster, TOPIC, policy, lagging, refresh_s=60) as producer:
+        reported: list[object] = []
+        for _ in range(50):
+            producer.produce(bytes(100))
+        producer.produce(bytes(10), b"key", [("name", b"1234")], lambda error, _: reported.append(error))
+        waiting = policy.next_view(producer)
+        producer.flush()
+        arrived = policy.next_view(producer)
+
+    assert waiting.settled_bytes is not None
+    assert arrived.settled_bytes is not None
+    assert waiting.settled_bytes.tolist() == [0, 0, 0, 0]
+    # the client counts an event that waits to be told as well, such as its statistics
+    assert 51 <= waiting.waiting_records <= 52
+    assert arrived.settled_bytes.tolist() == [0, 0, 50 * 100 + 10 + 3 + 8, 0]
+    assert arrived.waiting_records <= 1
+    assert reported == [None]
+
+
+def test_records_that_are_given_up_or_refused_do_not_wait_for_ever(mock_cluster: MockCluster) -> None:
+    """What will never arrive counts as settled, so that no policy waits for it to show in the log dirs."""
+    policy = Asking(1)
+    lagging = {**mock_cluster.client, "linger.ms": 60_000, "message.max.bytes": 5000}
+    producer = RoutingProducer(mock_cluster, TOPIC, policy, lagging, refresh_s=60)
+    for _ in range(20):
+        producer.produce(bytes(100))
+    with pytest.raises(RefusedByClusterError):
+        producer.produce(bytes(6000))
+    producer.drop_queued()
+    while producer.deliveries.in_flight:
+        producer.poll(0.1)
+    view = policy.next_view(producer)
+    producer.close()
+
+    assert view.settled_bytes is not None
+    assert view.settled_bytes.tolist() == [0, 20 * 100 + 6000, 0, 0]
+
+
+def test_a_new_policy_does_not_count_the_records_of_the_one_before(mock_cluster: MockCluster) -> None:
+    """Records queued by a policy that was replaced meanwhile are settled for that one alone."""
+    before, after = Asking(0), Asking(0)
+    lagging = {**mock_cluster.client, "linger.ms": 60_000}
+    with RoutingProducer(mock_cluster, TOPIC, before, lagging, refresh_s=60) as producer:
+        producer.produce(bytes(100))
+        producer.reload(policy=after)
+        producer.produce(bytes(10))
+        producer.flush()
+        view = after.next_view(producer)
+
+    assert view.settled_bytes is not None
+    assert view.settled_bytes.tolist() == [10, 0, 0, 0]

@@ -1,0 +1,548 @@
+"""Runs over a source: every record once, through repetitions, crashes, changes and failures."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import re
+from collections import Counter
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from kafkabal.errors import (
+    InputFileError,
+    KafkabalError,
+    NotAuthorizedError,
+    OperationError,
+    UnreachableError,
+    UnsafeError,
+    UsageError,
+)
+from kafkabal.producer.delivery_listener import Progress
+from kafkabal.producer.manifest import Manifest, ManifestHeader
+from kafkabal.producer.routing_producer import RoutingProducer
+from kafkabal.producer.send_source import (
+    Outcome,
+    Run,
+    check_sizes,
+    found_records,
+    same_topic_check,
+    totals,
+)
+from kafkabal.producer.target_topic import TopicReader
+from kafkabal.routing.checked_policy import PolicyFaultError
+from kafkabal.routing.policies.random import Random
+from kafkabal.routing.policy_protocol import Context
+from kafkabal.routing.registry import PolicyChoice, load_policy
+from kafkabal.sources.folder import FolderSource
+from kafkabal.sources.row_files import RowFormat, RowSource
+from kafkabal.sources.source_protocol import Source
+from tests.unit.producer.conftest import MockCluster
+
+TOPIC = "images"
+
+
+class CrashError(Exception):
+    """The process is gone."""
+
+
+class Bench:
+    """A topic, and a manifest that several runs share."""
+
+    def __init__(self, cluster: MockCluster, folder: Path) -> None:
+        self.cluster = cluster
+        self.manifest_path = folder / "state" / "manifest.jsonl"
+        # without idempotence brokers need not be asked for a producer id, which takes half a second
+        self.producer_settings: dict[str, Any] = {"enable.idempotence": False}
+
+    def run(self, source: Source, **extra: Any) -> Outcome:
+        """One run, as the command does it."""
+        with self.open_manifest(source) as manifest:
+            found = set() if manifest.is_clean else self.read_back(manifest)
+            with self.producer() as producer:
+                return Run(producer, source, manifest, found=found, clock=monotonic, **extra).send(source.parts())
+
+    def open_manifest(self, source: Source) -> Manifest:
+        """Begin or go on."""
+        header = ManifestHeader(id="cafe", cluster_id="mock", topic=TOPIC, topic_id="T", source=source.name, offsets={})
+        return Manifest.open(self.manifest_path, header)
+
+    def read_back(self, manifest: Manifest) -> set[int]:
+        """Records that are in the topic though the manifest does not know it."""
+        reader = TopicReader(self.cluster.client, TOPIC)
+        return found_records(manifest, reader.messages_since(manifest.offsets, clock=monotonic))
+
+    def producer(self) -> RoutingProducer:
+        """A producer that takes the partitions in turn."""
+        policy = load_policy("round-robin").create(Context())
+        return RoutingProducer(self.cluster, TOPIC, policy, {**self.cluster.client, **self.producer_settings})
+
+    def topic(self) -> Counter[bytes]:
+        """All values in the topic, and how often each is there."""
+        reader = TopicReader(self.cluster.client, TOPIC)
+        return Counter(message.value() or b"" for message in reader.messages_since({}, clock=monotonic))
+
+
+@pytest.fixture
+def bench(mock_cluster: MockCluster, tmp_path: Path) -> Bench:
+    """A topic without records."""
+    return Bench(mock_cluster, tmp_path)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Twenty files of their own content each."""
+    folder = tmp_path / "data"
+    for i in range(20):
+        (folder / f"label{i % 3}").mkdir(parents=True, exist_ok=True)
+        (folder / f"label{i % 3}" / f"{i:02}.bin").write_bytes(b"content %d" % i)
+    return folder
+
+
+CONTENT = Counter({b"content %d" % i: 1 for i in range(20)})
+
+
+def test_a_folder_is_sent_once_however_often_the_run_is_repeated(bench: Bench, data: Path) -> None:
+    """The second run finds everything there, and sends only what was added since."""
+    first = bench.run(FolderSource(data))
+    assert (first.sent, first.already_there, first.failures) == (20, 0, [])
+    assert bench.topic() == CONTENT
+    (data / "label0" / "zz.bin").write_bytes(b"new")
+    (data / "aa.bin").write_bytes(b"newer")
+    second = bench.run(FolderSource(data))
+    assert (second.sent, second.already_there) == (2, 20)
+    assert bench.topic() == CONTENT + Counter({b"new": 1, b"newer": 1})
+
+
+def test_bytes_are_told_by_partition(bench: Bench, data: Path) -> None:
+    """The outcome says how many bytes of values each partition got."""
+    outcome = bench.run(FolderSource(data))
+    assert sum(outcome.bytes_by_partition.values()) == sum(len(value) for value in CONTENT)
+    assert set(outcome.bytes_by_partition) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("survived", [0, 1, 7, 19, 20])
+def test_after_a_crash_no_record_is_there_twice(bench: Bench, data: Path, survived: int) -> None:
+    """After a process died with records on their way, unknown to its manifest, the next run sends the rest."""
+    source = FolderSource(data)
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        manifest.mark_running()
+        parts = source.parts()
+        manifest.add_parts(parts)
+        for number, part in enumerate(parts[:survived]):
+            (record,) = source.records(part, 0)
+            producer.produce(record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
+    outcome = bench.run(source)
+    assert (outcome.sent, outcome.already_there) == (20 - survived, survived)
+    assert bench.topic() == CONTENT
+
+
+def test_an_interrupted_run_does_not_wait_for_its_queue(bench: Bench, data: Path) -> None:
+    """Ctrl-C while no broker answers gives up what is queued; the next run sends all of it, once."""
+
+    class Interrupted(FolderSource):
+        def records(self, part: Any, start: int) -> Any:
+            if part.name.endswith("19.bin"):
+                raise KeyboardInterrupt
+            return super().records(part, start)
+
+    bench.producer_settings["bootstrap.servers"] = "127.0.0.1:1"
+    source = Interrupted(data)
+    with bench.open_manifest(source) as manifest:
+        with pytest.raises(KeyboardInterrupt), bench.producer() as producer:
+            Run(producer, source, manifest, clock=monotonic).send(source.parts())
+        assert (producer.deliveries.delivered, producer.deliveries.in_flight) == (0, 0)
+        assert not manifest.is_clean
+    del bench.producer_settings["bootstrap.servers"]
+    assert bench.run(FolderSource(data)).sent == 20
+    assert bench.topic() == CONTENT
+
+
+def rows_with_a_gap(bench: Bench, folder: Path, number: int = 100) -> RowSource:
+    """Rows of a run that was killed with four of them in the topic, the last behind a gap."""
+    (folder / "a.jsonl").write_bytes(b"".join(b'{"row":%d}\n' % i for i in range(number)))
+    source = RowSource(folder / "a.jsonl")
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        manifest.mark_running()
+        manifest.add_parts(source.parts())
+        for row in (0, 1, 2, 50):
+            producer.produce(b'{"row":%d}' % row, headers=[("kafkabal-record", f"cafe/{row}".encode())])
+    return source
+
+
+ROWS = Counter({b'{"row":%d}' % i: 1 for i in range(100)})
+
+
+def test_a_run_that_is_refused_forgets_nothing_of_what_it_found(bench: Bench, tmp_path: Path) -> None:
+    """Records found behind a gap by a run that then stops, since its file seems changed, are not sent again later."""
+    source = rows_with_a_gap(bench, tmp_path)
+    stat = (tmp_path / "a.jsonl").stat()
+    os.utime(tmp_path / "a.jsonl", ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
+    with pytest.raises(InputFileError, match="changed since its manifest was begun"):
+        bench.run(source)
+    os.utime(tmp_path / "a.jsonl", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert bench.run(source).sent == 96
+    assert bench.topic() == ROWS
+
+
+@pytest.mark.parametrize("row", [3, 30, 70])
+def test_ctrl_c_after_a_crash_forgets_nothing_of_what_was_found(bench: Bench, tmp_path: Path, row: int) -> None:
+    """A run that goes on after a crash, and is interrupted in its turn, leaves no record to be sent twice."""
+    source = rows_with_a_gap(bench, tmp_path)
+
+    class Interrupted(RowSource):
+        def records(self, part: Any, start: int) -> Any:
+            for number, record in enumerate(super().records(part, start), start):
+                if number == row:
+                    raise KeyboardInterrupt
+                yield record
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(Interrupted(tmp_path / "a.jsonl"))
+    bench.run(source)
+    assert bench.topic() == ROWS
+
+
+def test_a_run_that_ended_in_order_is_not_read_back(bench: Bench, data: Path) -> None:
+    """What is known in full is marked clean, so that the next run may begin at once."""
+    bench.run(FolderSource(data))
+    with bench.open_manifest(FolderSource(data)) as manifest:
+        assert manifest.is_clean
+
+
+def test_a_crash_between_any_two_files_is_survived(bench: Bench, data: Path) -> None:
+    """Runs that die while reading one file after the other still send each file exactly once in the end."""
+
+    class Dying(FolderSource):
+        left = 5
+
+        def records(self, part: Any, start: int) -> Any:
+            if not Dying.left:
+                raise CrashError
+            Dying.left -= 1
+            yield from super().records(part, start)
+
+    for _ in range(10):
+        Dying.left = 5
+        try:
+            bench.run(Dying(data))
+        except CrashError:
+            continue
+        break
+    assert bench.topic() == CONTENT
+
+
+def test_records_of_others_do_not_confuse_a_run(bench: Bench, data: Path) -> None:
+    """Records with another manifest's name, or a header that is no text, are not taken for our own."""
+    with bench.producer() as producer:
+        producer.produce(b"a", headers=[("kafkabal-record", b"beef/0")])
+        producer.produce(b"b", headers=[("kafkabal-record", b"\xff"), ("kafkabal-record", None)])
+        producer.produce(b"c")
+    assert bench.run(FolderSource(data)).sent == 20
+
+
+def test_chunks_are_resumed_within_a_file(bench: Bench, tmp_path: Path) -> None:
+    """A file of which some chunks are in the topic gets the others, and no chunk twice."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "big").write_bytes(bytes(range(100)))
+    source = FolderSource(tmp_path / "data", chunk_bytes=10)
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        manifest.mark_running()
+        (part,) = source.parts()
+        manifest.add_parts([part])
+        for number, record in enumerate(source.records(part, 0)):
+            if number in (0, 1, 5):
+                producer.produce(record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
+    assert bench.run(source).sent == 7
+    assert bench.topic() == Counter({bytes(range(i, i + 10)): 1 for i in range(0, 100, 10)})
+
+
+def test_a_file_that_fails_does_not_stop_the_others(bench: Bench, data: Path) -> None:
+    """A file that changes while it is being sent is named and left out; the next run sends it as it is then."""
+    source = FolderSource(data)
+    victim = data / "label1" / "04.bin"
+
+    class Touching(FolderSource):
+        def records(self, part: Any, start: int) -> Any:
+            if part.name == "label1/04.bin":
+                victim.write_bytes(b"content 4, changed")
+            yield from super().records(part, start)
+
+    outcome = bench.run(Touching(data))
+    assert outcome.failures == [("label1/04.bin", "changed while it was being sent")]
+    assert outcome.sent == 19
+    again = bench.run(source)
+    assert (again.sent, again.failures) == (1, [])
+    assert bench.topic() == CONTENT - Counter([b"content 4"]) + Counter([b"content 4, changed"])
+
+
+def test_a_file_that_changed_after_it_was_sent_is_told_and_not_sent_again(bench: Bench, data: Path) -> None:
+    """What the topic holds is the older content; the outcome names the file."""
+    bench.run(FolderSource(data))
+    (data / "label1" / "04.bin").write_bytes(b"changed")
+    outcome = bench.run(FolderSource(data))
+    assert (outcome.sent, outcome.changed) == (0, ["label1/04.bin"])
+    assert bench.topic() == CONTENT
+
+
+def test_a_file_that_vanished_before_it_was_sent_is_forgotten(bench: Bench, data: Path) -> None:
+    """A file of an interrupted run that is no longer there is no obstacle."""
+    source = FolderSource(data)
+    with bench.open_manifest(source) as manifest:
+        manifest.add_parts(source.parts())
+    (data / "label0" / "00.bin").unlink()
+    assert bench.run(source).sent == 19
+    assert bench.run(source).sent == 0
+
+
+def test_rows_go_on_where_they_were(bench: Bench, tmp_path: Path) -> None:
+    """A file of rows is sent once; with rows found in the topic, the others are sent."""
+    source = rows_with_a_gap(bench, tmp_path, 300)
+    assert bench.run(source).sent == 296
+    assert bench.run(source).sent == 0
+    assert bench.topic() == Counter({b'{"row":%d}' % i: 1 for i in range(300)})
+
+
+def test_rows_of_a_changed_file_are_refused(bench: Bench, tmp_path: Path) -> None:
+    """Rows are known by their number, so a file that changed cannot go on with its manifest."""
+    (tmp_path / "a.txt").write_bytes(b"a\nb\n")
+    bench.run(RowSource(tmp_path / "a.txt"))
+    (tmp_path / "a.txt").write_bytes(b"x\na\nb\n")
+    with pytest.raises(InputFileError, match="changed since its manifest was begun"):
+        bench.run(RowSource(tmp_path / "a.txt"))
+    assert bench.topic() == Counter([b"a", b"b"])
+
+
+def test_a_record_that_is_given_up_stops_the_run(bench: Bench, data: Path) -> None:
+    """The error says why, how much was sent, and that the same command goes on; and then it does."""
+    silent = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 100, "log_level": 0}
+    bench.producer_settings |= silent
+    with pytest.raises(OperationError, match=r"not acknowledged within .*; 0 records were sent by this run") as caught:
+        bench.run(FolderSource(data))
+    assert "run the same command again" in (caught.value.hint or "")
+    for name in silent:
+        del bench.producer_settings[name]
+    assert bench.run(FolderSource(data)).sent == 20
+    assert bench.topic() == CONTENT
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_was_sent_before_an_oversize_row_is_counted(bench: Bench, kept: bool) -> None:
+    """A row of standard input that is too large stops the run, which tells of those before and promises no more."""
+    stream = io.BytesIO(b"".join(b"%d\n" % i for i in range(300)) + b"x" * 5000 + b"\n")
+    source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
+    bench.producer_settings |= {"message.max.bytes": 2000, "batch.size": 1000, "linger.ms": 200}
+    manifest = bench.open_manifest(source)
+    if not kept:
+        manifest.close()
+        manifest = Manifest.in_memory(manifest.header)
+    with manifest, bench.producer() as producer:
+        run = Run(producer, source, manifest, clock=monotonic)
+        with pytest.raises(OperationError, match="; 300 records were sent by this run") as caught:
+            run.send(source.parts())
+    assert ("run the same command again" in (caught.value.hint or "")) is kept
+    assert sum(bench.topic().values()) == 300
+
+
+def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+    """It is named, with how much was sent and that a run with a better one goes on; nothing is there twice then."""
+    picked = iter([0, 1])
+    choice = PolicyChoice(type("Own", (Random,), {"pick": lambda *_: next(picked, 4)}), {}, "own", "own")
+    with bench.open_manifest(source := FolderSource(data)) as manifest:
+        settings = {**bench.cluster.client, **bench.producer_settings}
+        with RoutingProducer(bench.cluster, TOPIC, choice.create(Context()), settings) as producer:
+            run = Run(producer, source, manifest, clock=monotonic)
+            with pytest.raises(PolicyFaultError) as told:
+                run.send(source.parts())
+    assert told.value.exit_code == 2
+    assert told.value.message == (
+        "policy 'own': its pick gave 4 for a record, and the partitions are 0 to 3; "
+        "2 records were sent by this run, 0 were there before"
+    )
+    assert "the same command" in (told.value.hint or "")
+    bench.run(source)
+    assert set(bench.topic().values()) == {1}
+
+
+def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: Path) -> None:
+    """A run that goes on reports the bytes before its first record as skipped, in files of rows and in chunks."""
+    (tmp_path / "rows.txt").write_bytes(b"".join(b"%03d\n" % i for i in range(100)))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "big").write_bytes(bytes(400))
+    for source in (RowSource(tmp_path / "rows.txt"), FolderSource(tmp_path / "data", chunk_bytes=4)):
+        bench.manifest_path.unlink(missing_ok=True)
+        with bench.open_manifest(source) as manifest:
+            manifest.add_parts(source.parts())
+            manifest.checkpoint(70, {})
+        heard: list[Progress] = []
+        bench.run(source, progressed=heard.append)
+        assert heard[-1] == Progress(records=100, bytes=400, sent=30, handed_over=30, skipped_bytes=280)
+
+
+def test_progress_is_told_each_second_however_long_a_record_takes(bench: Bench, tmp_path: Path) -> None:
+    """A few records that take a second each, as large files do, or rows of a slow stream, are told of one by one."""
+    (tmp_path / "rows.txt").write_bytes(b"a\nb\nc\nd\n")
+    seconds = [0.0]
+
+    class Slow(RowSource):
+        def records(self, part: Any, start: int) -> Any:
+            for record in super().records(part, start):
+                seconds[0] += 1
+                yield record
+
+    source, heard = Slow(tmp_path / "rows.txt"), list[Progress]()
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        Run(producer, source, manifest, progressed=heard.append, clock=lambda: seconds[0]).send(source.parts())
+    assert [progress.handed_over for progress in heard[:4]] == [1, 2, 3, 4]
+
+
+def test_progress_is_of_what_is_there_now(bench: Bench, data: Path) -> None:
+    """Files that were sent and then removed, as from a folder that is emptied again and again, are not counted."""
+    bench.run(FolderSource(data))
+    for path in (data / "label0").iterdir():
+        path.unlink()
+    (data / "new").write_bytes(b"new")
+    heard: list[Progress] = []
+    bench.run(FolderSource(data), progressed=heard.append)
+    assert heard[-1].bytes == totals(FolderSource(data).parts())["bytes"]
+    assert heard[-1].bytes - heard[-1].skipped_bytes == len(b"new")
+
+
+def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+    """Records do not go on into a topic of the same name that is another one."""
+    check = same_topic_check("T", lambda: "U", TOPIC)
+    with pytest.raises(OperationError, match=r"was deleted and created anew under way.*; \d+ records were sent"):
+        bench.run(FolderSource(data), same_topic=check)
+
+
+def test_a_topic_that_is_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+    """A topic that is no longer there ends the run as a failure of the operation, not as a wrong name."""
+    with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted under way; 0 records were sent"):
+        bench.run(FolderSource(data), same_topic=same_topic_check("T", lambda: None, TOPIC))
+
+
+def test_a_row_of_standard_input_that_is_too_large_is_named(bench: Bench) -> None:
+    """It shows only when it is sent; the message says which line it is, and what was sent before."""
+    stream = io.BytesIO(b"first\n" + b"x" * 3_000_000 + b"\n")
+    source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
+    with pytest.raises(OperationError, match=r"^standard input, line 2: .*too large; 1 records were sent"):
+        bench.run(source)
+
+
+@pytest.mark.parametrize("error", [UnreachableError("timed out"), NotAuthorizedError("cannot describe it")])
+def test_no_answer_about_the_topic_does_not_stop_the_run(bench: Bench, data: Path, error: OperationError) -> None:
+    """Whether the topic is the same is asked, nobody says, and every record arrives."""
+    heard: list[KafkabalError] = []
+
+    def unknown() -> str:
+        raise error
+
+    outcome = bench.run(FolderSource(data), same_topic=same_topic_check("T", unknown, TOPIC, heard.append))
+    assert outcome.sent == 20
+    assert set(heard) == {error}
+
+
+def test_an_acknowledgement_without_an_offset_counts(bench: Bench, data: Path) -> None:
+    """A broker that had the record already, from a retry, does not say where; the record is done all the same."""
+
+    class Duplicate:
+        def partition(self) -> int:
+            return 1
+
+        def offset(self) -> None:
+            return None
+
+    with bench.open_manifest(FolderSource(data)) as manifest, bench.producer() as producer:
+        run = Run(producer, FolderSource(data), manifest, clock=monotonic)
+        run._report(0, 9, 9, None, Duplicate())  # type: ignore[arg-type]
+        assert run._ledger.through == 1
+        assert run._ledger.offsets == {}
+        assert run._outcome.sent == 1
+
+
+def test_progress_ends_at_the_totals(bench: Bench, data: Path) -> None:
+    """The last thing that a listener hears is that all is done, earlier runs included."""
+
+    for _ in range(2):
+        heard: list[Progress] = []
+        bench.run(FolderSource(data), progressed=heard.append)
+        assert {"records": heard[-1].records, "bytes": heard[-1].bytes} == totals(FolderSource(data).parts())
+
+
+def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:
+    """The message lists the files that are larger than the topic takes, with their bytes."""
+    for i in range(7):
+        (data / f"large{i}").write_bytes(bytes(1000 + i))
+    source = FolderSource(data)
+    with pytest.raises(InputFileError, match=r"large0 \(1\d\d\d bytes\).* and 2 more") as caught:
+        check_sizes(source, source.parts(), 1024)
+    assert "--chunk" in (caught.value.hint or "")
+    check_sizes(FolderSource(data, chunk_bytes=500), FolderSource(data, chunk_bytes=500).parts(), 1024)
+
+
+@pytest.mark.parametrize("key", [None, "path"])
+@pytest.mark.parametrize("chunk", [None, 2**20, 2**20 - 5])
+def test_the_largest_chunk_that_fits_is_told(tmp_path: Path, chunk: int | None, key: str | None) -> None:
+    """Chunks that fill a topic's default are refused for their headers; what the hint says instead is taken."""
+    (tmp_path / "data" / "label").mkdir(parents=True)
+    (tmp_path / "data" / "label" / "a long name of a file.bin").write_bytes(bytes(5 * 2**20))
+    source = FolderSource(tmp_path / "data", chunk_bytes=chunk, key=key)
+    with pytest.raises(InputFileError) as caught:
+        check_sizes(source, source.parts(), 1_048_588)
+    told = re.match(r"split files with --chunk (\d+)KiB or less", caught.value.hint or "")
+    assert told
+    fitting = FolderSource(tmp_path / "data", chunk_bytes=int(told[1]) * 1024, key=key)
+    check_sizes(fitting, fitting.parts(), 1_048_588)
+    assert int(told[1]) == 1023
+
+
+def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
+    """The hint does not name an option that is refused for rows."""
+    (tmp_path / "a.txt").write_bytes(b"x" * 5000)
+    with pytest.raises(InputFileError) as caught:
+        check_sizes(RowSource(tmp_path / "a.txt"), RowSource(tmp_path / "a.txt").parts(), 4096)
+    assert caught.value.hint == "raise max.message.bytes of the topic"
+
+
+def test_a_long_look_at_sizes_is_told_once(tmp_path: Path) -> None:
+    """Each row takes a fifth of a second here: it is said after the fifth of them, and not again."""
+    (tmp_path / "a.txt").write_bytes(b"x\n" * 20)
+    now_s = itertools.count(0.0, 0.2)
+    told: list[float] = []
+    source = RowSource(tmp_path / "a.txt")
+    check_sizes(source, source.parts(), 4096, clock=lambda: next(now_s), takes_long=lambda: told.append(next(now_s)))
+    assert told == [pytest.approx(1.4)]
+
+
+def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) -> None:
+    """A topic that ends before an acknowledged offset has lost records, and is not silently sent to again."""
+    with bench.open_manifest(FolderSource(data)) as manifest:
+        manifest.mark_running()
+        manifest.checkpoint(5, {0: 1000})
+    with pytest.raises(OperationError, match=f"{TOPIC}-0 ends at offset 0, before 1000, which was acknowledged"):
+        bench.run(FolderSource(data))
+
+
+def test_reading_back_what_retention_deleted_is_refused(bench: Bench) -> None:
+    """Where the beginning was deleted it cannot be told what was sent, and nothing is sent twice on a guess."""
+    reader = TopicReader(bench.cluster.client, TOPIC)
+    with pytest.raises(UnsafeError, match=f"{TOPIC}-0 begins at offset 9: records since 4 were deleted"):
+        reader._ranges({0: (9, 20)}, {0: 4})
+    assert reader._ranges({0: (9, 20), 1: (3, 5)}, {0: 9}) == {0: (9, 20), 1: (3, 5)}
+
+
+def test_modification_times_alone_count_as_a_change(bench: Bench, data: Path) -> None:
+    """A file with a new time that was sent before is named as changed, and stays as it is in the topic."""
+    bench.run(FolderSource(data))
+    os.utime(data / "label0" / "00.bin", ns=(1, 1))
+    assert bench.run(FolderSource(data)).changed == ["label0/00.bin"]
+
+
+def test_a_client_setting_that_makes_no_sense_is_refused() -> None:
+    """What librdkafka does not take is an error of usage in one line, whoever it came from."""
+    with pytest.raises(UsageError, match='client configuration: No such configuration property: "foo"'):
+        TopicReader({"foo": 1}, TOPIC).end_offsets()

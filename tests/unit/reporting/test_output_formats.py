@@ -1,0 +1,213 @@
+"""One report in every form: what people and programs get of the same data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from kafkabal.errors import UsageError
+from kafkabal.reporting.cell_formats import bars, show_value
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.output_formats import render
+from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table, Tone, counted, known
+
+USED = Metric("kafkabal_used_bytes", "Bytes used.")
+
+
+def share_of(score: str) -> Metric:
+    """A metric that two columns have in common."""
+    return Metric("kafkabal_share", "Share.", {"score": score})
+
+
+TABLE = Table(
+    key="brokers",
+    columns=(
+        Column(key="broker", title="broker", values=[1, 2, 3], label=True),
+        Column(key="rack", title="rack", values=["r0", None, 'a "rack"'], label=True),
+        Column(
+            key="used_bytes",
+            title="used",
+            kind=Kind.BYTES,
+            values=[1024, None, 5 * 2**30],
+            estimated=[False, False, True],
+            metric=USED,
+        ),
+        Column(
+            key="disk",
+            title="disk",
+            kind=Kind.FAIR,
+            values=[0.5, None, 1.5],
+            outside=[-1, 0, 1],
+            metric=share_of("disk"),
+        ),
+        Column(key="leaders", title="", values=[1.0, 2.0, None], metric=share_of("leaders")),
+        Column(key="bar", title=" ", kind=Kind.FAIR_BAR, values=[0.5, None, 1.5]),
+        Column(key="offline", title="offline", kind=Kind.NUMBER, values=[0, 0, 0], quiet=True),
+        Column(key="on", title="on", values=[["a", "b"], [], True]),
+    ),
+)
+REPORT = Report(
+    command="probe",
+    headline="Broker 3 has most.",
+    facts=(
+        Fact(
+            key="n_brokers", value=3, title="brokers", kind=Kind.NUMBER, metric=Metric("kafkabal_brokers", "Brokers.")
+        ),
+        Fact(key="secret", value=None, metric=Metric("kafkabal_secret", "Not known.")),
+    ),
+    tables=(TABLE,),
+    notes=("Mind the gap.",),
+)
+
+
+def test_people_get_headline_facts_table_and_notes() -> None:
+    """Bytes are shown with units, unknown as a dash, estimates with a tilde, outliers with an arrow."""
+    assert render(REPORT, "table", Surface()) == (
+        "Broker 3 has most.\n"
+        "brokers: 3\n"
+        "\n"
+        "broker  rack           used     disk                    on\n"
+        "1       r0         1.00 KiB  0.50x ▼  █████▍    ┊       a, b\n"
+        "2       -                 -        -                    -\n"
+        '3       a "rack"  ~5.00 GiB  1.50x ▲  ████████████████  yes\n'
+        "\n"
+        "Mind the gap.\n"
+    )
+
+
+def test_programs_get_raw_values() -> None:
+    """JSON has the envelope first, raw numbers, null for unknown, no bars, and says what is an estimate."""
+    document = json.loads(render(REPORT, "json", Surface()))
+
+    assert next(iter(document)) == "kafkabal"
+    assert document["kafkabal"] == {"command": "probe", "version": 1}
+    assert document["n_brokers"] == 3
+    assert document["brokers"][1] == {
+        "broker": 2,
+        "rack": None,
+        "used_bytes": None,
+        "used_bytes_estimated": False,
+        "disk": None,
+        "leaders": 2.0,
+        "offline": 0,
+        "on": [],
+    }
+
+
+def test_yaml_says_what_json_says() -> None:
+    """The two forms hold equal values in equal order."""
+    document = json.loads(render(REPORT, "json", Surface()))
+    loaded = yaml.safe_load(render(REPORT, "yaml", Surface()))
+
+    assert loaded == document
+    assert list(loaded) == list(document)
+
+
+def test_csv_is_the_first_table() -> None:
+    """A header of keys, then raw values; unknown is empty, a list is joined."""
+    rows = list(csv.DictReader(io.StringIO(render(REPORT, "csv", Surface()))))
+
+    assert [row["used_bytes"] for row in rows] == ["1024", "", "5368709120"]
+    assert rows[0]["on"] == "a b"
+    assert rows[2]["rack"] == 'a "rack"'
+
+
+def test_prometheus_is_parsed_by_its_own_parser() -> None:
+    """One family a name, labels of rows and columns together, nothing for what is not known."""
+    families = {f.name: f for f in text_string_to_metric_families(render(REPORT, "prometheus", Surface()))}
+    shares = {(s.labels["broker"], s.labels["score"]): s.value for s in families["kafkabal_share"].samples}
+
+    assert set(families) == {"kafkabal_brokers", "kafkabal_used_bytes", "kafkabal_share"}
+    assert shares == {("1", "disk"): 0.5, ("3", "disk"): 1.5, ("1", "leaders"): 1.0, ("2", "leaders"): 2.0}
+    assert {s.labels["rack"] for s in families["kafkabal_used_bytes"].samples} == {"r0", 'a "rack"'}
+
+
+@pytest.mark.parametrize("form", ["csv", "prometheus"])
+def test_a_report_without_that_form_says_so(form: str) -> None:
+    """Nothing to tabulate or to measure is bad usage, not an empty file."""
+    with pytest.raises(UsageError, match="probe"):
+        render(Report(command="probe"), form, Surface())
+
+
+def test_an_unknown_form_is_refused() -> None:
+    """The known ones are named."""
+    with pytest.raises(UsageError, match="there is no form 'xml'"):
+        render(REPORT, "xml", Surface())
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
+def test_no_line_is_wider_than_the_surface(width: int) -> None:
+    """Bars shrink, then what is dispensable goes, and what went is named; the rest is cut as the last resort."""
+    wide = Report(
+        command="probe",
+        tables=(
+            Table(
+                key="t",
+                columns=(
+                    Column(key="name", title="name", values=["x" * 20]),
+                    Column(key="bar", title=" ", kind=Kind.BAR, values=[1.0], dispensable=1),
+                    Column(key="extra", title="extra", values=["y" * 20], dispensable=2),
+                    Column(key="prose", title="prose", values=["many words " * 10], wraps=True),
+                ),
+            ),
+        ),
+    )
+    text = render(wide, "table", Surface(width=width))
+
+    assert max(map(len, text.splitlines())) <= width
+    assert ("left out, too narrow: extra" in text) is (width < 80)
+
+
+def test_colour_only_where_the_surface_has_it() -> None:
+    """Tones become colours on a terminal and nothing elsewhere."""
+    toned = Report(command="probe", headline="Broken.", tone=Tone.BAD)
+
+    assert "\x1b[" in render(toned, "table", Surface(colour=True))
+    assert render(toned, "table", Surface()) == "Broken.\n"
+
+
+@given(st.lists(st.none() | st.floats(0, 1e12), min_size=1), st.integers(1, 40), st.booleans(), st.booleans())
+def test_bars_fit_and_keep_the_order(values: list[float | None], length: int, fair_mark: bool, unicode: bool) -> None:
+    """No bar is longer than its cells, and a larger value never has a shorter bar."""
+    drawn = bars(values, length=length, fair_mark=fair_mark, unicode=unicode)
+
+    assert all(len(bar) <= length for bar in drawn)
+    filled = [(v, len(bar.rstrip(" ┊|"))) for v, bar in zip(values, drawn, strict=True) if v is not None]
+    assert [n for _, n in sorted(filled)] == sorted(n for _, n in filled)
+    assert all(bar == "" for v, bar in zip(values, drawn, strict=True) if v is None)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (None, Kind.BYTES, "-"),
+        (1536, Kind.BYTES, "1.50 KiB"),
+        (1536.0, Kind.RATE, "1.50 KiB/s"),
+        (0.123, Kind.SHARE, "12.3%"),
+        (1.2345, Kind.FAIR, "1.23x"),
+        (12345, Kind.NUMBER, "12,345"),
+        (0.5, Kind.NUMBER, "0.50"),
+        (90.0, Kind.DURATION, "1 min 30 s"),
+        (True, Kind.TEXT, "yes"),
+        (False, Kind.TEXT, ""),
+        ([3, 1], Kind.TEXT, "3, 1"),
+    ],
+)
+def test_values_are_shown_by_their_kind(value: object, kind: Kind, text: str) -> None:
+    """Each kind has its own way to be read."""
+    assert show_value(value, kind) == text
+
+
+def test_columns_of_numpy_become_plain_values() -> None:
+    """NaN and negative stand for unknown and become None."""
+    assert known(np.array([1.5, math.nan])) == [1.5, None]
+    assert counted(np.array([7, -1])) == [7, None]

@@ -1,0 +1,87 @@
+"""Processes are found by their marks, and ended without harming others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kafkabal.errors import OperationError
+from kafkabal.sandbox.find_processes import ProcessTable, mark_of
+
+SLEEP = "import time, sys; print('up', flush=True); time.sleep(60)"
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + SLEEP
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[ProcessTable]:
+    """Return a table whose processes below ``tmp_path`` are gone after the test."""
+    table = ProcessTable()
+    yield table
+    table.end(table.find(tmp_path).values(), signal.SIGKILL, patience_s=0)
+
+
+def _spawn(table: ProcessTable, node_folder: Path, code: str = SLEEP) -> None:
+    node_folder.mkdir(parents=True)
+    log = node_folder / "log"
+    table.spawn([sys.executable, "-c", code, mark_of(node_folder)], dict(os.environ), log)
+    while not log.exists() or not log.read_text():
+        time.sleep(0.01)
+
+
+def test_the_processes_of_one_sandbox_are_found(tmp_path: Path, table: ProcessTable) -> None:
+    """Another tool finds them by the folder of the sandbox; not those of one with a longer name."""
+    _spawn(table, tmp_path / "box" / "broker-1")
+    _spawn(table, tmp_path / "box-two" / "broker-1")
+    assert set(ProcessTable().find(tmp_path / "box")) == {tmp_path / "box" / "broker-1"}
+
+
+def test_paused_and_gone_on(tmp_path: Path, table: ProcessTable) -> None:
+    """A stopped process is seen as paused until it goes on."""
+    _spawn(table, tmp_path / "box" / "broker-1")
+    (process,) = table.find(tmp_path / "box").values()
+    seen = []
+    for which in (signal.SIGSTOP, signal.SIGCONT):
+        table.signal([process], which)
+        time.sleep(0.05)
+        view = table.look_at(process)
+        assert view is not None
+        assert view.rss_bytes > 0
+        seen.append(view.is_paused)
+    assert seen == [True, False]
+
+
+@pytest.mark.parametrize("code", [SLEEP, STUBBORN])
+def test_what_does_not_stop_is_killed(code: str, tmp_path: Path, table: ProcessTable) -> None:
+    """After a signal that may be ignored comes one that may not, and the process is gone, not a zombie."""
+    _spawn(table, tmp_path / "box" / "broker-1", code)
+    (process,) = table.find(tmp_path / "box").values()
+    assert not table.has_ended(process)
+    table.end([process], signal.SIGTERM, patience_s=0.2)
+    assert table.has_ended(process)
+    assert table.look_at(process) is None
+    assert table.find(tmp_path / "box") == {}
+    assert not psutil.pid_exists(process.pid)
+
+
+def test_a_child_that_ends_by_itself_is_reaped(tmp_path: Path, table: ProcessTable) -> None:
+    """No zombie stays behind a process that crashed."""
+    _spawn(table, tmp_path / "box" / "broker-1", "print('up', flush=True)")
+    (pid,) = table._children
+    while table.find(tmp_path / "box"):  # it ends in its own time
+        pass
+    table.find(tmp_path / "box")  # it may have ended during the last look
+    assert not table._children
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    """It is named."""
+    with pytest.raises(OperationError, match="cannot start /nowhere/java: No such file"):
+        ProcessTable().spawn(["/nowhere/java"], {}, tmp_path / "log")

@@ -1,0 +1,41 @@
+"""Ports are given to one sandbox only, and can be taken over by its servers."""
+
+from __future__ import annotations
+
+import random
+import socket
+
+import pytest
+
+from kafkabal.errors import OperationError
+from kafkabal.sandbox.free_ports import LOOPBACK, held_ports, is_listening
+
+
+def test_held_ports_are_not_given_twice() -> None:
+    """Two tools that look from the same place at the same time get different ports."""
+    with held_ports(3, (), random.Random(7)) as mine, held_ports(3, (), random.Random(7)) as theirs:
+        assert len({*mine, *theirs}) == 6
+
+
+def test_ports_to_avoid_are_avoided() -> None:
+    """A port that another sandbox has written down is not taken, even while nobody listens there."""
+    with held_ports(1, (), random.Random(11)) as (first,):
+        pass
+    with held_ports(1, {first}, random.Random(11)) as (second,):
+        assert second != first
+
+
+def test_a_server_takes_a_held_port_over() -> None:
+    """A held port accepts nobody, until a server that allows reuse, as Java's do, listens on it."""
+    with held_ports(1, (), random.Random()) as (port,), socket.socket() as server:
+        assert not is_listening(port)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind((LOOPBACK, port))
+        server.listen()
+        assert is_listening(port)
+
+
+def test_more_ports_than_there_are() -> None:
+    """What cannot be had is said."""
+    with pytest.raises(OperationError, match="free ports"), held_ports(3, range(65536), random.Random()):
+        pass

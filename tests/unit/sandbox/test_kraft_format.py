@@ -1,0 +1,24 @@
+"""Formatted dirs are what Kafka's own tool writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkabal.sandbox.kraft_format import format_dirs, new_kafka_uuid
+
+
+def test_ids_are_written_as_kafka_writes_them() -> None:
+    """22 signs of the alphabet for URLs, and never a dash in front, which tools would take for an option."""
+    ids = {new_kafka_uuid() for _ in range(500)}
+    assert len(ids) == 500
+    assert all(len(text) == 22 and text.isascii() and not text.startswith("-") for text in ids)
+
+
+def test_every_dir_has_an_identity_of_its_own(tmp_path: Path) -> None:
+    """The dirs of a node share cluster and node, and differ in their own id."""
+    dirs = [tmp_path / "d0", tmp_path / "d1"]
+    format_dirs(dirs, "cluster", 7, b"records")
+    described = [dict(line.split("=") for line in (d / "meta.properties").read_text().splitlines()) for d in dirs]
+    assert all((meta["version"], meta["cluster.id"], meta["node.id"]) == ("1", "cluster", "7") for meta in described)
+    assert described[0]["directory.id"] != described[1]["directory.id"]
+    assert [(d / "bootstrap.checkpoint").read_bytes() for d in dirs] == [b"records"] * 2

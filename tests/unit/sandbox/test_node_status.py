@@ -1,0 +1,46 @@
+"""How a node is, told from its process and from what it left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkabal.sandbox import Node, NodeState, NodeStatus, Role
+from kafkabal.sandbox.find_processes import ProcessView
+from kafkabal.sandbox.node_status import status_of
+from kafkabal.sandbox.nodes import NodeFiles
+
+NODE = Node(1, Role.BROKER, None, {"PLAINTEXT": 1})
+MEMORY = "Terminating due to java.lang.OutOfMemoryError: Java heap space"
+
+
+@pytest.mark.parametrize(
+    ("process", "expected"),
+    [
+        (ProcessView(7, 99, is_paused=False), NodeStatus(NODE, NodeState.RUNNING, 7, 99)),
+        (ProcessView(7, 99, is_paused=True), NodeStatus(NODE, NodeState.PAUSED, 7, 99)),
+        (None, NodeStatus(NODE, NodeState.NOT_STARTED)),
+    ],
+)
+def test_by_its_process(process: ProcessView | None, expected: NodeStatus, tmp_path: Path) -> None:
+    """A process says how it is; without one and without a log there never was one."""
+    assert status_of(NODE, NodeFiles(tmp_path), process) == expected
+
+
+@pytest.mark.parametrize(
+    ("log", "last_signal", "expected"),
+    [
+        ("", "killed", NodeStatus(NODE, NodeState.KILLED)),
+        ("", "stopped", NodeStatus(NODE, NodeState.STOPPED)),
+        (MEMORY, None, NodeStatus(NODE, NodeState.OUT_OF_MEMORY, cause="its heap was full")),
+        ("[x] ERROR disk full", None, NodeStatus(NODE, NodeState.ENDED, cause="disk full")),
+    ],
+)
+def test_by_what_it_left(log: str, last_signal: str | None, expected: NodeStatus, tmp_path: Path) -> None:
+    """An end that the sandbox brought about is told apart from one that the node found by itself."""
+    files = NodeFiles(tmp_path)
+    files.log.write_text(log)
+    if last_signal:
+        files.last_signal.write_text(last_signal)
+    assert status_of(NODE, files, None) == expected

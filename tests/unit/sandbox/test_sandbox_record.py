@@ -1,0 +1,78 @@
+"""What is written down about a sandbox is read back, and a damaged record is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.sandbox import Listener, Node, Role, SandboxSpec
+from kafkabal.sandbox.sandbox_record import SandboxRecord, read_record, readable_records, recorded_folders, write_record
+
+SPEC = SandboxSpec(
+    brokers=2,
+    listeners=(Listener(name="TLS", protocol="SSL", advertised_ports={1: 77}),),
+    properties={"a": "b"},
+    broker_properties={2: {"c": "d"}},
+    class_path=(Path("/x.jar"),),
+    broker_class_path={2: (Path("/y.jar"),)},
+)
+RECORD = SandboxRecord(
+    "mine",
+    SPEC,
+    "id",
+    1.5,
+    (Node(1, Role.BROKER_AND_CONTROLLER, "r0", {"PLAINTEXT": 1}), Node(2, Role.BROKER, None, {"PLAINTEXT": 2})),
+)
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    """A record says after reading what it said before writing."""
+    write_record(RECORD, tmp_path)
+    assert read_record(tmp_path) == RECORD
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [("{", "is not the record"), ("{}", "is not the record"), (None, "is not the record")],
+)
+def test_damage_is_named(text: str | None, complaint: str, tmp_path: Path) -> None:
+    """A record that cannot be read is an input file at fault, with a way out."""
+    if text is not None:
+        (tmp_path / "sandbox.json").write_text(text)
+    with pytest.raises(InputFileError, match=complaint) as caught:
+        read_record(tmp_path)
+    assert "sandbox down" in (caught.value.hint or "")
+
+
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    """A record from a later kafkabal is not guessed at."""
+    write_record(RECORD, tmp_path)
+    path = tmp_path / "sandbox.json"
+    path.write_text(path.read_text().replace('"kafkabal_sandbox": 1', '"kafkabal_sandbox": 9'))
+    with pytest.raises(InputFileError, match="newer kafkabal"):
+        read_record(tmp_path)
+
+
+def test_damaged_records_hide_no_others(tmp_path: Path) -> None:
+    """All are listed by name; those that can be read are read."""
+    for name in ("b", "a", "damaged"):
+        (tmp_path / name).mkdir()
+        write_record(RECORD, tmp_path / name)
+    (tmp_path / "damaged" / "sandbox.json").write_text("")
+    (tmp_path / "no-sandbox").mkdir()
+    assert [folder.name for folder in recorded_folders(tmp_path)] == ["a", "b", "damaged"]
+    assert [folder.name for folder, _record in readable_records(tmp_path)] == ["a", "b"]
+
+
+def test_an_unknown_node_is_refused_with_the_known_ones() -> None:
+    """Who names a node that is not there learns which ones are."""
+    with pytest.raises(UsageError, match="no node 3") as caught:
+        RECORD.node(3)
+    assert "2 (broker 2)" in (caught.value.hint or "")
+
+
+def test_log_dirs_lie_in_the_folder_of_their_broker() -> None:
+    """Each broker has its own."""
+    assert RECORD.log_dirs(Path("/s"))[2] == [Path("/s/broker-2/d0"), Path("/s/broker-2/d1")]

@@ -1,0 +1,327 @@
+"""The simulator: what it counts, what happens to brokers, and that it is the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+from kafkabal.errors import UsageError
+from kafkabal.routing.compiled_kernels import is_available
+from kafkabal.routing.registry import load_policy
+from kafkabal.routing.topic_view import RoutingView, view_of
+from kafkabal.scoring.protocol import Need
+from kafkabal.scoring.registry import load_scores
+from kafkabal.simulator.compare_policies import compare
+from kafkabal.simulator.delivery_runner import Courier, empty_delivery
+from kafkabal.simulator.key_order_risk import KeyOrder
+from kafkabal.simulator.record_stream import record_stream
+from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
+from kafkabal.simulator.simulation_result import Outcome
+from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload import (
+    Change,
+    Event,
+    FixedSize,
+    Log,
+    LogNormalSize,
+    Process,
+    Transport,
+    UniformKeys,
+    Workload,
+    ZipfKeys,
+)
+from kafkabal.simulator.workload_file import load_workload
+
+ViewMaker: TypeAlias = "Callable[..., RoutingView]"
+
+
+def run(name: str, view: RoutingView, workload: Workload, **options: object) -> Outcome:
+    """Simulate one policy."""
+    return simulate(view, load_policy(name), workload, SimulationOptions(**options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["random", "score", "pkg", "c3"])
+def test_every_byte_is_counted_once_a_copy(view_over: ViewMaker, name: str) -> None:
+    """Written are the bytes of the records; logs are some per cent longer, and brokers hold three copies of each."""
+    workload = Workload(records=3000, sizes=LogNormalSize(5000, 1), keys=UniformKeys(50), producers=3)
+    expected = sum(int(chunk.size_bytes.sum()) for chunk in record_stream(workload, workload.key_table(), 0))
+    outcome = run(name, view_over(brokers=5, partitions=10, replication_factor=3), workload)
+
+    assert outcome.records == int(outcome.broker_records.sum()) == 3000
+    assert outcome.written_bytes == expected
+    assert outcome.batches is not None
+    # records of up to 63, 8191 and more bytes take 7 to 11 more, and headers of batches 61
+    added_bytes = outcome.partition_bytes.sum() - expected - 61 * outcome.batches
+    assert 7 * 3000 <= added_bytes <= 11 * 3000
+    assert outcome.added_bytes.sum() == pytest.approx(3 * outcome.partition_bytes.sum())
+
+
+@pytest.mark.parametrize("delivery", [True, False])
+def test_logs_are_as_long_as_their_batches_written_out(view_over: ViewMaker, *, delivery: bool) -> None:
+    """Records of 1000 bytes, 16 to a batch, take 61 bytes and 16 times 1009, which is told by hand."""
+    transport = Transport(linger_s=1.0)
+    workload = Workload(records=1600, sizes=FixedSize(1000), process=Process.STEADY, transport=transport)
+    outcome = run("random", view_over(brokers=1), workload, delivery=delivery)
+
+    # length of the record 2, attributes 1, time 1, place 1, length of the key 1, of the value 2, headers 1
+    assert outcome.partition_bytes.tolist() == [100 * 61 + 1600 * 1009]
+    assert outcome.written_bytes == 1_600_000
+
+
+def test_headers_and_compression_are_what_the_workload_says(view_over: ViewMaker) -> None:
+    """Headers add to every record, compression takes from all but the headers of batches."""
+    workload = Workload(records=1600, sizes=FixedSize(1000), process=Process.STEADY, transport=Transport(linger_s=1.0))
+    log = Log(header_bytes=100, compression=0.5)
+    outcome = run("random", view_over(brokers=1), replace(workload, log=log), delivery=False)
+
+    assert outcome.partition_bytes.tolist() == [100 * 61 + 1600 * 1109 / 2]
+
+
+def test_refused_records_are_in_no_log(view_over: ViewMaker) -> None:
+    """What goes to a partition without a leader is offered, but lies nowhere."""
+    event = Event(at_s=0.0, broker=1, becomes=Change.DEAD)
+    workload = Workload(records=2000, keys=UniformKeys(500), events=(event,))
+    outcome = run("key-hash", view_over(brokers=4), workload, delivery=False)
+
+    assert outcome.partition_bytes[0] == 0
+    assert outcome.written_bytes == 2_000_000
+
+
+def test_same_seed_same_outcome_and_another_differs(uneven_view: RoutingView) -> None:
+    """A simulation depends on its seed alone."""
+    workload = Workload(records=5000, producers=2)
+    first, again, other = (run("c3", uneven_view, workload, seed=seed) for seed in (4, 4, 5))
+
+    assert first.partition_bytes.tolist() == again.partition_bytes.tolist()
+    assert first.latency == again.latency
+    assert first.partition_bytes.tolist() != other.partition_bytes.tolist()
+
+
+def test_delivery_does_not_change_where_records_go(uneven_view: RoutingView) -> None:
+    """With and without latencies, policies that take no feedback send every record to the same partition."""
+    workload = Workload(records=5000, sizes=LogNormalSize(3000, 1), metrics_interval_s=0.05)
+    for name in ("score", "uniform-sticky", "power-of-d"):
+        timed, plain = (run(name, uneven_view, workload, delivery=delivery) for delivery in (True, False))
+        assert timed.broker_records.tolist() == plain.broker_records.tolist()
+        assert timed.partition_bytes == pytest.approx(plain.partition_bytes, rel=0.01)
+        assert plain.latency is None
+
+
+@pytest.mark.skipif(not is_available(), reason="numba is not installed")
+def test_machine_code_simulates_the_same(uneven_view: RoutingView) -> None:
+    """Compiled and interpreted runs agree in every figure, bit for bit."""
+    workload = Workload(
+        records=3000,
+        sizes=LogNormalSize(3000, 1),
+        keys=ZipfKeys(100, 1.0),
+        producers=2,
+        metrics_interval_s=0.05,
+        events=(Event(at_s=0.1, broker=2, becomes=Change.SLOW, factor=9),),
+    )
+    plain, fast = (run("adaptive", uneven_view, workload, compiled=compiled) for compiled in (False, True))
+
+    assert plain.partition_bytes.tolist() == fast.partition_bytes.tolist()
+    assert (plain.latency, plain.batches, plain.duration_s) == (fast.latency, fast.batches, fast.duration_s)
+
+
+def test_idle_brokers_answer_after_linger_service_and_round_trip(view_over: ViewMaker) -> None:
+    """With nothing else to do, a record waits for its batch to linger, then for its own bytes and a round trip."""
+    transport = Transport(
+        linger_s=0.01, request_s=0.002, round_trip_s=0.004, broker_bytes_per_s=1e6, batch_bytes=10**6, acks_all=True
+    )
+    workload = Workload(
+        records=50, sizes=FixedSize(1000), bytes_per_s=10_000, process=Process.STEADY, transport=transport
+    )
+    one, three = (
+        run("round-robin", view_over(brokers=3, replication_factor=copies), workload).latency for copies in (1, 3)
+    )
+
+    assert one is not None
+    assert three is not None
+    assert one.p50_s == pytest.approx(0.01 + 0.002 + 0.001 + 0.004, rel=0.01)
+    # followers fetch once the leader has it: another round trip and the bytes once more
+    assert three.p50_s == pytest.approx(one.p50_s + 0.004 + 0.001, rel=0.02)
+
+
+def test_full_batches_do_not_linger(view_over: ViewMaker) -> None:
+    """Records that fill a batch each are sent at once, one batch a record."""
+    workload = Workload(
+        records=100, sizes=FixedSize(20_000), bytes_per_s=1e6, transport=Transport(linger_s=5.0, acks_all=False)
+    )
+    outcome = run("round-robin", view_over(brokers=2), workload)
+
+    assert outcome.batches == 100
+    assert outcome.latency is not None
+    assert outcome.latency.p999_s < 0.01
+
+
+def test_batches_of_a_byte_carry_a_record_each(view_over: ViewMaker) -> None:
+    """The least batch size is legal, and needs no more memory than there are records under way."""
+    transport = Transport(batch_bytes=1)
+    view = view_over(brokers=2)
+    assert run("random", view, Workload(records=500, transport=transport)).batches == 500
+
+    sim = empty_delivery(1, view, transport)
+    assert len(sim.batches.spare) == len(sim.records.spare) == transport.buffer_records
+
+
+def test_nothing_is_done_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records minutes apart cost a look at brokers and latencies each, not one for every moment in between."""
+    looks: list[float] = []
+    counted = Courier.waits_s
+    monkeypatch.setattr(Courier, "waits_s", lambda self, at_s: looks.append(at_s) or counted(self, at_s))
+    workload = Workload(records=50, sizes=FixedSize(1000), bytes_per_s=5, process=Process.STEADY)
+    cluster = build_synthetic(SyntheticCluster(brokers=3))
+    view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
+    outcome = run("score", view, workload)
+
+    assert outcome.duration_s == pytest.approx(50 * 200, abs=1)
+    assert len(looks) == 50
+    # each of them as late as can be
+    assert looks == pytest.approx([200 * turn for turn in range(1, 51)], abs=0.051)
+
+
+def test_overload_holds_producers_back_to_the_rate_of_the_brokers(view_over: ViewMaker) -> None:
+    """Two brokers of 1 MB/s each take 2 MB/s of the 10 that are offered, in bounded memory."""
+    transport = Transport(broker_bytes_per_s=1e6, request_s=0.0, buffer_bytes=10**6, buffer_records=500, acks_all=False)
+    workload = Workload(records=5000, sizes=FixedSize(2000), bytes_per_s=10e6, transport=transport)
+
+    assert run("round-robin", view_over(brokers=2), workload).bytes_per_s == pytest.approx(2e6, rel=0.03)
+
+
+def test_dead_leader_is_replaced_where_there_is_a_copy(view_over: ViewMaker) -> None:
+    """After a broker dies it gets nothing more; with copies its partitions live on, without they are left out."""
+    event = Event(at_s=0.5, broker=2, becomes=Change.DEAD)
+    workload = Workload(records=10_000, sizes=FixedSize(1000), bytes_per_s=10e6, events=(event,), metrics_interval_s=9)
+    single = run("random", view_over(brokers=4), workload)
+    copied = run("random", view_over(brokers=4, replication_factor=2), workload)
+
+    assert not single.live[1]
+    assert single.partition_bytes[1] == pytest.approx(10e6 / 2 / 4, rel=0.1)
+    assert copied.partition_bytes[1] == pytest.approx(copied.partition_bytes[0], rel=0.2)
+    assert copied.added_bytes[1] == pytest.approx(copied.partition_bytes[[0, 1]].sum() / 2, rel=0.2)
+
+
+@pytest.mark.parametrize("delivery", [True, False])
+def test_keyed_records_for_a_lost_partition_are_refused_and_counted(view_over: ViewMaker, *, delivery: bool) -> None:
+    """A key's partition without a leader takes no record, and the outcome says how many that were."""
+    event = Event(at_s=0.0, broker=1, becomes=Change.DEAD)
+    workload = Workload(records=2000, keys=UniformKeys(500), events=(event,))
+    outcome = run("key-hash", view_over(brokers=4), workload, delivery=delivery)
+
+    assert outcome.refused == pytest.approx(500, rel=0.2)
+
+
+def test_added_broker_is_filled_by_score(view_over: ViewMaker) -> None:
+    """A broker that comes later is empty until then, and has its share in the end."""
+    event = Event(at_s=1.0, broker=4, becomes=Change.ADDED)
+    workload = Workload(
+        records=40_000, sizes=FixedSize(10_000), bytes_per_s=100e6, events=(event,), metrics_interval_s=0.2
+    )
+    outcome = run("score", view_over(brokers=4), workload, delivery=False)
+
+    assert outcome.added_bytes[3] == pytest.approx(outcome.added_bytes.mean(), rel=0.05)
+
+
+def test_unknown_broker_in_an_event_is_named(view_over: ViewMaker) -> None:
+    """An event for a broker that is not there is refused with those that are."""
+    workload = Workload(events=(Event(at_s=0.0, broker=9, becomes=Change.DEAD),))
+
+    with pytest.raises(UsageError, match="names broker 9, which the cluster does not have"):
+        run("random", view_over(brokers=2), workload)
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ({"records": 200_000, "sizes": FixedSize(10**14)}, "at most 1024 PiB, not 17764 PiB"),
+        ({"records": None, "total_bytes": 2**62}, "at most 1,000,000,000,000 records, not 4,611,686,018,427,388"),
+        ({"records": 10**13}, "at most 1,000,000,000,000 records, not 10,000,000,000,000"),
+    ],
+)
+def test_a_workload_beyond_measure_is_refused(view_over: ViewMaker, size: dict[str, Any], message: str) -> None:
+    """Bytes that would not fit into 64 bits with their copies, and records without end, are not begun with."""
+    with pytest.raises(UsageError, match=message):
+        run("random", view_over(brokers=2), Workload(**size))
+
+
+@pytest.mark.parametrize("n_keys", [20, 2**16, 2**16 + 20])
+def test_order_violations_equal_a_count_by_hand(n_keys: int) -> None:
+    """Counted over chunks, violations are those that a look at each record in turn finds, up to the last key."""
+    source = np.random.default_rng(2)
+    key, partition = source.integers(-1, 20, 5000).astype(np.int32), source.integers(0, 3, 5000).astype(np.int32)
+    key[key >= 10] += n_keys - 20
+    order = KeyOrder(n_keys)
+    for start in range(0, 5000, 700):
+        order.follow(key[start : start + 700], partition[start : start + 700])
+    last: dict[int, int] = {}
+    by_hand = 0
+    for k, p in zip(key.tolist(), partition.tolist(), strict=True):
+        if k >= 0:
+            by_hand += last.get(k, p) != p
+            last[k] = p
+
+    assert order.violations == by_hand
+
+
+def test_policies_that_keep_order_show_no_violation(uneven_view: RoutingView) -> None:
+    """Keyed records stay in order with key-hash and adaptive, and not with score."""
+    workload = Workload(records=5000, keys=ZipfKeys(100, 1.0), producers=2)
+
+    assert run("key-hash", uneven_view, workload).order_violations == 0
+    assert run("adaptive", uneven_view, workload).order_violations == 0
+    assert run("score", uneven_view, workload).order_violations > 1000
+
+
+def test_delayed_broker_has_the_shape_of_kip_794() -> None:
+    """One broker takes 20 ms a request: KIP-480 feeds it most and chokes; KIP-794 does not, adaptive least of all."""
+    chosen = load_workload("delayed-broker")
+    assert chosen.cluster is not None
+    view = view_of(build_synthetic(chosen.cluster), TOPIC)
+    workload = replace(chosen.workload, records=20_000)
+    sticky, uniform, adaptive = (
+        run(name, view, workload) for name in ("sticky:linger-ms=0", "uniform-sticky", "adaptive")
+    )
+
+    assert sticky.latency is not None
+    assert uniform.latency is not None
+    assert adaptive.latency is not None
+    assert sticky.added_bytes[0] > 0.6 * sticky.written_bytes
+    assert sticky.bytes_per_s < 0.95 * uniform.bytes_per_s
+    assert sticky.latency.p99_s > 10 * uniform.latency.p99_s
+    assert adaptive.latency.p99_s <= uniform.latency.p99_s
+    assert adaptive.added_bytes[0] < uniform.added_bytes[0]
+
+
+def test_batches_in_the_stream_do_not_depend_on_the_policy() -> None:
+    """One seed is one stream of records; bytes end it where they say."""
+    workload = Workload(records=None, total_bytes=3_000_000, sizes=LogNormalSize(10_000, 1))
+    chunks = list(record_stream(workload, None, 1))
+    sizes = np.concatenate([chunk.size_bytes for chunk in chunks])
+
+    assert 3_000_000 <= sizes.sum() < 3_000_000 + sizes[-1] + 1
+    assert all((np.diff(chunk.at_s) >= 0).all() for chunk in chunks if chunk.at_s is not None)
+
+
+def test_time_to_full_is_what_the_rate_leaves(view_over: ViewMaker) -> None:
+    """A broker of 1 GB that takes 10 MB/s is full a second a 10 MB later."""
+    view = view_over(brokers=2, capacity_bytes=10**9)
+    workload = Workload(records=10_000, sizes=FixedSize(10_000), bytes_per_s=20e6, process=Process.STEADY)
+    outcome = run("round-robin", view, workload, delivery=False)
+
+    assert outcome.full_after_s == pytest.approx((10**9 - 50e6) / 10e6, rel=0.01)
+
+
+def test_confidence_narrows_around_the_mean(uneven_view: RoutingView) -> None:
+    """Five seeds give an interval; the figures of one lie about it."""
+    choices = [load_policy("random")]
+    (runs,) = compare(uneven_view, choices, Workload(records=2000), range(5), SimulationOptions(delivery=False))
+    figure = runs.figure(lambda outcome: outcome.max_over_mean)
+
+    assert len({outcome.max_over_mean for outcome in runs.runs}) == 5
+    assert 0 < figure.half_width < 0.2
+    assert min(o.max_over_mean for o in runs.runs) < figure.mean < max(o.max_over_mean for o in runs.runs)

@@ -1,0 +1,100 @@
+"""The training-time model against the figures that it is to reproduce."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kafkabal.errors import UsageError
+from kafkabal.simulator.training_time import PROFILES, REFERENCE_BYTES, TrainingJob, load_training, training_time
+
+ARTICLE = {"local-ssd": (120, 900, 0.02), "nfs": (240, 1200, 0.04), "lustre": (60, 720, 0.01)}
+READ_BOUND = TrainingJob(compute_s=1e-6, prefetch_batches=2)
+
+
+@pytest.mark.parametrize("name", ARTICLE)
+def test_profiles_give_the_figures_of_the_article(name: str) -> None:
+    """Load, training and inference time come out of the profile's own parameters."""
+    time = training_time(np.array([REFERENCE_BYTES]), TrainingJob(), PROFILES[name])
+
+    assert (time.load_s, time.train_s, round(time.inference_s, 2)) == pytest.approx(ARTICLE[name])
+
+
+def test_shard_of_twice_the_mean_costs_half() -> None:
+    """Where reading decides, a largest shard of twice the mean halves the speed; even shards lose nothing."""
+    uneven = training_time(np.array([20.0, 5, 5, 10]) * 1e9, READ_BOUND, PROFILES["nfs"])
+    even = training_time(np.full(4, 1e10), READ_BOUND, PROFILES["nfs"])
+
+    assert uneven.loss == pytest.approx(0.5, abs=0.001)
+    assert even.loss == pytest.approx(0)
+
+
+def test_computing_hides_what_is_fetched_ahead() -> None:
+    """A job that computes longer than it reads loses nothing to uneven shards once it fetches ahead."""
+    slow = TrainingJob(compute_s=0.1, prefetch_batches=4)
+    shards = np.array([20.0, 5, 5, 10]) * 1e9
+
+    assert training_time(shards, slow, PROFILES["nfs"]).loss < 0.001
+    without = training_time(shards, TrainingJob(compute_s=0.1), PROFILES["nfs"])
+    assert without.loss > 0.01
+
+
+def test_cache_saves_all_epochs_but_the_first() -> None:
+    """What fits into the cache is read once."""
+    shards, job = np.array([1e9]), TrainingJob(epochs=5, compute_s=0.0)
+    plain = training_time(shards, job, PROFILES["nfs"])
+    cached = training_time(shards, TrainingJob(epochs=5, compute_s=0.0, cache_bytes=1e9), PROFILES["nfs"])
+
+    assert plain.train_s == pytest.approx(5 * cached.train_s)
+
+
+def test_rates_of_brokers_are_read_from_the_file(tmp_path: Path) -> None:
+    """A broker may be read at a rate of its own; one rate alone holds for all, in place of that of the profile."""
+    (tmp_path / "t.yaml").write_text("read_rate: {default: 300MB/s, 3: 50MB/s}")
+    setup = load_training("nfs", tmp_path / "t.yaml")
+    assert setup.rates(np.array([1, 3], np.int32)).tolist() == [300e6, 50e6]
+    setup.expect_brokers(np.array([1, 3], np.int32))
+    with pytest.raises(UsageError, match="read_rate names broker 3, which the cluster does not have"):
+        setup.expect_brokers(np.array([1, 2], np.int32))
+
+    (tmp_path / "t.yaml").write_text("read_rate: {3: 50MB/s}")
+    assert load_training("nfs", tmp_path / "t.yaml").rates(np.array([1, 3], np.int32)).tolist() == [250e6, 50e6]
+    (tmp_path / "t.yaml").write_text("read_rate: 90MB/s")
+    assert load_training("nfs", tmp_path / "t.yaml").rates(np.array([1, 3], np.int32)).tolist() == [90e6, 90e6]
+    (tmp_path / "t.yaml").write_text("read_rate: {3: 0MB/s}")
+    with pytest.raises(UsageError, match="must be above 0"):
+        load_training("nfs", tmp_path / "t.yaml")
+
+
+def test_slow_shards_take_their_own_rate() -> None:
+    """A broker of half the rate holds everybody up, unless it has half the bytes."""
+    rates = np.array([1e8, 5e7])
+    wait = training_time(np.array([1e9, 1e9]), READ_BOUND, PROFILES["nfs"], rates)
+    fair = training_time(np.array([1e9, 5e8]), READ_BOUND, PROFILES["nfs"], rates)
+
+    assert wait.load_s == 20
+    assert wait.loss > 0.2
+    assert fair.load_s == 10
+
+
+def test_profiles_and_job_come_from_a_file(tmp_path: Path) -> None:
+    """A user's own storage and job are read; what is wrong is named by its line."""
+    file = tmp_path / "training.yaml"
+    file.write_text("profiles: {nas: {rate: 300MB/s, latency: 1ms}}\njob: {epochs: 5, compute: 2ms, prefetch: 0}\n")
+    setup = load_training("nas", file)
+
+    assert (setup.profile.bytes_per_s, setup.profile.latency_s) == (300e6, 0.001)
+    assert (setup.job.epochs, setup.job.compute_s) == (5, 0.002)
+    file.write_text("job:\n  epoch: 5\n")
+    with pytest.raises(UsageError, match="line 2: job has no key 'epoch'"):
+        load_training("nfs", file)
+    with pytest.raises(UsageError, match="there is no storage profile 'floppy'"):
+        load_training("floppy")
+
+
+def test_nothing_to_train_with_is_refused() -> None:
+    """A topic without bytes has no training time."""
+    with pytest.raises(UsageError, match="nothing to train with"):
+        training_time(np.zeros(3), TrainingJob(), PROFILES["nfs"])

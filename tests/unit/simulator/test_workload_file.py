@@ -1,0 +1,247 @@
+"""Workloads from YAML, and what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafkabal.config.yaml_document import parse_yaml
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.producer.send_source import RECORD_HEADER
+from kafkabal.simulator.data_set_sizes import folder_sizes, manifest_sizes
+from kafkabal.simulator.synthetic_topic import Leaders, SyntheticCluster, build_synthetic
+from kafkabal.simulator.workload import Change, Event, Log, LogNormalSize, Process, UniformKeys, ZipfKeys
+from kafkabal.simulator.workload_file import WorkloadFile, load_workload, read_workload, workload_names
+from kafkabal.sources.folder import FolderSource
+
+WHOLE = """\
+bytes: 10GB
+size: {lognormal: {mean: 110kB, sigma: 0.8}}
+keys: {zipf: {keys: 100, exponent: 1.2}}
+rate: 50MB/s
+arrival: steady
+producers: 4
+metrics_interval: 500ms
+transport: {batch: 1MiB, linger: 10ms, acks: 1, broker_rate: {default: 100MB/s, 3: 10MB/s}, request_time: {2: 20ms}}
+log: {headers: 40B, compression: 60%}
+events: [{at: 10s, broker: 3, becomes: slow, factor: 8}, {at: 1m, broker: 2, becomes: dead}]
+cluster: {brokers: 4, racks: 2, leaders: brokers+2, replication_factor: 2, existing: {default: 1GB, 1: 2GB}}
+"""
+
+
+def read(text: str) -> WorkloadFile:
+    """Read a document."""
+    return read_workload(parse_yaml(text, "w.yaml"), "w")
+
+
+def test_every_key_is_read() -> None:
+    """A document with all keys says what it means."""
+    found = read(WHOLE)
+    workload, cluster = found.workload, found.cluster
+
+    assert (workload.records, workload.total_bytes) == (None, 10**10)
+    assert workload.sizes == LogNormalSize(110_000, 0.8)
+    assert workload.keys == ZipfKeys(100, 1.2)
+    assert (workload.bytes_per_s, workload.process, workload.producers) == (50e6, Process.STEADY, 4)
+    assert workload.metrics_interval_s == 0.5
+    assert (workload.transport.batch_bytes, workload.transport.acks_all) == (2**20, False)
+    assert (workload.transport.broker_bytes_per_s, workload.transport.own_bytes_per_s) == (100e6, {3: 10e6})
+    assert workload.transport.own_request_s == {2: 0.02}
+    assert (workload.log, workload.header_bytes) == (Log(header_bytes=40, compression=0.6), 40)
+    assert workload.events[0] == Event(at_s=10, broker=3, becomes=Change.SLOW, factor=8)
+    assert workload.events[1].at_s == 60
+    assert cluster == SyntheticCluster(
+        brokers=4,
+        racks=2,
+        leaders=Leaders.BROKERS_PLUS_2,
+        replication_factor=2,
+        existing_bytes=10**9,
+        own_existing_bytes={1: 2 * 10**9},
+    )
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_built_in_workloads_load(name: str) -> None:
+    """Every shipped workload is read under its name."""
+    assert load_workload(name).workload.name == name
+
+
+def test_unknown_workload_lists_near_ones() -> None:
+    """A name that is nearly one of ours is answered with it."""
+    with pytest.raises(UsageError) as error:
+        load_workload("evnts")
+
+    assert error.value.message == "there is no workload 'evnts'"
+    assert error.value.hint == "did you mean: events, uneven, or a .yaml file"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("record: 5", "w.yaml, line 1: a workload has no key 'record'"),
+        ("records: 0", "records is 1 to 1,000,000,000,000, not 0"),
+        ("records: 5\nbytes: 1GB", "by records or by bytes"),
+        ("rate: fast", "is not a rate"),
+        ("size: {lognormal: {mean: 1kB}}", "has a mean and a sigma"),
+        ("size: {gamma: 1}", "size has no key 'gamma'"),
+        ("keys: {zipf: {exponent: 1}}", "zipf needs the number of its keys"),
+        ("keys: some", "'some' is none of none, uniform, zipf"),
+        ("events: [{at: 1s, broker: 2}]", "an event lacks 'becomes'"),
+        ("log: {header: 40B}", "w.yaml, line 1: log has no key 'header'"),
+        ("log: {headers: many}", "'many' is not a size"),
+        ("log: {compression: 1.5}", "'1.5' is ambiguous as a share"),
+        ("log: {compression: 150%}", "compression leaves at most all"),
+        ("log: {compression: 0}", "and more than none"),
+        ("events: {at: 1s}", "a list of events is meant here"),
+        ("events: [{at: 1s, broker: 2, becomes: tired}]", "'tired' is none of slow, dead, added"),
+        ("records: 5\ntransport: {acks: 2}", "w.yaml, line 2: '2' is none of all, 1"),
+        ("events: [{at: 1s, broker: 2, becomes: slow}]", "lacks 'factor', how many times slower"),
+        ("events: [{at: 1s, broker: 2, becomes: dead, factor: 2}]", "'factor' makes a broker slow, not dead"),
+        ("cluster: {brokers: 3, existing: {4: 1GB}}", "existing: there is no broker 4, they are 1 to 3"),
+        ("cluster: {leaders: odd}", "'odd' is none of even, brokers+2"),
+    ],
+)
+def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:
+    """What is wrong is said in one line that names the place."""
+    with pytest.raises(UsageError) as error:
+        read(text)
+
+    assert message in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("records: 9999999999999", "records"),
+        ("bytes: 5000PiB", "bytes"),
+        ("size: 100TB", "size"),
+        ("size: {fixed: 100TB}", "fixed"),
+        ("size: {lognormal: {mean: 100TB, sigma: 1}}", "mean"),
+        ("size: {lognormal: {mean: 1kB, sigma: inf}}", "sigma"),
+        ("size: {lognormal: {mean: 1kB, sigma: nan}}", "sigma"),
+        ("keys: {uniform: 5000000000}", "uniform"),
+        ("keys: {zipf: {keys: 5000000000}}", "keys"),
+        ("keys: {zipf: {keys: 5, exponent: inf}}", "exponent"),
+        ("producers: 1000000000", "producers"),
+        ("transport: {batch: 1TB}", "batch"),
+        ("transport: {in_flight: 1000000000}", "in_flight"),
+        ("transport: {buffer: 1PB}", "buffer"),
+        ("transport: {buffer_records: 1000000000}", "buffer_records"),
+        ("log: {headers: 1TB}", "headers"),
+        ("events: [{at: 1s, broker: 2, becomes: slow, factor: inf}]", "factor"),
+        ("events: [{at: 1s, broker: 2, becomes: slow, factor: 1e308}]", "factor"),
+        ("events: [{at: 1s, broker: 2, becomes: slow, factor: nan}]", "factor"),
+        ("cluster: {brokers: 1000000000}", "brokers"),
+        ("cluster: {racks: 1000000000}", "racks"),
+        ("cluster: {partitions: 999999999999}", "partitions"),
+        ("cluster: {replication_factor: 1000}", "replication_factor"),
+        ("cluster: {capacity: 5000PB}", "capacity"),
+        ("cluster: {existing: {1: 5000PB}}", "existing"),
+    ],
+)
+def test_numbers_without_measure_are_refused(text: str, key: str) -> None:
+    """A number that no memory or patience holds is refused with its key, what it may be, and what it was."""
+    with pytest.raises(InputFileError, match=rf"line 1: {key} is .* (to|at most) [0-9,]+, not \w+$"):
+        read(text)
+
+
+def test_sizes_come_from_the_files_of_a_folder(tmp_path: Path) -> None:
+    """Every file below a folder is a record, by the order of the paths, as produce sends them; empty ones too."""
+    for name, size in (("b/2.jpg", 20), ("a/1.jpg", 10), ("empty", 0)):
+        file = tmp_path / "data" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(bytes(size))
+    (tmp_path / "w.yaml").write_text("size: {folder: data}\nkeys: {uniform: 7}")
+    workload = load_workload(str(tmp_path / "w.yaml")).workload
+
+    assert workload.sizes.size_bytes.tolist() == [10, 20, 1]  # type: ignore[attr-defined]
+    assert workload.sizes.draw(None, 1, 3).tolist() == [20, 1, 10]  # type: ignore[arg-type]
+    assert len(FolderSource(tmp_path / "data").parts()) == 3
+    assert workload.keys == UniformKeys(7)
+
+
+def test_headers_of_a_data_set_are_those_that_produce_adds(tmp_path: Path) -> None:
+    """Path, checksum, label and name of a file count on average; of what a manifest lists, the name; else none."""
+    for name in ("a/1", "a/2"):
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_text("x")
+    source = FolderSource(tmp_path / "data")
+    (record,) = source.records(source.parts()[0], 0)
+    named = [*record.headers, (RECORD_HEADER, b"0123456789abcdef/2")]
+    expected = sum(2 + len(name) + len(value or b"") for name, value in named) + 1  # a checksum has a length of 2 bytes
+    (tmp_path / "sizes").write_text("5\n6\n")
+
+    assert folder_sizes(tmp_path / "data").header_bytes == expected
+    assert manifest_sizes(tmp_path / "sizes").header_bytes == 2 + len(RECORD_HEADER) + 18
+    assert read("size: 1kB").workload.header_bytes == 0
+    assert read("log: {headers: 7}\nsize: {manifest: " + str(tmp_path / "sizes") + "}").workload.header_bytes == 7
+
+
+def test_sizes_come_from_a_manifest(tmp_path: Path) -> None:
+    """Numbers and JSON objects with size_bytes, at the top or in a part, are sizes; what else a run notes is not."""
+    manifest = tmp_path / "m.jsonl"
+    manifest.write_text(
+        '{"kafkabal_manifest":1}\n{"part":{"name":"x","size_bytes":7}}\n{"size_bytes":8}\n9\n\n0\n'
+        '{"part":{"name":"-"}}\n{"through":3,"offsets":{"0":3}}\n{"void":1}\n{"state":"clean"}\n'
+    )
+    (tmp_path / "w.yaml").write_text("size: {manifest: m.jsonl}")
+
+    sizes = load_workload(str(tmp_path / "w.yaml")).workload.sizes
+    assert sizes.size_bytes.tolist() == [7, 8, 9, 1]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "line", ["1e3", "-4", "true", "null", '"5"', '{"x":1}', '{"size_bytes":1.5}', "99999999999999999999", "[5]"]
+)
+def test_a_line_that_tells_no_size_is_refused(tmp_path: Path, line: str) -> None:
+    """A line of a manifest that is no whole number of bytes, and nothing that a run notes, is named."""
+    manifest = tmp_path / "m.jsonl"
+    manifest.write_text(f"7\n{line}\n")
+
+    with pytest.raises(InputFileError) as error:
+        manifest_sizes(manifest)
+    assert error.value.message == (
+        f"{manifest}, line 2: {line} tells no size of a record, a whole number from 0 to 17,592,186,044,416"
+    )
+
+
+def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
+    """An empty folder, one that is not there, and a damaged manifest are named."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad.jsonl").write_text("7\nseven\n")
+    for text, message in (
+        ("size: {folder: empty}", "holds nothing to send"),
+        ("size: {folder: missing}", "cannot be read"),
+        ("size: {manifest: bad.jsonl}", "line 2: is neither a number nor JSON"),
+    ):
+        (tmp_path / "w.yaml").write_text(text)
+        with pytest.raises(InputFileError, match=message):
+            load_workload(str(tmp_path / "w.yaml"))
+
+
+def test_synthetic_cluster_is_laid_out_as_told() -> None:
+    """One leader a broker and two more, followers on the next brokers, existing bytes by leader."""
+    spec = SyntheticCluster(
+        brokers=4, racks=2, leaders=Leaders.BROKERS_PLUS_2, replication_factor=2, own_existing_bytes={1: 600}, seed=3
+    )
+    cluster = build_synthetic(spec)
+
+    assert cluster.partitions.leader.tolist()[:4] == [0, 1, 2, 3]
+    assert len(cluster.partitions) == 6
+    assert cluster.replicas.broker.tolist()[:4] == [0, 1, 1, 2]
+    led = cluster.partitions.leader[cluster.replicas.partition[::2]] == 0
+    assert cluster.replicas.size_bytes[::2][led].sum() == pytest.approx(600, abs=2)
+    with pytest.raises(UsageError, match="3 replicas need more than 2 brokers"):
+        build_synthetic(SyntheticCluster(brokers=2, replication_factor=3))
+
+
+def test_leaders_and_partitions_that_contradict_each_other_are_refused() -> None:
+    """Two more leaders than brokers are as many partitions; who asks for another number is told, and not given it."""
+    spec = SyntheticCluster(brokers=3, leaders=Leaders.BROKERS_PLUS_2, partitions=5)
+    assert len(build_synthetic(spec).partitions) == 5
+
+    with pytest.raises(UsageError) as error:
+        build_synthetic(replace(spec, partitions=7))
+    assert error.value.message == "leaders: brokers+2 makes 5 partitions on 3 brokers, not the 7 of partitions"

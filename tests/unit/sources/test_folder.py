@@ -1,0 +1,144 @@
+"""A folder as a source: names, labels, checksums, chunks, and files that do not hold still."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.sources.folder import FolderSource
+from kafkabal.sources.source_protocol import Record
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Two labels with an image each, and a file at the top."""
+    for name, content in {"cat/1.jpg": b"meow", "dog/deep/2.jpg": b"woof!", "readme": b""}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+def all_records(source: FolderSource) -> list[Record]:
+    """Every record of every part."""
+    return [record for part in source.parts() for record in source.records(part, 0)]
+
+
+def test_a_record_a_file_by_name(data: Path) -> None:
+    """Files come sorted by path, with path, checksum and the first sub-folder as label; empty files are records too."""
+    records = all_records(FolderSource(data))
+    assert [record.value for record in records] == [b"meow", b"woof!", b""]
+    assert [dict(record.headers) for record in records] == [
+        {"path": b"cat/1.jpg", "sha256": sha256(b"meow").hexdigest().encode(), "label": b"cat"},
+        {"path": b"dog/deep/2.jpg", "sha256": sha256(b"woof!").hexdigest().encode(), "label": b"dog"},
+        {"path": b"readme", "sha256": sha256(b"").hexdigest().encode()},
+    ]
+    assert [record.progress_bytes for record in records] == [4, 5, 0]
+
+
+@pytest.mark.parametrize(
+    ("key", "keys"),
+    [
+        (None, [None, None, None]),
+        ("label", [b"cat", b"dog", None]),
+        ("path", [b"cat/1.jpg", b"dog/deep/2.jpg", b"readme"]),
+    ],
+)
+def test_keys(data: Path, key: str | None, keys: list[bytes | None]) -> None:
+    """The key is the path, the label, or nothing."""
+    source = FolderSource(data, key=key)
+    assert [record.key for record in all_records(source)] == keys
+    assert source.is_keyed is (key is not None)
+
+
+def test_unknown_key_is_refused(data: Path) -> None:
+    """A key that files do not have is refused with those they have."""
+    with pytest.raises(UsageError, match="no 'name' to take as a key") as caught:
+        FolderSource(data, key="name")
+    assert caught.value.hint == "there are: path, label"
+
+
+def test_large_files_are_split(data: Path) -> None:
+    """Chunks carry the checksum of the whole file and their place, and can be begun in the middle."""
+    source = FolderSource(data, chunk_bytes=2)
+    part = source.parts()[1]
+    assert part.records == 3
+    records = list(source.records(part, 0))
+    assert [record.value for record in records] == [b"wo", b"of", b"!"]
+    assert [dict(record.headers)["chunk"] for record in records] == [b"1/3", b"2/3", b"3/3"]
+    assert {dict(record.headers)["sha256"] for record in records} == {sha256(b"woof!").hexdigest().encode()}
+    assert [record.value for record in source.records(part, 2)] == [b"!"]
+    assert "chunk" not in dict(next(source.records(source.parts()[2], 0)).headers)
+
+
+@pytest.mark.parametrize("chunk_bytes", [None, 3])
+@pytest.mark.parametrize("key", [None, "path"])
+def test_sizes_are_those_of_the_largest_record(data: Path, key: str | None, chunk_bytes: int | None) -> None:
+    """The size that is checked beforehand is never below that of a record of the part."""
+    source = FolderSource(data, key=key, chunk_bytes=chunk_bytes)
+    for part in source.parts():
+        (announced,) = source.sizes(part)
+        for record in source.records(part, 0):
+            headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+            assert len(record.value) + len(record.key or b"") + headers <= announced.size_bytes
+
+
+@pytest.mark.parametrize("chunk_bytes", [None, 2])
+def test_a_file_that_changed_is_not_sent(data: Path, chunk_bytes: int | None) -> None:
+    """A file that is not what it was when it was listed is refused by name."""
+    source = FolderSource(data, chunk_bytes=chunk_bytes)
+    part = source.parts()[0]
+    os.utime(data / "cat/1.jpg", ns=(1, 1))
+    with pytest.raises(InputFileError, match=r"cat/1.jpg: changed while it was being sent"):
+        list(source.records(part, 0))
+
+
+def test_a_file_that_is_gone_is_refused(data: Path) -> None:
+    """A file that was deleted after it was listed is refused by name."""
+    source = FolderSource(data)
+    part = source.parts()[0]
+    (data / "cat/1.jpg").unlink()
+    with pytest.raises(InputFileError, match=r"cat/1.jpg: cannot be read: No such file"):
+        list(source.records(part, 0))
+
+
+@pytest.mark.parametrize("name", ["empty", "absent", "file"])
+def test_nothing_to_send_is_an_error(tmp_path: Path, name: str) -> None:
+    """An empty folder, no folder at all and a file are each told apart from a data set."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_bytes(b"x")
+    with pytest.raises(InputFileError, match=r"is empty|is no folder"):
+        FolderSource(tmp_path / name).parts()
+
+
+def test_an_unreadable_file_is_found_before_anything_is_sent(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file without permission to read it is named when the folder is listed."""
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("2.jpg"))
+    with pytest.raises(InputFileError, match=r"2.jpg: cannot be read: permission denied"):
+        FolderSource(data).parts()
+
+
+def test_links_to_folders_are_not_followed(data: Path) -> None:
+    """A link back to the top does not send the data set for ever; a link to a file is a file."""
+    (data / "loop").symlink_to(data, target_is_directory=True)
+    (data / "link").symlink_to(data / "cat/1.jpg")
+    assert [part.name for part in FolderSource(data).parts()] == ["cat/1.jpg", "dog/deep/2.jpg", "link", "readme"]
+
+
+def test_names_that_are_no_text_survive(tmp_path: Path) -> None:
+    """A file name that is no UTF-8 reaches the header as the bytes that it is."""
+    path = os.fsencode(tmp_path) + b"/\xff.jpg"
+    with open(path, "wb") as file:  # noqa: PTH123 - a name of bytes
+        file.write(b"x")
+    (record,) = all_records(FolderSource(tmp_path))
+    assert dict(record.headers)["path"] == b"\xff.jpg"
+
+
+def test_options_that_make_other_records_are_told(data: Path) -> None:
+    """The key by its option, the size of chunks in the name."""
+    assert FolderSource(data).options == {}
+    assert FolderSource(data, key="label").options == {"--key": "label"}
+    assert FolderSource(data, chunk_bytes=5).name == f"{FolderSource(data).name} in chunks of 5"

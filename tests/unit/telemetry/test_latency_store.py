@@ -1,0 +1,195 @@
+"""The table of latencies: means over clients, ages, and what counts as unknown."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kafkabal.telemetry.client_statistics import StatisticsReader
+from kafkabal.telemetry.latency_store import LatencyTable, as_column
+
+
+class Clock:
+    """A clock that stands still until it is told otherwise."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+def test_clients_count_by_their_requests() -> None:
+    """The mean over two clients is weighted by how many requests each made."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    table.put("a", 1, 0.010, requests=9)
+    table.put("b", 1, 0.110, requests=1)
+    assert table.latencies_s() == {1: pytest.approx(0.020)}
+
+
+def test_the_newest_figure_of_a_client_replaces_its_older_one() -> None:
+    """A client is counted once for a broker."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    table.put("a", 1, 0.5)
+    table.put("a", 1, 0.1)
+    assert table.latencies_s() == {1: pytest.approx(0.1)}
+
+
+@pytest.mark.parametrize("broker", [-1, 2**31, 99999999999999999999])
+def test_what_is_no_id_of_a_broker_is_not_kept(broker: int) -> None:
+    """Ids are numbers of 32 bits that are not negative; others make no row."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    table.put("a", broker, 0.5)
+    table.put("a", 2**31 - 1, 0.5)
+    assert table.latencies_s() == {2**31 - 1: 0.5}
+
+
+def test_brokers_are_bounded() -> None:
+    """Of more brokers than can be, those not heard of for longest are forgotten."""
+    table = LatencyTable(max_age_s=10, clock=Clock(), max_brokers=2)
+    for broker in (1, 2, 1, 3):
+        table.put("a", broker, 0.5)
+    assert set(table.latencies_s()) == {1, 3}
+
+
+def test_an_old_figure_is_forgotten() -> None:
+    """A broker that nobody measured lately is unknown, not fast."""
+    clock = Clock()
+    table = LatencyTable(max_age_s=10, clock=clock)
+    table.put("a", 1, 0.5)
+    table.put("a", 2, 0.5)
+    clock.now = 6.0
+    table.put("b", 1, 0.1)
+    clock.now = 12.0
+    assert table.latencies_s() == {1: pytest.approx(0.1)}
+
+
+@pytest.mark.parametrize(("mean_s", "requests"), [(math.nan, 1), (math.inf, 1), (-0.1, 1), (0.1, 0)])
+def test_what_is_no_measurement_is_not_taken(mean_s: float, requests: float) -> None:
+    """NaN, infinite and negative means, and means of no request, leave the broker unknown."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    table.put("a", 1, mean_s, requests)
+    assert table.latencies_s() == {}
+
+
+def test_a_column_has_nan_for_unknown_brokers() -> None:
+    """Figures are laid out by broker row; a broker without one is NaN, one that is no broker is dropped."""
+    column = as_column({2: 0.5, 9: 1.0}, np.array([1, 2, 3], np.int32))
+    np.testing.assert_array_equal(column, [math.nan, 0.5, math.nan])
+
+
+def statistics(at_s: float = 0.0, **brokers: dict[str, Any]) -> str:
+    """A text as librdkafka writes it, cut to what is read."""
+    return json.dumps({"name": "producer-1", "ts": round(at_s * 1e6), "brokers": brokers})
+
+
+def broker(
+    node: int, *, rtt: float, produced: int, received: int = 1, owed: int = 0, waited: float = 0.0
+) -> dict[str, Any]:
+    """A broker: microseconds of the round trip and of waiting before it, requests, responses, and those owed."""
+    return {
+        "nodeid": node,
+        "rx": received,
+        "waitresp_cnt": owed,
+        "int_latency": {"avg": waited, "cnt": 4, "p99": 1},
+        "outbuf_latency": {"avg": waited, "cnt": 4},
+        "rtt": {"avg": rtt, "cnt": 4},
+        "req": {"Produce": produced, "Metadata": 3},
+    }
+
+
+def test_statistics_of_a_producer() -> None:
+    """Waiting and round trips of brokers that got produce requests add up; idle brokers and addresses tell nothing."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    read = StatisticsReader(table)
+    read(
+        statistics(
+            a=broker(1, rtt=2500.0, produced=10, waited=500.0),
+            idle=broker(2, rtt=300.0, produced=0),
+            bootstrap=broker(-1, rtt=100.0, produced=10),
+        )
+    )
+    assert table.latencies_s() == {1: pytest.approx(0.0035)}
+
+
+def test_a_broker_without_new_requests_keeps_its_figure() -> None:
+    """Other traffic to a broker, such as metadata, does not pass for produce latency."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    read = StatisticsReader(table)
+    read(statistics(0.0, a=broker(1, rtt=2500.0, produced=10, received=10)))
+    read(statistics(1.0, a=broker(1, rtt=90.0, produced=10, received=11)))
+    assert table.latencies_s() == {1: pytest.approx(0.0025)}
+    read(statistics(2.0, a=broker(1, rtt=5000.0, produced=12, received=13)))
+    assert table.latencies_s() == {1: pytest.approx(0.005)}
+
+
+def test_a_broker_that_owes_answers_grows_slower() -> None:
+    """As long as it is silent, its latency is at least its silence; the first answer makes it known again."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    read = StatisticsReader(table)
+    read(statistics(0.0, a=broker(1, rtt=900_000.0, produced=10, received=10, owed=2)))
+    read(statistics(0.5, a=broker(1, rtt=0.0, produced=11, received=10, owed=3)))
+    assert table.latencies_s() == {1: pytest.approx(0.9)}, "half a second of silence is less than what is known"
+    read(statistics(3.0, a=broker(1, rtt=0.0, produced=11, received=10, owed=3)))
+    assert table.latencies_s() == {1: pytest.approx(3.0)}
+    read(statistics(4.0, a=broker(1, rtt=50_000.0, produced=12, received=13, owed=0)))
+    assert table.latencies_s() == {1: pytest.approx(0.05)}
+
+
+def test_a_silent_broker_that_owes_nothing_is_not_slow() -> None:
+    """A broker without requests under way does not get slower by being left alone."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    read = StatisticsReader(table)
+    read(statistics(0.0, a=broker(1, rtt=1000.0, produced=10, received=10)))
+    for at_s in (1.0, 2.0, 3.0):
+        read(statistics(at_s, a=broker(1, rtt=0.0, produced=10, received=10)))
+    assert table.latencies_s() == {1: pytest.approx(0.001)}
+
+
+def queue(leader: int, *, waiting: int, in_flight: int, sent: int) -> dict[str, int]:
+    """A partition: records that wait, that are on their way, and that were sent."""
+    return {
+        "leader": leader,
+        "msgq_cnt": waiting,
+        "xmit_msgq_cnt": 0,
+        "msgs_inflight": in_flight,
+        "txmsgs": sent,
+    }
+
+
+def test_a_backlog_counts_before_it_is_measured() -> None:
+    """What is in flight over what comes through is known before the answers are; the end of it is told once."""
+    table, told = LatencyTable(max_age_s=10, clock=Clock()), []
+    read = StatisticsReader(table, memory_s=1.0, backlogged=lambda: told.append(len(told)))
+
+    def tell(at_s: float, waiting: int, done: int) -> None:
+        text = json.loads(statistics(at_s, a=broker(1, rtt=1000.0, produced=10 + done, received=10 + done)))
+        partitions = {"0": queue(1, waiting=waiting, in_flight=0, sent=done)}
+        read(json.dumps({**text, "topics": {"t": {"partitions": partitions}}}))
+
+    tell(0.0, 0, 0)
+    tell(0.1, 0, 10)
+    assert (table.latencies_s(), told) == ({1: pytest.approx(0.001)}, [])
+    tell(0.2, 1000, 20)
+    assert (table.latencies_s(), told) == ({1: pytest.approx(10.0)}, [0])
+    tell(0.3, 0, 30)
+    assert (table.latencies_s(), told) == ({1: pytest.approx(0.001)}, [0, 1])
+    tell(0.4, 0, 40)
+    assert told == [0, 1]
+
+
+def test_times_are_averaged_over_the_memory() -> None:
+    """A single slow request among many does not make a broker slow; a change is known after some memories."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    read = StatisticsReader(table, memory_s=1.0)
+    for step in range(20):
+        read(statistics(0.1 * step, a=broker(1, rtt=1000.0, produced=10 * step, received=step)))
+    read(statistics(2.0, a=broker(1, rtt=50_000.0, produced=191, received=21)))
+    assert 0.001 < table.latencies_s()[1] < 0.002
+    for step in range(50):
+        read(statistics(2.1 + 0.1 * step, a=broker(1, rtt=50_000.0, produced=201 + 10 * step, received=22 + step)))
+    assert table.latencies_s()[1] == pytest.approx(0.05, rel=0.05)

@@ -1,0 +1,116 @@
+"""The reference pages in ``docs/``: commands, exit codes, scores, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkabal.cli.framework.completion.command_pages import Option, Page
+from kafkabal.errors import EXIT_CODE_MEANINGS
+from kafkabal.routing.policy_protocol import About
+from kafkabal.routing.registry import load_policy, options_of, policy_names
+from kafkabal.scoring.registry import BUILT_IN, DEFAULT_SCORES, load_score
+
+_GENERATED = "<!-- Generated: change the code, then run  python -m tools.reference -->\n\n"
+_PLUGIN_CODES = (
+    ("0", "OK: even within `-w`, nothing broken"),
+    ("1", "WARNING: uneven beyond `-w`"),
+    ("2", "CRITICAL: uneven beyond `-c`, something broken, or the cluster cannot be reached"),
+    ("3", "UNKNOWN: bad usage, or it could not be found out"),
+)
+
+
+def commands(pages: Sequence[Page]) -> str:
+    """``docs/commands.md``."""
+    return _GENERATED + "# Commands\n\n" + "\n".join("".join(_page(page)) for page in pages)
+
+
+def exit_codes() -> str:
+    """``docs/exit-codes.md``."""
+    rows = [(str(int(code)), meaning) for code, meaning in EXIT_CODE_MEANINGS.items()]
+    return (
+        f"{_GENERATED}# Exit codes\n\n"
+        "They are a contract. An error is one line on stderr, with a hint where there is one.\n\n"
+        f"{_table(('exit', 'meaning'), rows)}\n"
+        "## As a monitoring plugin\n\n"
+        "`kafkabal inspect --nagios` alone uses these, and prints one line on stdout, errors included.\n\n"
+        f"{_table(('exit', 'meaning'), _PLUGIN_CODES)}"
+    )
+
+
+def scores() -> str:
+    """``docs/scores.md``."""
+    found = [load_score(name) for name in BUILT_IN]
+    rows = [
+        (
+            f"`{score.name}`",
+            score.meaning,
+            score.grain,
+            score.unit,
+            ", ".join(sorted(score.needs)) or "nothing",
+            "yes" if score.name in DEFAULT_SCORES else "no",
+            "yes" if score.band else "routing and leadership only",
+        )
+        for score in found
+    ]
+    return (
+        f"{_GENERATED}# Scores\n\n"
+        "A score says how loaded each broker or log dir is. One registry serves every command: what `inspect` shows is "
+        "what `create` places by, `produce` routes by and `rebalance` evens. Choose with `--score NAME[=WEIGHT]`; "
+        "write your own as told in [own-score.md](own-score.md).\n\n"
+        f"{_table(('score', 'measures', 'of a', 'unit', 'needs', 'by default', 'moves data'), rows)}"
+    )
+
+
+def _page(page: Page) -> Iterator[str]:
+    yield f"## {page.title}\n\n{page.summary}\n\n```\n{page.usage}\n```\n\n"
+    yield from (f"{paragraph.replace('<', '&lt;')}\n\n" for paragraph in page.paragraphs)
+    if page.commands:
+        yield _table(("command", "does"), [(f"`{name}`", text) for name, text in page.commands.items()]) + "\n"
+    if page.arguments:
+        yield _table(("argument", ""), [(f"`{a.metavar}`", a.help) for a in page.arguments]) + "\n"
+    for section, options in page.sections().items():
+        yield _table((section.lower(), ""), [(_flags(option), option.help) for option in options]) + "\n"
+    if page.examples:
+        yield "```\n" + "".join(f"{example}\n" for example in page.examples) + "```\n"
+
+
+def _flags(option: Option) -> str:
+    flags = ", ".join(f"`{flag}`" for flag in option.flags)
+    return f"{flags} `{option.metavar}`" if option.metavar else flags
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def policies() -> str:
+    """``docs/policies.md``."""
+    found = [load_policy(name) for name in policy_names()]
+    rows = [
+        (
+            f"`{choice.about.name}`",
+            choice.about.meaning,
+            "yes" if choice.about.keeps_key_order else "no",
+            ", ".join(sorted(choice.about.inputs)) or "nothing",
+            choice.about.feedback.value,
+            ", ".join(
+                f"`{key}={str(value).lower()}`{_range(choice.about, key)}"
+                for key, value in options_of(choice.make).items()
+            ),
+            choice.about.source,
+        )
+        for choice in found
+    ]
+    header = ("policy", "sends a record to", "keeps key order", "needs", "learns from", "options", "source")
+    return (
+        f"{_GENERATED}# Routing policies\n\n"
+        "A policy decides the partition of each record. `kafkabal route-simulate` compares them before anything is "
+        "written, `kafkabal produce` routes by them. How they work and how they are simulated is told in "
+        "[routing.md](routing.md).\n\n"
+        f"{_table(header, rows)}"
+    )
+
+
+def _range(about: About, option: str) -> str:
+    return f" ({about.ranges[option]})" if option in about.ranges else ""

@@ -1,0 +1,19 @@
+"""The names of all environment variables, for the warning of one that is misspelt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkabal.cli.framework.completion.command_pages import Page
+from kafkabal.cli.framework.lazy_groups import variable_of
+from kafkabal.cli.framework.misspelt_variables import PREFIX
+from kafkabal.config.resolve_settings import PROFILE_VARIABLE
+from kafkabal.config.settings import KEYS
+from kafkabal.sandbox.sandbox_home import HOME_VARIABLE
+
+
+def listed(pages: Sequence[Page]) -> str:
+    """``cli/framework/environment_variables.txt``: those of options, of settings that have none, and of the sandbox."""
+    options = (option.flags for page in pages[1:] for option in page.options if "--help" not in option.flags)
+    names = {*map(variable_of, options), *(key.variable for key in KEYS), PROFILE_VARIABLE, HOME_VARIABLE}
+    return "".join(f"{name.removeprefix(PREFIX)}\n" for name in sorted(names))

@@ -1,0 +1,56 @@
+"""Write the lock file of a version of Kafka: ``python -m tools.write_jar_lock 4.1.2``.
+
+For maintainers only: what users run is what the lock says. Kafka's own jars and everything they need come first, then
+its command-line tools (which need nothing more), then a binding for its log messages. The binding is resolved on its
+own: resolved together with Kafka, its bill of materials would pull Kafka's client library to another version.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from kafkabal.files import replacing
+from kafkabal.sandbox.extra_packages import extra_module
+from kafkabal.sandbox.jar_lock import LockedJar
+from kafkabal.sandbox.jars import sha256_of
+
+_LOG_BINDING: Final = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3"
+_HEADER: Final = "# What the sandbox runs as Apache Kafka {version}: Maven names and checksums.\n"
+
+
+def resolve(kafka_version: str) -> list[LockedJar]:
+    """Ask the Maven repositories what a version of Kafka consists of."""
+    jgo = extra_module("jgo")
+    server = jgo.resolve(f"org.apache.kafka:kafka_2.13:{kafka_version}")
+    tools = jgo.resolve(f"org.apache.kafka:kafka-tools:{kafka_version}")[:1]
+    chosen: dict[tuple[str, str], Any] = {}
+    for artifact in [*server, *tools, *jgo.resolve(_LOG_BINDING)]:
+        chosen.setdefault((artifact.groupId, artifact.artifactId), artifact)
+    return _locked(list(chosen.values()))
+
+
+def _locked(artifacts: list[Any]) -> list[LockedJar]:
+    with tempfile.TemporaryDirectory() as scratch:
+        context = extra_module("jgo.maven").MavenContext(repo_cache=Path(scratch))
+        return [_lock(context, artifact) for artifact in artifacts]
+
+
+def _lock(context: Any, artifact: Any) -> LockedJar:
+    component = context.project(artifact.groupId, artifact.artifactId).at_version(artifact.version)
+    checksum = sha256_of(Path(component.artifact().resolve()))
+    return LockedJar(artifact.groupId, artifact.artifactId, artifact.version, checksum)
+
+
+def main(kafka_version: str) -> None:
+    """Write the lock file of a version beside those already shipped."""
+    lines = [jar.as_line() + "\n" for jar in resolve(kafka_version)]
+    target = Path(__file__).parent / "locks" / f"kafka-{kafka_version}.lock"
+    with replacing(target) as file:
+        file.write("".join([_HEADER.format(version=kafka_version), *lines]).encode("ascii"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
