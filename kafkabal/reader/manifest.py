@@ -23,7 +23,7 @@ from kafkabal.errors import InputFileError, OutputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafkabal.model.state import I32, I64
+    from kafkabal.model.cluster_state import I32, I64
 
 FORMAT: Final = 1
 LANES: Final = 24

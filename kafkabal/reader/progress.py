@@ -18,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafkabal.model.state import I64
+    from kafkabal.model.cluster_state import I64
 
 Taken = tuple[int, ...]
 """How many samples each reader of a round took."""

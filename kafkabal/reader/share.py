@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafkabal.model.state import I64
+    from kafkabal.model.cluster_state import I64
     from kafkabal.reader.progress import Progress
 
 _CHUNK = 4096

@@ -12,7 +12,7 @@ from kafkabal.reader.order import epoch_order
 from kafkabal.reader.permutation import keys, permutation
 
 if TYPE_CHECKING:
-    from kafkabal.model.state import I64
+    from kafkabal.model.cluster_state import I64
 
 
 def _manifest(records: list[int], record_bytes: int = 100_000) -> Manifest:
