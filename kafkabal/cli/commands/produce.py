@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kafkabal.cli.framework.chosen_scores import named_scores
 from kafkabal.cli.framework.cluster_access import await_broker, completed
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import settle
@@ -421,9 +422,7 @@ def _brokers(settings: Settings) -> "KafkaCluster":
 
 
 def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
-    from kafkabal.scoring.registry import load_scores
-
-    return load_scores(settings.scores or ("disk",))
+    return named_scores(settings, default=("disk",))
 
 
 def _interrupted(screen: "_Screen", order: "Order", signal: KeyboardInterrupt) -> InterruptedRunError:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.cli.framework.chosen_scores import named_scores
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
@@ -198,10 +199,9 @@ def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context
     """The topic at the start: of the cluster that the workload brings along, unless a real topic is named."""
     from kafkabal.routing.topic_view import view_of
     from kafkabal.scoring.protocol import Need
-    from kafkabal.scoring.registry import load_scores
     from kafkabal.simulator.synthetic_topic import TOPIC, build_synthetic
 
-    scores = load_scores(settings.scores or ("disk",))
+    scores = named_scores(settings, default=("disk",))
     if topic is None and chosen.cluster is not None:
         return view_of(build_synthetic(chosen.cluster), TOPIC, scores, supplied=[Need.TELEMETRY])
     with open_cluster(settings, context) as cluster:

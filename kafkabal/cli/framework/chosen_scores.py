@@ -1,12 +1,15 @@
-"""The scores that the settings choose for a cluster."""
+"""From the settings to the scores of a command: the only way that commands take, so that none forgets the options."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.config.settings import Settings
     from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.scoring.registry import WeightedScore
     from kafkabal.scoring.selection import Choice
 
 
@@ -22,3 +25,17 @@ def chosen_scores(settings: Settings, cluster: ClusterState) -> Choice:
     from kafkabal.scoring.selection import choose_scores
 
     return choose_scores(cluster, settings.scores, score_options(settings))
+
+
+def named_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[WeightedScore, ...]:
+    """The scores that the settings name, else those of ``default``; whether a cluster supplies them shows later.
+
+    Raises
+    ------
+    UsageError
+        If a score is unknown.
+    """
+    from kafkabal.scoring.registry import load_scores
+    from kafkabal.scoring.score_options import score_options
+
+    return load_scores(settings.scores or default, score_options(settings))

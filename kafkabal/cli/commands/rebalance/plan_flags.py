@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kafkabal.cli.framework.chosen_scores import named_scores
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, SCOPE_SECTION
 from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
 from kafkabal.config.settings import Settings
@@ -183,18 +184,13 @@ def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
     UsageError
         If one is wrong.
     """
-    from kafkabal.scoring.registry import DEFAULT_SCORES, load_scores
-    from kafkabal.scoring.score_options import ScoreOptions
+    from kafkabal.scoring.registry import DEFAULT_SCORES
 
-    measured = ScoreOptions(
-        count_by_disk=settings.count_capacity == "disk", nic_rate_bytes_per_s=settings.nic_rate_bytes_per_s
-    )
-    # which replicas count for how much is no matter where only disks are looked at
-    counts = measured.count_by_disk and flags.below is None
-    names = settings.scores or (DEFAULT_SCORES if counts else ())
+    # --below looks at disks alone, so that it does not matter what replicas are counted against
+    counts_by_disk = settings.count_capacity == "disk" and flags.below is None
     return PlanOptions(
         tolerance=DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance,
-        scores=load_scores(names, measured),
+        scores=named_scores(settings, default=DEFAULT_SCORES if counts_by_disk else ()),
         mode=flags.chosen_mode(),
         below=flags.below,
         broker_limits=parse_broker_limits(flags.broker_limits or ()),

@@ -1,0 +1,52 @@
+"""Options of scores that a profile sets hold in every command that goes by scores."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kafkabal.cli
+from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.errors import ExitCode
+from kafkabal.simulator.synthetic_topic import SyntheticCluster, build_synthetic
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> dict[str, str]:
+    """A profile that states the network rate of one broker only, which no score of rates can use."""
+    folder = tmp_path / "config"
+    folder.mkdir()
+    (folder / "profiles.yaml").write_text("profiles:\n  p:\n    nic_rate: {1: 1GB/s}\n")
+    return {"KAFKABAL_PROFILE": "p"}
+
+
+def test_route_simulate_takes_the_nic_rate_of_the_profile(
+    run_cli: Callable[..., Any], profile: dict[str, str], tmp_path: Path
+) -> None:
+    """A rate that is stated of some brokers only is refused, as ``inspect`` refuses it; it is not ignored."""
+    path = tmp_path / "c.jsonl"
+    write_snapshot(build_synthetic(SyntheticCluster(brokers=3, seed=1)), path)
+    path.write_text(path.read_text().replace('"partition":', '"in_bytes_per_s":1000,"partition":'))
+    words = ("route-simulate", "--snapshot", str(path), "--policy", "score", "--score", "leader-bytes-in")
+
+    found = run_cli(*words, "--records", "500", "--seeds", "1", environ=profile)
+
+    assert found.code == ExitCode.USAGE
+    assert "NIC rate of broker 2, 3" in found.err
+
+
+def test_commands_load_scores_in_one_place() -> None:
+    """No command loads scores itself, where it could forget the options of the profile."""
+    folder = Path(next(iter(kafkabal.cli.__path__)))
+    callers = {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Name) and node.id in {"load_scores", "choose_scores", "default_scores"}
+    }
+
+    assert callers == {"framework/chosen_scores.py"}
