@@ -18,7 +18,7 @@ from typing import Any
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.executor.run_actions import apply
-from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event, Progress
 from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.model.rows import TopicRow
@@ -106,11 +106,11 @@ def main() -> None:
     timed, usage, synced = TimedCluster(memory), Memory(), TimedSync()
     os.fsync = synced
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        workplace = Workplace(
+        environment = RunEnvironment(
             cluster=timed, state_dir=Path(folder), clock=memory.kafka.clock, listener=usage, run_suffix=lambda: "x"
         )
         began, began_cpu = perf_counter(), process_time()
-        result = apply(workplace, plan, RunOptions(throttle=Throttle(bytes_per_s=100_000_000)))
+        result = apply(environment, plan, RunOptions(throttle=Throttle(bytes_per_s=100_000_000)))
         wall_s, cpu_s = perf_counter() - began, process_time() - began_cpu
         journal_bytes = sum(path.stat().st_size for path in Path(folder).rglob("*.jsonl"))
     assert result is not None

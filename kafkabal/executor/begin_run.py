@@ -19,13 +19,13 @@ from kafkabal.errors import (
 from kafkabal.executor.observe.duration_estimate import dir_changes, predicted_s
 from kafkabal.executor.open_run import OpenRun, lock_cluster, make_context
 from kafkabal.executor.run_context import RunContext
-from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Started, Warned
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import LockLostError, confirm_lock, release_lock
-from kafkabal.executor.safety.retry import Endurance
-from kafkabal.executor.state.cluster_record import RememberedRun
-from kafkabal.executor.state.find_run import FoundRun, find_run, remembered_run
+from kafkabal.executor.safety.retry import RetryBudget
+from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_record
 from kafkabal.executor.state.journal import Entered, Journal, Rate, ThrottleTaken
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
@@ -42,7 +42,7 @@ _HOW_TO_END = "end it with 'kafkabal rebalance resume', 'rollback' or 'cancel', 
 
 
 def begin_run(
-    workplace: Workplace,
+    environment: RunEnvironment,
     plan: Plan,
     options: RunOptions,
     *,
@@ -73,23 +73,23 @@ def begin_run(
         If an earlier run has not been ended.
     """
     return _anew_if_lock_lost(
-        lambda: _begin(workplace, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted)
+        lambda: _begin(environment, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted)
     )
 
 
 def _begin(
-    workplace: Workplace, plan: Plan, options: RunOptions, *, rollback_file: Path | None, skip_drifted: bool
+    environment: RunEnvironment, plan: Plan, options: RunOptions, *, rollback_file: Path | None, skip_drifted: bool
 ) -> RunContext | None:
     with ExitStack() as undo:
-        lock = lock_cluster(workplace, options)
+        lock = lock_cluster(environment, options)
         undo.callback(release_lock, lock)
-        _refuse_unfinished(find_run(workplace))
-        state = workplace.read_state()
+        _refuse_unfinished(find_run(environment))
+        state = environment.read_state()
         partitions = _planned(_without_drifted(plan, state, skip_drifted=skip_drifted), state)
         if not partitions:
             return None
-        record = _record(workplace, plan, options, partitions)
-        path = workplace.journal_path(record.cluster_id, record.run_id)
+        record = _record(environment, plan, options, partitions)
+        path = environment.journal_path(record.cluster_id, record.run_id)
         if rollback_file is not None:
             # before the journal: what cannot be undone as was asked never began
             write_plan(_way_back(record), rollback_file)
@@ -98,8 +98,8 @@ def _begin(
             write_plan(_way_back(record), path.with_suffix(".rollback.json"))
         at = record.started_at
         begun = RunState(at=at, phase=Phase.RECORDED)
-        remembered = _remember(workplace, options, lock, lambda r: r.begin(record, begun))
-        context = make_context(workplace, OpenRun(record, RunState(at=at), options, journal, lock, remembered))
+        remembered = _remember(environment, options, lock, lambda r: r.begin(record, begun))
+        context = make_context(environment, OpenRun(record, RunState(at=at), options, journal, lock, remembered))
         context.enter(Goal.APPLY, Phase.RECORDED)
         undo.pop_all()
     _tell_start(context)
@@ -107,7 +107,7 @@ def _begin(
 
 
 def reopen_run(
-    workplace: Workplace,
+    environment: RunEnvironment,
     *,
     journal: Path | str | None = None,
     options: RunOptions | None = None,
@@ -129,13 +129,13 @@ def reopen_run(
     BusyError
         If another run holds the lock.
     """
-    return _anew_if_lock_lost(lambda: _reopen(workplace, journal, options, goal))
+    return _anew_if_lock_lost(lambda: _reopen(environment, journal, options, goal))
 
 
 def _reopen(
-    workplace: Workplace, journal: Path | str | None, options: RunOptions | None, goal: Goal | None
+    environment: RunEnvironment, journal: Path | str | None, options: RunOptions | None, goal: Goal | None
 ) -> RunContext:
-    found = find_run(workplace, journal)
+    found = find_run(environment, journal)
     if found is None or not found.state.has_begun:
         raise UsageError(
             "no run is known on this cluster",
@@ -143,15 +143,15 @@ def _reopen(
         )
     with ExitStack() as undo:
         wanted = options or found.record.options
-        lock = lock_cluster(workplace, wanted)
+        lock = lock_cluster(environment, wanted)
         undo.callback(release_lock, lock)
-        found = find_run(workplace, journal) or found  # whoever held the lock before may have gone on with it
-        opened = undo.enter_context(closing(_open_journal(workplace, found)))
-        found.state.at = workplace.clock.utc_now().isoformat(timespec="milliseconds")
-        remembered = _remember(workplace, wanted, lock, lambda r: _remember_again(r, found))
+        found = find_run(environment, journal) or found  # whoever held the lock before may have gone on with it
+        opened = undo.enter_context(closing(_open_journal(environment, found)))
+        found.state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
+        remembered = _remember(environment, wanted, lock, lambda r: _reopen_cluster_record(r, found))
         effects = found.journal.effects if found.journal else 0
         run = OpenRun(found.record, found.state, wanted, opened, lock, remembered, last_effect=effects)
-        context = make_context(workplace, run)
+        context = make_context(environment, run)
         if options is not None and options.throttle.bytes_per_s is not None:
             context.throttling.change(options.throttle)
         undo.pop_all()
@@ -209,42 +209,42 @@ def _planned(changes: Collection[PartitionChange], state: ClusterState) -> tuple
 
 
 def _has_work(p: PlannedPartition) -> bool:
-    is_elsewhere = any(p.start_dirs.get(b) != path for b, path in p.wanted_dirs.items())
+    is_elsewhere = any(p.start_dirs.get(b) != path for b, path in p.target_dirs.items())
     return p.start.replicas != p.replicas or p.start.leader != p.replicas[0] or is_elsewhere
 
 
 def _record(
-    workplace: Workplace, plan: Plan, options: RunOptions, partitions: tuple[PlannedPartition, ...]
+    environment: RunEnvironment, plan: Plan, options: RunOptions, partitions: tuple[PlannedPartition, ...]
 ) -> RunRecord:
     return RunRecord(
-        run_id=workplace.new_run_id(),
+        run_id=environment.new_run_id(),
         plan_id=plan.plan_id,
-        cluster_id=workplace.cluster.cluster_id(),
-        started_at=workplace.clock.utc_now().isoformat(timespec="milliseconds"),
-        host=workplace.host,
+        cluster_id=environment.cluster.cluster_id(),
+        started_at=environment.clock.utc_now().isoformat(timespec="milliseconds"),
+        host=environment.host,
         options=options,
         partitions=partitions,
-        originals=_originals(workplace, options, partitions),
+        originals=_originals(environment, options, partitions),
     )
 
 
 def _originals(
-    workplace: Workplace, options: RunOptions, partitions: tuple[PlannedPartition, ...]
+    environment: RunEnvironment, options: RunOptions, partitions: tuple[PlannedPartition, ...]
 ) -> tuple[Original, ...]:
     """Configs as found; without a throttle of ours they are of no interest."""
     if options.throttle.bytes_per_s is None and options.throttle.log_dir_bytes_per_s is None:
         return ()
-    if Capability.CONFIGS not in workplace.cluster.capabilities:
+    if Capability.CONFIGS not in environment.cluster.capabilities:
         raise MissingCapabilityError(
-            f"{workplace.cluster.name} does not let throttles be set", hint="run without one: --throttle none"
+            f"{environment.cluster.name} does not let throttles be set", hint="run without one: --throttle none"
         )
-    originals, faults = read_originals(workplace.cluster, partitions)
+    originals, faults = read_originals(environment.cluster, partitions)
     for resource, fault in faults.items():
         if fault.name.endswith("AUTHORIZATION_FAILED"):
             raise NotAuthorizedError(
                 f"the configs of {resource} may not be read: {fault}", hint="run without a throttle: --throttle none"
             )
-        workplace.listener.on_event(Warned(message=f"{resource} did not tell its configs: {fault}"))
+        environment.listener.on_event(Warned(message=f"{resource} did not tell its configs: {fault}"))
     return originals
 
 
@@ -266,10 +266,10 @@ def _way_back(record: RunRecord) -> Plan:
 
 
 def _remember(
-    workplace: Workplace, options: RunOptions, lock: ClusterLock, write: Callable[[RememberedRun], None]
-) -> RememberedRun | None:
+    environment: RunEnvironment, options: RunOptions, lock: ClusterLock, write: Callable[[ClusterRecord], None]
+) -> ClusterRecord | None:
     """Let the cluster keep what another host needs, while the lock is held; None where it may not."""
-    remembered = remembered_run(workplace.cluster)
+    remembered = open_cluster_record(environment.cluster)
 
     def write_under_lock() -> None:
         confirm_lock(lock, options.session_s)
@@ -277,15 +277,15 @@ def _remember(
             write(remembered)
 
     try:
-        Endurance(workplace.clock, options.patience, workplace.listener).until_done(write_under_lock)
+        RetryBudget(environment.clock, options.timeouts, environment.listener).until_success(write_under_lock)
     except (NotAuthorizedError, MissingCapabilityError) as error:
         message = f"only the journal on this host can resume or roll back this run: {error.message}"
-        workplace.listener.on_event(Warned(message=message))
+        environment.listener.on_event(Warned(message=message))
         return None
     return remembered
 
 
-def _remember_again(remembered: RememberedRun, found: FoundRun) -> None:
+def _reopen_cluster_record(remembered: ClusterRecord, found: FoundRun) -> None:
     """Have the cluster remember that the run goes on here, unless it knows of another that was not ended."""
     known = remembered.load()
     if known is not None and known[0].run_id == found.record.run_id:
@@ -301,13 +301,13 @@ def _remember_again(remembered: RememberedRun, found: FoundRun) -> None:
     remembered.begin(found.record, found.state)
 
 
-def _open_journal(workplace: Workplace, found: FoundRun) -> Journal:
+def _open_journal(environment: RunEnvironment, found: FoundRun) -> Journal:
     """Go on in the journal of this host, or begin one from what the cluster remembers."""
     if found.journal is not None:
         return Journal(found.journal.path, keep_bytes=found.journal.valid_bytes)
-    now = workplace.clock.utc_now().isoformat(timespec="milliseconds")
+    now = environment.clock.utc_now().isoformat(timespec="milliseconds")
     return Journal.create(
-        workplace.journal_path(found.record.cluster_id, found.record.run_id),
+        environment.journal_path(found.record.cluster_id, found.record.run_id),
         found.record,
         Entered(at=now, goal=found.state.goal, phase=Phase.RECORDED),
         *found.state.later_originals,
@@ -335,6 +335,6 @@ def _tell_start(context: RunContext, goal: Goal | None = None) -> None:
             predicted_s=predicted_s(partitions, throttle),
             lock_scope=context.fence.scope,
             throttle_bytes_per_s=throttle.bytes_per_s,
-            is_remembered=context.remembered is not None,
+            has_cluster_record=context.remembered is not None,
         )
     )

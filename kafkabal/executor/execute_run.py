@@ -11,11 +11,11 @@ from collections.abc import Collection, Sequence
 from kafkabal.clusters.protocol import Capability, ConfigResource, ResourceKind, TopicPartition
 from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor.observe.observation import Stage
-from kafkabal.executor.reassign.cancel_moves import call_back
+from kafkabal.executor.reassign.cancel_moves import cancel_in_flight
 from kafkabal.executor.reassign.leader_elections import elect_preferred, give_back_leaders
-from kafkabal.executor.reassign.move_loop import MoveEnd, Mover
+from kafkabal.executor.reassign.move_loop import MoveEnd, MoveLoop
 from kafkabal.executor.reassign.partition_task import Task
-from kafkabal.executor.reassign.target_placement import wanted_at_start, wanted_by_plan
+from kafkabal.executor.reassign.target_placement import target_at_start, target_by_plan
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_events import Finished
 from kafkabal.executor.run_options import OnInterrupt
@@ -27,7 +27,7 @@ _MIN_INSYNC = "min.insync.replicas"
 _LONGEST_NAP_S = 1.0
 
 
-def carry_out(context: RunContext, goal: Goal) -> RunResult:
+def execute(context: RunContext, goal: Goal) -> RunResult:
     """Bring the run to a goal, and leave the cluster in order.
 
     Raises
@@ -38,7 +38,7 @@ def carry_out(context: RunContext, goal: Goal) -> RunResult:
         If the lock was lost to another; then nothing more was changed.
     """
     try:
-        return _Run(context, goal).carry_out()
+        return _Run(context, goal).execute()
     finally:
         context.journal.close()
 
@@ -62,7 +62,7 @@ class _Run:
         self._copied_bytes = 0
         self._is_ending = False
 
-    def carry_out(self) -> RunResult:
+    def execute(self) -> RunResult:
         try:
             if self._goal is Goal.CANCEL:
                 return self._end(OnInterrupt.CANCEL, Outcome.STOPPED)
@@ -71,7 +71,7 @@ class _Run:
             raise
         except Exception:
             if not self._is_ending:
-                self._leave_in_order()
+                self._wind_down()
             self._context.fence.release()
             raise
 
@@ -95,19 +95,19 @@ class _Run:
     def _move(self) -> MoveEnd:
         context = self._context
         context.enter(self._goal, Phase.MOVING)
-        place = wanted_at_start if self._goal is Goal.ROLL_BACK else wanted_by_plan
+        place = target_at_start if self._goal is Goal.ROLL_BACK else target_by_plan
         by_steps = context.options.limits.one_replica_at_a_time
-        wanted = [place(p, by_steps=by_steps) for p in context.record.partitions]
-        mover = Mover(context, wanted, context.endurance.until_done(self._min_insync))
+        targets = [place(p, by_steps=by_steps) for p in context.record.partitions]
+        loop = MoveLoop(context, targets, context.retries.until_success(self._min_insync))
         try:
-            return mover.run()
+            return loop.run()
         finally:
-            self._take_stock(mover)
+            self._collect(loop)
 
-    def _take_stock(self, mover: Mover) -> None:
-        self._copied_bytes += mover.copied_bytes
-        self._placed = {t.name for t in mover.tasks if t.stage is Stage.PLACED}
-        self._problems = {t.name: t.problem for t in mover.tasks if _is_undone(t)}
+    def _collect(self, loop: MoveLoop) -> None:
+        self._copied_bytes += loop.copied_bytes
+        self._placed = {t.name for t in loop.tasks if t.stage is Stage.PLACED}
+        self._problems = {t.name: t.problem for t in loop.tasks if _is_undone(t)}
 
     def _lead(self) -> dict[TopicPartition, str]:
         placed = [p for p in self._context.record.partitions if p.name in self._placed]
@@ -126,7 +126,7 @@ class _Run:
     def _pause(self) -> None:
         """Put everything in order and wait for the window."""
         context = self._context
-        self._clear_the_way(context.options.on_interrupt)
+        self._end_in_flight(context.options.on_interrupt)
         self._restore()
         context.enter(self._goal, Phase.PAUSED)
         while (left := context.seconds_until_window()) > 0 and not context.should_stop():
@@ -141,35 +141,35 @@ class _Run:
         if outcome is Outcome.DETACHED:
             return self._close(outcome, ["the throttle of this run, since its moves go on"])
         self._context.journal.is_tolerant = True
-        still_running = self._clear_the_way(policy) if outcome is not Outcome.COMPLETE else {}
+        still_running = self._end_in_flight(policy) if outcome is not Outcome.COMPLETE else {}
         self._problems |= still_running
         left = self._restore(still_running.keys())
         if self._context.journal.error is not None:
             self._context.warn(f"the journal has a gap: {self._context.journal.error.strerror}")
         return self._close(outcome, left.pending)
 
-    def _clear_the_way(self, policy: OnInterrupt) -> dict[TopicPartition, str]:
+    def _end_in_flight(self, policy: OnInterrupt) -> dict[TopicPartition, str]:
         """Wait until nothing that a throttle limits is in flight; returns what stays there nevertheless."""
         context = self._context
         context.enter(self._goal, Phase.CANCELLING)
         if policy is OnInterrupt.FINISH:
-            place = wanted_at_start if self._goal is Goal.ROLL_BACK else wanted_by_plan
+            place = target_at_start if self._goal is Goal.ROLL_BACK else target_by_plan
             by_steps = context.options.limits.one_replica_at_a_time
-            wanted = [place(p, by_steps=by_steps) for p in context.record.partitions]
-            mover = Mover(context, wanted, {})
-            mover.run(finish_only=True)
-            self._take_stock(mover)
-        return call_back(context, context.record.partitions)
+            targets = [place(p, by_steps=by_steps) for p in context.record.partitions]
+            loop = MoveLoop(context, targets, {})
+            loop.run(finish_only=True)
+            self._collect(loop)
+        return cancel_in_flight(context, context.record.partitions)
 
     def _restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
         context = self._context
         context.enter(self._goal, Phase.RESTORING)
-        left = context.endurance.until_done(lambda: context.throttling.put_back(still_running))
+        left = context.retries.until_success(lambda: context.throttling.restore(still_running))
         for complaint in left.complaints:
             context.warn(complaint)
         return left
 
-    def _leave_in_order(self) -> None:
+    def _wind_down(self) -> None:
         """After an error: the same way out as always; a second error on it does not hide the first."""
         try:
             self._end(OnInterrupt.CANCEL, Outcome.STOPPED)

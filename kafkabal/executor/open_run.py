@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from kafkabal.clusters.protocol import ClusterLock
 from kafkabal.executor.run_context import RunContext
-from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence, TakenOverError, release_lock, take_lock
 from kafkabal.executor.safety.fenced_effects import Effects
-from kafkabal.executor.safety.retry import Endurance
-from kafkabal.executor.state.cluster_record import RememberedRun
+from kafkabal.executor.safety.retry import RetryBudget
+from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import RunState
@@ -29,12 +29,12 @@ class OpenRun:
     options: RunOptions
     journal: Journal
     lock: ClusterLock
-    remembered: RememberedRun | None
+    remembered: ClusterRecord | None
     last_effect: int = 0
     """Number of the last request in the journal."""
 
 
-def lock_cluster(workplace: Workplace, options: RunOptions) -> ClusterLock:
+def lock_cluster(environment: RunEnvironment, options: RunOptions) -> ClusterLock:
     """Take the lock of the cluster, or one of this host where it has none.
 
     Raises
@@ -42,25 +42,25 @@ def lock_cluster(workplace: Workplace, options: RunOptions) -> ClusterLock:
     BusyError
         If another holds it.
     """
-    path = workplace.folder(workplace.cluster.cluster_id()) / "lock"
-    return take_lock(workplace.cluster, workplace.owner, options.session_s, path)
+    path = environment.folder(environment.cluster.cluster_id()) / "lock"
+    return take_lock(environment.cluster, environment.owner, options.session_s, path)
 
 
-def make_context(workplace: Workplace, run: OpenRun) -> RunContext:
+def make_context(environment: RunEnvironment, run: OpenRun) -> RunContext:
     """Everything that the steps of the run share."""
     context: RunContext
-    fence = _fence(workplace, run)
+    fence = _fence(environment, run)
     effects = Effects(
-        workplace.cluster,
+        environment.cluster,
         run.journal,
         fence,
-        workplace.clock,
-        workplace.listener,
+        environment.clock,
+        environment.listener,
         last_number=run.last_effect,
         items_per_request=run.options.limits.partitions_per_request,
     )
     throttling = Throttling(
-        workplace.cluster,
+        environment.cluster,
         effects,
         run.journal,
         run.record,
@@ -70,7 +70,7 @@ def make_context(workplace: Workplace, run: OpenRun) -> RunContext:
         now=lambda: context.now(),
     )
     context = RunContext(
-        cluster=workplace.cluster,
+        cluster=environment.cluster,
         record=run.record,
         state=run.state,
         options=run.options,
@@ -79,33 +79,33 @@ def make_context(workplace: Workplace, run: OpenRun) -> RunContext:
         fence=fence,
         effects=effects,
         throttling=throttling,
-        endurance=Endurance(workplace.clock, run.options.patience, workplace.listener),
-        clock=workplace.clock,
-        stop=workplace.stop,
-        listener=workplace.listener,
-        began_s=workplace.clock.monotonic(),
-        ends_at_s=workplace.time_limit_s(run.options.max_runtime_s),
-        broker_timeout_s=workplace.broker_timeout_s,
-        read_state=workplace.read_state,
+        retries=RetryBudget(environment.clock, run.options.timeouts, environment.listener),
+        clock=environment.clock,
+        stop=environment.stop,
+        listener=environment.listener,
+        began_s=environment.clock.monotonic(),
+        ends_at_s=environment.time_limit_s(run.options.max_runtime_s),
+        broker_timeout_s=environment.broker_timeout_s,
+        read_state=environment.read_state,
         requested_throttle=ThrottleRequests(
-            run.journal.path, run.remembered, run.record.run_id, workplace.clock
+            run.journal.path, run.remembered, run.record.run_id, environment.clock
         ).latest,
     )
     return context
 
 
-def _fence(workplace: Workplace, run: OpenRun) -> Fence:
+def _fence(environment: RunEnvironment, run: OpenRun) -> Fence:
     def retake() -> ClusterLock:
         with ExitStack() as undo:
-            regained = lock_cluster(workplace, run.options)
+            regained = lock_cluster(environment, run.options)
             undo.callback(release_lock, regained)
             if _may_be_taken_over(run):
                 raise TakenOverError(f"somebody else has gone on with run {run.record.run_id}")
             undo.pop_all()
         return regained
 
-    patience_s = run.options.patience.unreachable_s
-    return Fence(run.lock, retake, workplace.clock, session_s=run.options.session_s, patience_s=patience_s)
+    give_up_s = run.options.timeouts.unreachable_s
+    return Fence(run.lock, retake, environment.clock, session_s=run.options.session_s, give_up_s=give_up_s)
 
 
 def _may_be_taken_over(run: OpenRun) -> bool:

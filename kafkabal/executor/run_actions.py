@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkabal.executor.begin_run import begin_run, reopen_run
-from kafkabal.executor.execute_run import carry_out
-from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.execute_run import execute
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Goal
@@ -14,7 +14,7 @@ from kafkabal.plan.plan import Plan
 
 
 def apply(
-    workplace: Workplace,
+    environment: RunEnvironment,
     plan: Plan,
     options: RunOptions,
     *,
@@ -30,23 +30,25 @@ def apply(
     KafkabalError
         What ended the run early; whatever could be put in order was.
     """
-    context = begin_run(workplace, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted)
-    return carry_out(context, Goal.APPLY) if context is not None else None
+    context = begin_run(environment, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted)
+    return execute(context, Goal.APPLY) if context is not None else None
 
 
-def resume(workplace: Workplace, *, journal: Path | str | None = None, options: RunOptions | None = None) -> RunResult:
+def resume(
+    environment: RunEnvironment, *, journal: Path | str | None = None, options: RunOptions | None = None
+) -> RunResult:
     """Go on with the latest run, towards whatever it was heading for."""
-    context = reopen_run(workplace, journal=journal, options=options)
-    return carry_out(context, context.state.goal)
+    context = reopen_run(environment, journal=journal, options=options)
+    return execute(context, context.state.goal)
 
 
 def roll_back(
-    workplace: Workplace, *, journal: Path | str | None = None, options: RunOptions | None = None
+    environment: RunEnvironment, *, journal: Path | str | None = None, options: RunOptions | None = None
 ) -> RunResult:
     """Bring every partition, leader and config back to what it was before the latest run."""
-    return carry_out(reopen_run(workplace, journal=journal, options=options, goal=Goal.ROLL_BACK), Goal.ROLL_BACK)
+    return execute(reopen_run(environment, journal=journal, options=options, goal=Goal.ROLL_BACK), Goal.ROLL_BACK)
 
 
-def cancel(workplace: Workplace, *, journal: Path | str | None = None) -> RunResult:
+def cancel(environment: RunEnvironment, *, journal: Path | str | None = None) -> RunResult:
     """Cancel what the latest run has in flight, and put its throttles back; what has finished stays."""
-    return carry_out(reopen_run(workplace, journal=journal, goal=Goal.CANCEL), Goal.CANCEL)
+    return execute(reopen_run(environment, journal=journal, goal=Goal.CANCEL), Goal.CANCEL)

@@ -13,9 +13,9 @@ from kafkabal.executor.run_events import PhaseEntered, RunListener, Warned
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.safety.fenced_effects import Effects
-from kafkabal.executor.safety.retry import Endurance
+from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
-from kafkabal.executor.state.cluster_record import RememberedRun
+from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Closed, Entered, Journal
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
@@ -34,11 +34,11 @@ class RunContext:
     options: RunOptions
     """Those of the record, or of the command that goes on with the run."""
     journal: Journal
-    remembered: RememberedRun | None
+    remembered: ClusterRecord | None
     fence: Fence
     effects: Effects
     throttling: Throttling
-    endurance: Endurance
+    retries: RetryBudget
     clock: Clock
     stop: StopSwitch
     listener: RunListener
@@ -50,7 +50,7 @@ class RunContext:
     read_state: Callable[[], ClusterState]
     """The whole cluster, with the disks as configured."""
     requested_throttle: Callable[[], ThrottleRequest | None]
-    """The latest request for another throttle, as often as it is time to look."""
+    """The latest request for another throttle, as often as it is time to seen."""
 
     def enter(self, goal: Goal, phase: Phase) -> None:
         """Go on to a phase, and write it down before anything is done in it."""
@@ -59,7 +59,7 @@ class RunContext:
         self.state.enter(phase)
         self.journal.append(Entered(at=self.now(), goal=goal, phase=phase))
         if is_new_goal:
-            self.endurance.until_done(self.remember)
+            self.retries.until_success(self.remember)
         self.listener.on_event(PhaseEntered(phase=phase))
 
     def close(self, outcome: Outcome, pending: list[str], problems: dict[str, str]) -> None:
@@ -71,12 +71,12 @@ class RunContext:
             If another has gone on with the run since.
         """
         # where another took the lock and went on, the run is not ours to close
-        self.endurance.until_done(self.fence.check)
+        self.retries.until_success(self.fence.check)
         self.state.enter(Phase.CLOSED)
         self.state.outcome, self.state.pending = outcome, pending
         self.journal.append(Closed(at=self.now(), outcome=outcome, pending=pending, problems=problems))
         try:
-            self.endurance.until_done(self.remember)
+            self.retries.until_success(self.remember)
         except OperationError as error:
             self.warn(f"the cluster does not know yet that this run has ended: {error}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.protocol import Cluster, ReadRequest
-from kafkabal.executor.run_events import RunListener, Silent
+from kafkabal.executor.run_events import NullListener, RunListener
 from kafkabal.executor.safety.stop_request import StopSwitch
 from kafkabal.model.cluster_state import ClusterState
 
@@ -26,14 +26,14 @@ def _as_it_is(state: ClusterState) -> ClusterState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workplace:
+class RunEnvironment:
     """A cluster, a folder for journals, a clock, and whoever wants to know or to stop."""
 
     cluster: Cluster
     state_dir: Path
     """Folder of the journals of all clusters."""
     clock: Clock = field(default_factory=SystemClock)
-    listener: RunListener = field(default_factory=Silent)
+    listener: RunListener = field(default_factory=NullListener)
     stop: StopSwitch = field(default_factory=StopSwitch)
     host: str = field(default_factory=socket.gethostname)
     process: int = field(default_factory=os.getpid)

@@ -27,7 +27,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=
     """Time that the copies take at the throttle; None without a throttle."""
     lock_scope: str
     throttle_bytes_per_s: int | None
-    is_remembered: bool
+    has_cluster_record: bool
     """Whether the cluster itself keeps what another host needs to take over."""
 
 
@@ -145,7 +145,7 @@ class RunListener(Protocol):
         """Take note; it should be quick."""
 
 
-class Silent:
+class NullListener:
     """The listener that does nothing."""
 
     def on_event(self, event: Event) -> None:

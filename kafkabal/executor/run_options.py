@@ -48,7 +48,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """No log dir may be fuller than this share of its volume, with both copies on it."""
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """How long a run waits for what."""
 
     poll_s: float = 1.0
@@ -71,7 +71,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     throttle: Throttle = Throttle()
     limits: Limits = Limits()
-    patience: Patience = Patience()
+    timeouts: Timeouts = Timeouts()
     on_interrupt: OnInterrupt = OnInterrupt.CANCEL
     window: str | None = None
     """``HH:MM-HH:MM`` local time."""

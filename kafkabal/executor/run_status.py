@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafkabal.clusters.protocol import Capability, Cluster, ConfigResource, ConfigSource, ResourceKind
-from kafkabal.executor.observe.observation import Look, Stage, look
-from kafkabal.executor.reassign.target_placement import Wanted, wanted_at_start, wanted_by_plan
+from kafkabal.executor.observe.observation import Observation, Stage, observe
+from kafkabal.executor.reassign.target_placement import TargetPlacement, target_at_start, target_by_plan
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.executor.throttle.run_throttles import entries_by_topic
-from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list_steps, put_back_rate
+from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list_steps, restore_rate
 
 _MOVING = frozenset({Stage.MOVING, Stage.ASTRAY, Stage.COPYING})
 
@@ -24,7 +24,7 @@ class PartitionState:
 
     name: str
     stage: Stage
-    wanted: tuple[int, ...]
+    target: tuple[int, ...]
     found: tuple[int, ...]
     leader: int
     arrived_bytes: int
@@ -53,14 +53,14 @@ class RunStatus:
 def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
     """Compare the cluster with what the run is heading for."""
     by_steps = found.record.options.limits.one_replica_at_a_time
-    place = wanted_at_start if found.state.goal is Goal.ROLL_BACK else wanted_by_plan
-    wanted = {p.name: place(p, by_steps=by_steps) for p in found.record.partitions}
-    seen = look(cluster, list(wanted.values()))
-    stages = {name: seen.stage(w) for name, w in wanted.items()}
+    place = target_at_start if found.state.goal is Goal.ROLL_BACK else target_by_plan
+    targets = {p.name: place(p, by_steps=by_steps) for p in found.record.partitions}
+    seen = observe(cluster, list(targets.values()))
+    stages = {name: seen.stage(w) for name, w in targets.items()}
     planned = {p.name: p for p in found.record.partitions}
     differing = [
         _state_of(w, planned[name], stages[name], seen)
-        for name, w in wanted.items()
+        for name, w in targets.items()
         if _differs(found.state.goal, planned[name], w, stages[name], seen)
     ]
     return RunStatus(
@@ -68,29 +68,29 @@ def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
         stages=Counter(stages.values()),
         differing=tuple(differing),
         throttles=tuple(_throttles(cluster, found)),
-        foreign=len(seen.reassignments.keys() - wanted.keys()),
+        foreign=len(seen.reassignments.keys() - targets.keys()),
     )
 
 
-def _differs(goal: Goal, planned: PlannedPartition, wanted: Wanted, stage: Stage, seen: Look) -> bool:
+def _differs(goal: Goal, planned: PlannedPartition, target: TargetPlacement, stage: Stage, seen: Observation) -> bool:
     """A cancelled run only wants nothing in flight; the others want everything in its place, leaders included."""
     if goal is Goal.CANCEL:
         return stage in _MOVING
     if stage is Stage.GONE:
         return False
-    leader = planned.start.leader if goal is Goal.ROLL_BACK else wanted.replicas[0]
-    return stage is not Stage.PLACED or seen.status[wanted.name].leader != leader
+    leader = planned.start.leader if goal is Goal.ROLL_BACK else target.replicas[0]
+    return stage is not Stage.PLACED or seen.status[target.name].leader != leader
 
 
-def _state_of(wanted: Wanted, planned: PlannedPartition, stage: Stage, seen: Look) -> PartitionState:
-    status = seen.status[wanted.name]
+def _state_of(target: TargetPlacement, planned: PlannedPartition, stage: Stage, seen: Observation) -> PartitionState:
+    status = seen.status[target.name]
     return PartitionState(
-        name=str(wanted.name),
+        name=str(target.name),
         stage=stage,
-        wanted=wanted.replicas,
+        target=target.replicas,
         found=status.replicas,
         leader=status.leader,
-        arrived_bytes=sum(seen.arrived_bytes(wanted).values()),
+        arrived_bytes=sum(seen.arrived_bytes(target).values()),
         copy_bytes=planned.copy_bytes,
     )
 
@@ -111,7 +111,7 @@ def _throttles(cluster: Cluster, found: FoundRun) -> Iterator[str]:
                 is_ours = (
                     list_steps(original, value, ours[resource][key], ()).is_needed
                     if kind is ResourceKind.TOPIC
-                    else put_back_rate(original, value, found.state.rates).is_needed
+                    else restore_rate(original, value, found.state.rates).is_needed
                 )
                 if is_ours and value is not None and value.source is ConfigSource.OWN:
                     yield f"{key} of {resource}: {value.value}"

@@ -182,7 +182,7 @@ def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
 def test_another_throttle(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
-    """An open run is asked for another throttle, in every direction or one; without any wish that is bad usage."""
+    """An open run is asked for another throttle, in every direction or one; without any change that is bad usage."""
     run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
     _crash(tmp_path)
     asked = run_cli("rebalance", "throttle", *words, "--snapshot", str(snapshot))

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from kafkabal.cli.commands.rebalance.stop_signals import stopping_on_signals
+from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
 from kafkabal.executor.safety.stop_request import HardStop, StopReason, StopSwitch
 
 
@@ -18,7 +18,7 @@ def test_first_asks_second_ends(number: signal.Signals, reason: StopReason) -> N
     """The first signal turns the switch and says so; the second raises; handlers are those of before afterwards."""
     switch, said = StopSwitch(), []
     before = signal.getsignal(number)
-    with stopping_on_signals(switch, said.append):
+    with stop_on_signals(switch, said.append):
         os.kill(os.getpid(), number)
         assert switch.reason is reason
         assert len(said) == 1
@@ -32,7 +32,7 @@ def test_ignored_signal_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         switch = StopSwitch()
-        with stopping_on_signals(switch, lambda _: None):
+        with stop_on_signals(switch, lambda _: None):
             os.kill(os.getpid(), signal.SIGHUP)
         assert switch.reason is None
     finally:

@@ -12,7 +12,7 @@ from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.protocol import Cluster, NewTopic, ReplicaOn, TopicPartition
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.executor.run_actions import apply
-from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event, Started
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle
 from kafkabal.executor.state.run_states import Outcome
@@ -79,8 +79,8 @@ def test_a_run_takes_about_as_long_as_was_said(
             )
             for number, held in enumerate(sources)
         )
-        workplace = Workplace(cluster=cluster, state_dir=tmp_path, listener=listener)
-        result = apply(workplace, Plan(partitions=changes, cluster_id=cluster.cluster_id()), OPTIONS)
+        environment = RunEnvironment(cluster=cluster, state_dir=tmp_path, listener=listener)
+        result = apply(environment, Plan(partitions=changes, cluster_id=cluster.cluster_id()), OPTIONS)
     assert result is not None
     assert result.outcome is Outcome.COMPLETE
     assert listener.seconds is not None

@@ -19,8 +19,8 @@ from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster, Outcome
 from kafkabal.errors import OperationError
 from kafkabal.executor.run_actions import apply, resume, roll_back
-from kafkabal.executor.run_environment import Workplace
-from kafkabal.executor.run_options import Limits, Patience, RunOptions, Throttle
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.run_states import Outcome as End
 from kafkabal.model.rows import TopicRow
@@ -130,12 +130,14 @@ def _options(draw: DrawFn) -> RunOptions:
             one_replica_at_a_time=draw(st.booleans()),
             partitions_per_request=draw(st.sampled_from([1, 1000])),
         ),
-        patience=Patience(poll_s=draw(st.sampled_from([1.0, 5.0]))),
+        timeouts=Timeouts(poll_s=draw(st.sampled_from([1.0, 5.0]))),
     )
 
 
-def _workplace(case: Case, cluster: Any, folder: str) -> Workplace:
-    return Workplace(cluster=cluster, state_dir=Path(folder), clock=case.memory.kafka.clock, run_suffix=lambda: "x")
+def _workplace(case: Case, cluster: Any, folder: str) -> RunEnvironment:
+    return RunEnvironment(
+        cluster=cluster, state_dir=Path(folder), clock=case.memory.kafka.clock, run_suffix=lambda: "x"
+    )
 
 
 @given(cases())
@@ -182,14 +184,14 @@ def test_crash_among_faults(
         case.memory.stop()
         case.memory.kafka.clock.sleep(31.0)
         case.memory = case.memory.connect("two")
-        workplace = _workplace(case, case.memory, two)
-        if find_run(workplace) is None:
+        environment = _workplace(case, case.memory, two)
+        if find_run(environment) is None:
             assert case.placement() == start or case.is_as_planned()
         elif back:
-            roll_back(workplace)
+            roll_back(environment)
             assert case.placement() == start
         else:
-            resume(workplace)
+            resume(environment)
             assert case.is_as_planned()
     assert case.is_quiet()
     assert case.configs() == configs

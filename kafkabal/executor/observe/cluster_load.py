@@ -87,7 +87,7 @@ def load_between(before: Sample, after: Sample, leaders: Collection[int]) -> Loa
 
 
 def measure_load(cluster: Cluster, clock: Clock, leaders: Collection[int], broker_timeout_s: float = 10.0) -> Load:
-    """Look twice, a few seconds apart."""
+    """Read the cluster twice, a few seconds apart."""
     before = take_sample(cluster, clock, broker_timeout_s)
     clock.sleep(SAMPLE_S)
     return load_between(before, take_sample(cluster, clock, broker_timeout_s), leaders)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from kafkabal.executor.observe.observation import Look
+from kafkabal.executor.observe.observation import Observation
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.run_events import Progress
 
@@ -17,7 +17,7 @@ class ProgressMeter:
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._missing = {t: (*t.missing_on, *t.misplaced) for t in tasks if not t.is_over}
-        self.total_bytes = sum(t.wanted.copy_bytes * len(brokers) for t, brokers in self._missing.items())
+        self.total_bytes = sum(t.target.copy_bytes * len(brokers) for t, brokers in self._missing.items())
         """Bytes to be copied in all."""
         self._total_tasks = len(tasks)
         self._placed: set[Task] = set()
@@ -33,15 +33,15 @@ class ProgressMeter:
             return 0
         self._placed.add(task)
         brokers = self._missing.get(task, ())
-        self._arrived.update(dict.fromkeys(brokers, task.wanted.copy_bytes))
-        return task.wanted.copy_bytes * len(brokers)
+        self._arrived.update(dict.fromkeys(brokers, task.target.copy_bytes))
+        return task.target.copy_bytes * len(brokers)
 
-    def measure(self, still_open: Sequence[Task], running: Sequence[Task], look: Look, now_s: float) -> Progress:
+    def measure(self, still_open: Sequence[Task], running: Sequence[Task], seen: Observation, now_s: float) -> Progress:
         """Take stock; the rate is that of the last half minute."""
         arrived = self._arrived.copy()
         for task in running:
-            for broker, count in look.arrived_bytes(task.wanted).items():
-                arrived[broker] += min(count, task.wanted.copy_bytes)
+            for broker, count in seen.arrived_bytes(task.target).items():
+                arrived[broker] += min(count, task.target.copy_bytes)
         self._note(now_s, arrived.total())
         rate = self._rate()
         aside = sum(1 for t in still_open if t.problem and not t.is_running)

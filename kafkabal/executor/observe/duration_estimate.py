@@ -42,4 +42,4 @@ def _busiest_s(loads: tuple[Counter[int], ...], bytes_per_s: int | None) -> floa
 def dir_changes(p: PlannedPartition) -> list[int]:
     """Brokers that keep their copy and are to have it in another log dir."""
     before = p.start_dirs
-    return [b for b, path in p.wanted_dirs.items() if b in before and before[b] != path]
+    return [b for b, path in p.target_dirs.items() if b in before and before[b] != path]

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from kafkabal.clusters.protocol import ReplicaOn
-from kafkabal.executor.observe.observation import Look
+from kafkabal.executor.observe.observation import Observation
 from kafkabal.executor.reassign.partition_task import Task
 
 _K = TypeVar("_K")
 
 
-class Destinations:
+class FailedDestinations:
     """Remembers since when destinations have been missing.
 
     Parameters
@@ -26,13 +26,13 @@ class Destinations:
         self._gone_since_s: dict[int, float] = {}
         self._lost_since_s: dict[ReplicaOn, float] = {}
 
-    def gone_brokers(self, running: Sequence[Task], seen: Look, now_s: float) -> frozenset[int]:
+    def gone_brokers(self, running: Sequence[Task], seen: Observation, now_s: float) -> frozenset[int]:
         """Brokers that copies are on their way to, and that are not alive."""
         gone = {b for t in running for b in t.arriving} - seen.brokers
         self._gone_since_s = _since(self._gone_since_s, gone, now_s)
         return frozenset(b for b, since in self._gone_since_s.items() if now_s - since >= self._grace_s)
 
-    def lost_copies(self, running: Sequence[Task], seen: Look, now_s: float) -> dict[Task, int]:
+    def lost_copies(self, running: Sequence[Task], seen: Observation, now_s: float) -> dict[Task, int]:
         """Tasks of which a broker that is alive and answers does not hold the copy that it is to get."""
         missing = {
             ReplicaOn(*t.name, b): t

@@ -2,7 +2,7 @@
 
 Asked in this order: which brokers live, which reassignments run, what the metadata says, what the brokers hold. The
 answers are not of one moment. A reassignment may end in between, and metadata may lag behind the controller; what is
-seen then is one of the sets of :attr:`Wanted.passing`, and the next look decides.
+seen then is one of the sets of :attr:`TargetPlacement.passing`, and the next look decides.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafkabal.clusters.protocol import (
     ReplicaOn,
     TopicPartition,
 )
-from kafkabal.executor.reassign.target_placement import Wanted
+from kafkabal.executor.reassign.target_placement import TargetPlacement
 
 
 class Stage(StrEnum):
@@ -47,7 +47,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Observation:
     """What was seen."""
 
     brokers: frozenset[int]
@@ -63,43 +63,43 @@ class Look:
         """Brokers that live, but for those that were asked and hang."""
         return self.brokers - self.silent.keys()
 
-    def stage(self, wanted: Wanted) -> Stage:
+    def stage(self, target: TargetPlacement) -> Stage:
         """Where a partition stands."""
-        status = self.status.get(wanted.name)
-        running = self.reassignments.get(wanted.name)
+        status = self.status.get(target.name)
+        running = self.reassignments.get(target.name)
         if status is None:
             return Stage.GONE
         if running is not None:
-            return _stage_of_running(wanted, running)
-        if status.replicas == wanted.replicas:
-            return self._stage_of_log_dirs(wanted)
+            return _stage_of_running(target, running)
+        if status.replicas == target.replicas:
+            return self._stage_of_log_dirs(target)
         found = frozenset(status.replicas)
-        if found in wanted.resting:
+        if found in target.resting:
             return Stage.WAITING
-        return Stage.MOVING if found in wanted.passing else Stage.FOREIGN
+        return Stage.MOVING if found in target.passing else Stage.FOREIGN
 
-    def misplaced(self, wanted: Wanted) -> dict[int, str]:
+    def misplaced(self, target: TargetPlacement) -> dict[int, str]:
         """Brokers that hold it in another log dir than wanted, or copy it to one, with the dir wanted."""
         return {
             replica.broker: path
-            for replica, path in _replicas(wanted).items()
+            for replica, path in _replicas(target).items()
             if (log := self.logs.get(replica)) is not None
             and (path != log.log_dir or log.future_log_dir not in (None, path))
         }
 
-    def arrived_bytes(self, wanted: Wanted) -> dict[int, int]:
+    def arrived_bytes(self, target: TargetPlacement) -> dict[int, int]:
         """Bytes that each adding broker, or copy between log dirs, holds by now."""
-        running = self.reassignments.get(wanted.name)
+        running = self.reassignments.get(target.name)
         arrived: dict[int, int] = {}
-        for broker in running.adding if running else wanted.log_dirs:
-            log = self.logs.get(ReplicaOn(*wanted.name, broker))
+        for broker in running.adding if running else target.log_dirs:
+            log = self.logs.get(ReplicaOn(*target.name, broker))
             if log is not None and (running is not None or log.future_log_dir is not None):
                 arrived[broker] = log.size_bytes if running else log.future_bytes
         return arrived
 
-    def _stage_of_log_dirs(self, wanted: Wanted) -> Stage:
+    def _stage_of_log_dirs(self, target: TargetPlacement) -> Stage:
         on_the_way = is_unseen = False
-        for replica, path in _replicas(wanted).items():
+        for replica, path in _replicas(target).items():
             log = self.logs.get(replica)
             if log is None:
                 is_unseen = True
@@ -110,48 +110,48 @@ class Look:
         return Stage.COPYING if on_the_way else Stage.UNSEEN if is_unseen else Stage.PLACED
 
 
-def look(cluster: Cluster, partitions: Collection[Wanted]) -> Look:
-    """Look at partitions, and at all reassignments that run."""
+def observe(cluster: Cluster, partitions: Collection[TargetPlacement]) -> Observation:
+    """Read these partitions, and at all reassignments that run."""
     brokers = cluster.broker_ids()
     reassignments = cluster.reassignments()
     status = cluster.partition_status({w.name.topic for w in partitions})
     logs, silent = _logs(cluster, brokers, reassignments, partitions)
-    return Look(brokers, reassignments, status, logs, silent)
+    return Observation(brokers, reassignments, status, logs, silent)
 
 
-def look_closer(cluster: Cluster, before: Look, partitions: Collection[Wanted]) -> Look:
+def observe_again(cluster: Cluster, before: Observation, partitions: Collection[TargetPlacement]) -> Observation:
     """Look at other partitions just after a first look, whose brokers and reassignments still hold."""
     status = cluster.partition_status({w.name.topic for w in partitions})
     settled = [w for w in partitions if w.name in status and status[w.name].replicas == w.replicas]
     logs, silent = _logs(cluster, before.brokers, before.reassignments, settled)
-    return Look(before.brokers, before.reassignments, status, logs, silent)
+    return Observation(before.brokers, before.reassignments, status, logs, silent)
 
 
 def _logs(
     cluster: Cluster,
     brokers: frozenset[int],
     reassignments: Mapping[TopicPartition, Reassignment],
-    partitions: Collection[Wanted],
+    partitions: Collection[TargetPlacement],
 ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
     """Where partitions lie on the brokers that matter: those with a wanted log dir, and those being added."""
     holders = {b for w in partitions for b in (*w.log_dirs, *_adding(reassignments, w))} & brokers
     return cluster.replica_logs(holders, {w.name for w in partitions}) if holders else ({}, {})
 
 
-def _adding(reassignments: Mapping[TopicPartition, Reassignment], wanted: Wanted) -> tuple[int, ...]:
-    running = reassignments.get(wanted.name)
+def _adding(reassignments: Mapping[TopicPartition, Reassignment], target: TargetPlacement) -> tuple[int, ...]:
+    running = reassignments.get(target.name)
     return running.adding if running else ()
 
 
-def _replicas(wanted: Wanted) -> dict[ReplicaOn, str]:
-    return {ReplicaOn(*wanted.name, broker): path for broker, path in wanted.log_dirs.items()}
+def _replicas(target: TargetPlacement) -> dict[ReplicaOn, str]:
+    return {ReplicaOn(*target.name, broker): path for broker, path in target.log_dirs.items()}
 
 
-def _stage_of_running(wanted: Wanted, running: Reassignment) -> Stage:
-    if running.target == wanted.replicas:
+def _stage_of_running(target: TargetPlacement, running: Reassignment) -> Stage:
+    if running.target == target.replicas:
         return Stage.MOVING
-    target = frozenset(running.target)
-    if target not in wanted.resting:
+    heading_for = frozenset(running.target)
+    if heading_for not in target.resting:
         return Stage.FOREIGN
-    is_step_on_the_way = wanted.by_steps and target != frozenset(wanted.replicas)
+    is_step_on_the_way = target.by_steps and heading_for != frozenset(target.replicas)
     return Stage.MOVING if is_step_on_the_way else Stage.ASTRAY

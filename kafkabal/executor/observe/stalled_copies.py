@@ -31,7 +31,7 @@ def reasons(
     why: dict[Task, str] = {}
     for task in tasks:
         log = logs.get(ReplicaOn(*task.name, task.leader))
-        written = (log.size_bytes - task.wanted.copy_bytes) / elapsed_s if log is not None and elapsed_s > 0 else 0.0
+        written = (log.size_bytes - task.target.copy_bytes) / elapsed_s if log is not None and elapsed_s > 0 else 0.0
         followers = len(task.current) - 1
         if task.arriving and rate is not None and written * followers >= rate:
             why[task] = (

@@ -70,7 +70,7 @@ class Slots:
     def _share(self, task: Task) -> float:
         if not self.bytes_a_look:
             return 1.0
-        return min(max(task.wanted.copy_bytes / self.bytes_a_look, _LEAST_SHARE), 1.0)
+        return min(max(task.target.copy_bytes / self.bytes_a_look, _LEAST_SHARE), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ def choose(waiting: Iterable[Task], slots: Slots, disks: Disks) -> Batch:
             starting.append(task)  # an order, or fewer replicas: done at once
         elif slots.fits(task):
             arriving = arrivals(task)
-            obstacles = (disks.obstacle(b, path, task.wanted.copy_bytes) for b, path in arriving)
+            obstacles = (disks.obstacle(b, path, task.target.copy_bytes) for b, path in arriving)
             if (obstacle := next(filter(None, obstacles), None)) is not None:
                 held_up[task] = obstacle
                 continue
             for broker, path in arriving:
-                disks.reserve(broker, path, task.wanted.copy_bytes)
+                disks.reserve(broker, path, task.target.copy_bytes)
             slots.take(task)
             starting.append(task)
             if slots.is_full:
@@ -109,7 +109,7 @@ def arrivals(task: Task) -> list[tuple[int, str | None]]:
     """Broker and path, None for any, of each copy that the next step of a task makes."""
     if task.stage in (Stage.MISPLACED, Stage.COPYING):
         return list(task.misplaced.items())
-    return [(b, task.wanted.log_dirs.get(b)) for b in task.adding]
+    return [(b, task.target.log_dirs.get(b)) for b in task.adding]
 
 
 def _fits(used: float, share: float, limit: int) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kafkabal.clusters.protocol import ReplicaOn, TopicPartition
-from kafkabal.executor.observe.observation import Look, Stage, look
+from kafkabal.executor.observe.observation import Observation, Stage, observe
 from kafkabal.executor.reassign.partition_task import Task
-from kafkabal.executor.reassign.target_placement import wanted_by_plan
+from kafkabal.executor.reassign.target_placement import target_by_plan
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.state.run_record import PlannedPartition
@@ -19,7 +19,7 @@ from kafkabal.executor.state.run_record import PlannedPartition
 _MOVING = frozenset({Stage.MOVING, Stage.ASTRAY})
 
 
-def call_back(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
+def cancel_in_flight(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
     """Cancel what is in flight of these partitions, wait until it is gone, and put orders back.
 
     Returns
@@ -34,26 +34,26 @@ def call_back(context: RunContext, partitions: Sequence[PlannedPartition]) -> di
     """
     by_steps = context.options.limits.one_replica_at_a_time
     planned = {p.name: p for p in partitions}
-    tasks = [Task(wanted_by_plan(p, by_steps=by_steps)) for p in partitions]
-    give_up_at = context.clock.monotonic() + context.options.patience.broker_return_s
+    tasks = [Task(target_by_plan(p, by_steps=by_steps)) for p in partitions]
+    give_up_at = context.clock.monotonic() + context.options.timeouts.broker_return_s
     why: dict[TopicPartition, str] = {}
     while True:
         try:
             open_tasks, why = _turn(context, tasks, planned)
         except PASSING_ERRORS as error:
-            context.endurance.absorb(error)
+            context.retries.back_off(error)
             continue
-        context.endurance.relieve()
+        context.retries.reset()
         if not open_tasks or context.clock.monotonic() >= give_up_at:
             return {t.name: why.get(t.name, "it is still in flight") for t in open_tasks}
-        context.clock.sleep(context.options.patience.poll_s)
+        context.clock.sleep(context.options.timeouts.poll_s)
 
 
 def _turn(
     context: RunContext, tasks: Sequence[Task], planned: Mapping[TopicPartition, PlannedPartition]
 ) -> tuple[list[Task], dict[TopicPartition, str]]:
     """One try; returns what was in flight or out of order, and what could not be cancelled."""
-    seen = look(context.cluster, [t.wanted for t in tasks])
+    seen = observe(context.cluster, [t.target for t in tasks])
     for task in tasks:
         task.take(seen)
     moving = [t for t in tasks if t.stage in _MOVING]
@@ -72,11 +72,11 @@ def _turn(
     return [t for t in tasks if t.name in touched], faults
 
 
-def _copies(seen: Look, tasks: Sequence[Task]) -> dict[ReplicaOn, str]:
+def _copies(seen: Observation, tasks: Sequence[Task]) -> dict[ReplicaOn, str]:
     """Copies of ours between log dirs: to go on in the dir where the replica lies cancels them."""
     found: dict[ReplicaOn, str] = {}
     for task in tasks:
-        for broker, path in task.wanted.log_dirs.items():
+        for broker, path in task.target.log_dirs.items():
             log = seen.logs.get(ReplicaOn(*task.name, broker))
             if log is not None and log.future_log_dir is not None and log.future_log_dir == path:
                 found[ReplicaOn(*task.name, broker)] = log.log_dir

@@ -39,7 +39,7 @@ def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition])
         if not wrong or context.should_stop():
             return dict.fromkeys(wrong, "the election was not reached")
         if attempt:
-            context.clock.sleep(context.options.patience.poll_s * attempt)
+            context.clock.sleep(context.options.timeouts.poll_s * attempt)
         why = _elect_in_steps(context, [n for n in wrong if status[n].replicas == placed[n].replicas])
     return {name: why.get(name, _LED_BY_ANOTHER) for name in wrong}
 
@@ -61,7 +61,7 @@ def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition
         if not lost:
             break
         if attempt:
-            context.clock.sleep(context.options.patience.poll_s * attempt)
+            context.clock.sleep(context.options.timeouts.poll_s * attempt)
         here = _reorder(context, {p.name: _leader_first(p) for p in lost}, in_doubt={p.name for p in lost})
         reordered |= here
         why = _elect_in_steps(context, sorted(here))
@@ -100,7 +100,7 @@ def _reorder(
         context.effects.reassign(wrong, changes_replication_factor=False)
         return set(here)
 
-    return context.endurance.until_done(look_and_reorder) if orders else set()
+    return context.retries.until_success(look_and_reorder) if orders else set()
 
 
 def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dict[TopicPartition, str]:
@@ -108,7 +108,7 @@ def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dic
     failed: dict[TopicPartition, str] = {}
     for at in range(0, len(names), step):
         chunk = names[at : at + step]
-        faults = context.endurance.until_done(lambda chunk=chunk: context.effects.elect(chunk))  # type: ignore[misc]
+        faults = context.retries.until_success(lambda chunk=chunk: context.effects.elect(chunk))  # type: ignore[misc]
         failed |= {name: str(fault) for name, fault in faults.items()}
     return failed
 
@@ -117,7 +117,7 @@ def _status(
     context: RunContext, partitions: Mapping[TopicPartition, PlannedPartition]
 ) -> Mapping[TopicPartition, PartitionStatus]:
     topics = {name.topic for name in partitions}
-    return context.endurance.until_done(lambda: context.cluster.partition_status(topics)) if topics else {}
+    return context.retries.until_success(lambda: context.cluster.partition_status(topics)) if topics else {}
 
 
 def _is_lost(planned: PlannedPartition, status: Mapping[TopicPartition, PartitionStatus]) -> bool:

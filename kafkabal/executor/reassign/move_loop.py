@@ -15,12 +15,12 @@ from kafkabal.executor.observe import stalled_copies
 from kafkabal.executor.observe.cluster_load import Moves
 from kafkabal.executor.observe.copy_progress import ProgressMeter
 from kafkabal.executor.observe.disk_room import Disks
-from kafkabal.executor.observe.failed_destinations import Destinations
-from kafkabal.executor.observe.observation import Look, Stage, look, look_closer
+from kafkabal.executor.observe.failed_destinations import FailedDestinations
+from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
 from kafkabal.executor.reassign.batches import Slots, choose
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.reassign.start_moves import endangers_isr, start
-from kafkabal.executor.reassign.target_placement import Wanted
+from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed, Progress, ThrottleChanged
 from kafkabal.executor.safety.retry import PASSING_ERRORS
@@ -51,7 +51,7 @@ class MoveEnd(Enum):
     WINDOW_CLOSED = auto()
 
 
-class Mover:
+class MoveLoop:
     """Moves some partitions of a run.
 
     Parameters
@@ -60,12 +60,12 @@ class Mover:
         ``min.insync.replicas`` by topic, as far as it is known.
     """
 
-    def __init__(self, context: RunContext, wanted: Iterable[Wanted], min_insync: Mapping[str, int]) -> None:
+    def __init__(self, context: RunContext, targets: Iterable[TargetPlacement], min_insync: Mapping[str, int]) -> None:
         self._context = context
-        self._patience = context.options.patience
+        self._timeouts = context.options.timeouts
         self._min_insync = min_insync
         # largest first: a large copy that starts late makes the run late
-        self.tasks = sorted((Task(w) for w in wanted), key=lambda t: (-t.wanted.copy_bytes, t.name))
+        self.tasks = sorted((Task(w) for w in targets), key=lambda t: (-t.target.copy_bytes, t.name))
         self._open = self.tasks
         """Tasks that are not closed."""
         self._running: list[Task] = []
@@ -80,7 +80,7 @@ class Mover:
         self._is_verified = False
         """All was over, and is looked at once more."""
         self._auto = _auto_rate(context)
-        self._destinations = Destinations(self._patience.broker_grace_s)
+        self._destinations = FailedDestinations(self._timeouts.broker_grace_s)
         self._idle_since_s: float | None = None
 
     @property
@@ -111,16 +111,16 @@ class Mover:
                 self._turn(finish_only=finish_only)
             except PASSING_ERRORS as error:
                 self._is_unsure = True
-                context.endurance.absorb(error)
+                context.retries.back_off(error)
                 continue
-            context.endurance.relieve()
+            context.retries.reset()
             if self._is_finished(finish_only=finish_only):
                 return MoveEnd.ALL_OVER
-            context.clock.sleep(self._patience.poll_s)
+            context.clock.sleep(self._timeouts.poll_s)
 
     def _turn(self, *, finish_only: bool) -> None:
-        seen = self._look()
-        self._call_back([t for t in self._running if t.stage is Stage.ASTRAY])
+        seen = self._observe()
+        self._cancel([t for t in self._running if t.stage is Stage.ASTRAY])
         self._watch(seen)
         self._adopt_requested_throttle()
         starting = [] if finish_only else self._choose(seen)
@@ -132,11 +132,11 @@ class Mover:
         self._tell(seen)
         self._end_stall()
 
-    def _look(self) -> Look:
-        """Look at what is under way, or at everything where that is not known."""
+    def _observe(self) -> Observation:
+        """Observe what is under way, or at everything where that is not known."""
         watched = self.tasks if self._is_unsure else [*self._running, *self._unseen]
         was_over = {t for t in watched if t.is_over}
-        seen = look(self._context.cluster, [t.wanted for t in watched])
+        seen = observe(self._context.cluster, [t.target for t in watched])
         for task in watched:
             task.take(seen)
         if self._meter is None:
@@ -168,11 +168,11 @@ class Mover:
             task.problem = _REASONS.get(task.stage, "")
             listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
 
-    def _choose(self, seen: Look) -> list[Task]:
+    def _choose(self, seen: Observation) -> list[Task]:
         """Tasks to start now, each looked at once more."""
         now_s = self._now()
         rate = self._context.throttling.rate
-        slots = Slots(self._context.options.limits, rate * self._patience.poll_s if rate else 0.0)
+        slots = Slots(self._context.options.limits, rate * self._timeouts.poll_s if rate else 0.0)
         for task in self._running:
             if not task.is_given_up:
                 slots.take(task)
@@ -185,7 +185,7 @@ class Mover:
             self._disks = None
         if not batch.starting:
             return []
-        closer = look_closer(self._context.cluster, seen, [t.wanted for t in batch.starting])
+        closer = observe_again(self._context.cluster, seen, [t.target for t in batch.starting])
         for task in batch.starting:
             task.take(closer)
             if task.is_over:
@@ -212,7 +212,7 @@ class Mover:
             self._disks, self._disks_read_s = Disks(state, self._context.options.limits.disk_share), now_s
             for task in self._running:
                 for broker in (*task.arriving, *task.misplaced):
-                    self._disks.reserve(broker, task.wanted.log_dirs.get(broker), task.wanted.copy_bytes)
+                    self._disks.reserve(broker, task.target.log_dirs.get(broker), task.target.copy_bytes)
         return self._disks
 
     def _start(self, tasks: Sequence[Task]) -> None:
@@ -224,21 +224,21 @@ class Mover:
         for task, fault in faults.items():
             if task.stage is Stage.COPYING:
                 task.stage = Stage.UNSEEN
-            task.fail(fault, self._now(), self._patience.attempts)
+            task.fail(fault, self._now(), self._timeouts.attempts)
             self._disks = None if fault.name == _STORAGE_ERROR else self._disks
             if task.is_over:
                 self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
             else:
                 self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=task.problem))
 
-    def _watch(self, seen: Look) -> None:
+    def _watch(self, seen: Observation) -> None:
         """Cancel moves whose destinations are gone for too long, so that they keep no slot and the rest goes on."""
         now_s = self._now()
         gone = self._destinations.gone_brokers(self._running, seen, now_s)
         lost = self._destinations.lost_copies(self._running, seen, now_s)
         stuck = [t for t in self._running if gone & set(t.arriving) and now_s >= t.not_before_s]
         lost = {t: b for t, b in lost.items() if t not in stuck and now_s >= t.not_before_s and not t.is_given_up}
-        self._call_back([*stuck, *lost])
+        self._cancel([*stuck, *lost])
         for task in stuck:
             dead = gone & frozenset(task.arriving)
             self._put_aside(task, f"broker {min(dead)} is not alive", brokers=dead, pause_s=_PAUSE_S)
@@ -248,13 +248,13 @@ class Mover:
     def _put_lost_aside(self, task: Task, broker: int) -> None:
         """Wait for the log dir in which a copy was lost, if one is offline; a few times for what has no such reason."""
         self._disks = None
-        outage = self._disks_now().outage(broker, task.wanted.log_dirs.get(broker))
+        outage = self._disks_now().outage(broker, task.target.log_dirs.get(broker))
         self._put_aside(task, outage or f"broker {broker} has lost its copy", pause_s=_DISKS_ANEW_S)
         task.attempts += 1
-        if task.attempts >= self._patience.attempts:
+        if task.attempts >= self._timeouts.attempts:
             self._give_up([task], task.problem)
 
-    def _call_back(self, tasks: Sequence[Task]) -> None:
+    def _cancel(self, tasks: Sequence[Task]) -> None:
         """Cancel reassignments; the next look tells what became of them."""
         if tasks:
             self._context.effects.cancel([t.name for t in tasks])
@@ -274,7 +274,7 @@ class Mover:
     def _adopt_requested_throttle(self) -> None:
         request, throttling = self._context.requested_throttle(), self._context.throttling
         if request is not None and request.asked_at != self._context.state.asked_at:
-            throttling.change(request.wish.applied_to(throttling.throttle), request.asked_at)
+            throttling.change(request.requested.applied_to(throttling.throttle), request.asked_at)
             self._auto = _auto_rate(self._context)
             self._tell_throttle("asked for")
 
@@ -286,7 +286,7 @@ class Mover:
             )
         )
 
-    def _tell(self, seen: Look) -> None:
+    def _tell(self, seen: Observation) -> None:
         assert self._meter is not None
         progress = self._meter.measure(self._open, self._running, seen, self._now())
         self._context.listener.on_event(progress)
@@ -301,10 +301,10 @@ class Mover:
         busy = min(len(leaders), len({b for t in running for b in t.arriving}))
         try:
             moves: Moves = {t.name: t.missing_on for t in self._open if not t.is_over}
-            sight = self._auto.look(moves, leaders, progress.bytes_per_s / (rate * busy))
+            impact = self._auto.observe(moves, leaders, progress.bytes_per_s / (rate * busy))
         except PASSING_ERRORS:
             return  # the moves go on, and the next step looks again
-        judged = next_rate(rate, sight) if sight is not None else None
+        judged = next_rate(rate, impact) if impact is not None else None
         if judged is not None:
             throttling = self._context.throttling
             throttling.change(replace(throttling.throttle, bytes_per_s=judged[0]))
@@ -332,7 +332,7 @@ class Mover:
             self._idle_since_s = None
         elif self._idle_since_s is None:
             self._idle_since_s = self._now()
-        elif self._now() - self._idle_since_s >= self._patience.broker_return_s:
+        elif self._now() - self._idle_since_s >= self._timeouts.broker_return_s:
             self._give_up(still_open, "a broker did not say in which log dir it lies")
 
     def _end_stall(self) -> None:
@@ -340,11 +340,11 @@ class Mover:
         assert self._meter is not None
         running = [t for t in self._running if not t.is_given_up]
         stalled_s = self._meter.seconds_without_a_byte(self._now())
-        if not running or stalled_s < self._patience.stall_s:
+        if not running or stalled_s < self._timeouts.stall_s:
             return
         context = self._context
         why = stalled_copies.reasons(context.cluster, running, context.throttling.rate, context.elapsed_s, stalled_s)
-        self._call_back([t for t in running if t.stage is not Stage.COPYING])
+        self._cancel([t for t in running if t.stage is not Stage.COPYING])
         self._meter.restart_stall(self._now())
         for task, reason in why.items():
             self._give_up([task], reason)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kafkabal.clusters.protocol import Fault, TopicPartition
-from kafkabal.executor.observe.observation import Look, Stage
-from kafkabal.executor.reassign.target_placement import Wanted
+from kafkabal.executor.observe.observation import Observation, Stage
+from kafkabal.executor.reassign.target_placement import TargetPlacement
 
 ENDED = frozenset({Stage.PLACED, Stage.FOREIGN, Stage.GONE})
 STARTABLE = frozenset({Stage.WAITING, Stage.MISPLACED})
@@ -30,7 +30,7 @@ FINAL_FAULTS = frozenset(
 class Task:
     """One partition on its way; changed only by the loop that moves it."""
 
-    wanted: Wanted
+    target: TargetPlacement
     stage: Stage = Stage.WAITING
     current: tuple[int, ...] = ()
     """Replicas when last seen, with those being added and removed."""
@@ -54,7 +54,7 @@ class Task:
     @property
     def name(self) -> TopicPartition:
         """The partition by name."""
-        return self.wanted.name
+        return self.target.name
 
     @property
     def is_over(self) -> bool:
@@ -80,18 +80,18 @@ class Task:
     def missing_on(self) -> tuple[int, ...]:
         """Brokers to which a copy from another broker is still to come."""
         held = [b for b in self.current if b not in self.arriving]
-        return tuple(b for b in self.wanted.replicas if b not in held)
+        return tuple(b for b in self.target.replicas if b not in held)
 
-    def take(self, look: Look) -> None:
+    def take(self, seen: Observation) -> None:
         """Remember what a look says about it."""
-        self.stage = look.stage(self.wanted)
-        status = look.status.get(self.name)
+        self.stage = seen.stage(self.target)
+        status = seen.status.get(self.name)
         if status is not None:
             self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
-        running = look.reassignments.get(self.name)
+        running = seen.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
-        self.adding = tuple(b for b in self.wanted.next_step(self.current) if b not in self.current)
-        self.misplaced = look.misplaced(self.wanted)
+        self.adding = tuple(b for b in self.target.next_step(self.current) if b not in self.current)
+        self.misplaced = seen.misplaced(self.target)
 
     def give_up(self, reason: str) -> None:
         """Do nothing more about it."""

@@ -25,15 +25,15 @@ def start(effects: Effects, tasks: Sequence[Task]) -> dict[Task, Fault]:
     faults = _start_copies(effects, [t for t in tasks if t.stage is Stage.MISPLACED])
     faults |= _ask_for_log_dirs(effects, moving)
     moving = [t for t in moving if t not in faults]
-    keeping = [t for t in moving if len(t.wanted.next_step(t.current)) == len(t.current)]
-    changing = [t for t in moving if len(t.wanted.next_step(t.current)) != len(t.current)]
+    keeping = [t for t in moving if len(t.target.next_step(t.current)) == len(t.current)]
+    changing = [t for t in moving if len(t.target.next_step(t.current)) != len(t.current)]
     faults |= _reassign(effects, keeping, changes_replication_factor=False)
     return faults | _reassign(effects, changing, changes_replication_factor=True)
 
 
 def endangers_isr(task: Task, min_insync: int) -> bool:
     """Whether fewer replicas than allowed would be in sync after a move, and fewer than are now."""
-    target = task.wanted.next_step(task.current)
+    target = task.target.next_step(task.current)
     after = len(task.adding) + sum(b in task.isr for b in target if b in task.current)
     return after < min(min_insync, len(task.isr))
 
@@ -47,15 +47,15 @@ def _start_copies(effects: Effects, tasks: Collection[Task]) -> dict[Task, Fault
 
 
 def _ask_for_log_dirs(effects: Effects, tasks: Collection[Task]) -> dict[Task, Fault]:
-    by_replica = {ReplicaOn(*t.name, b): t for t in tasks for b in t.adding if b in t.wanted.log_dirs}
-    faults = effects.move_log_dirs({r: t.wanted.log_dirs[r.broker] for r, t in by_replica.items()})
+    by_replica = {ReplicaOn(*t.name, b): t for t in tasks for b in t.adding if b in t.target.log_dirs}
+    faults = effects.move_log_dirs({r: t.target.log_dirs[r.broker] for r, t in by_replica.items()})
     return _by_task(by_replica, {r: f for r, f in faults.items() if f.name != _WILL_REMEMBER})
 
 
 def _reassign(effects: Effects, tasks: Collection[Task], *, changes_replication_factor: bool) -> dict[Task, Fault]:
     by_name = {t.name: t for t in tasks}
     faults = effects.reassign(
-        {t.name: t.wanted.next_step(t.current) for t in tasks}, changes_replication_factor=changes_replication_factor
+        {t.name: t.target.next_step(t.current) for t in tasks}, changes_replication_factor=changes_replication_factor
     )
     for task in tasks:
         if task.name not in faults:

@@ -13,7 +13,7 @@ Replicas = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TargetPlacement:
     """The placement that a partition is being brought to."""
 
     name: TopicPartition
@@ -33,14 +33,14 @@ class Wanted:
         return next_step(current, self.replicas) if self.by_steps else self.replicas
 
 
-def wanted_by_plan(planned: PlannedPartition, *, by_steps: bool) -> Wanted:
+def target_by_plan(planned: PlannedPartition, *, by_steps: bool) -> TargetPlacement:
     """Where the plan wants it."""
-    return _wanted(planned, planned.replicas, planned.wanted_dirs, by_steps=by_steps)
+    return _target_placement(planned, planned.replicas, planned.target_dirs, by_steps=by_steps)
 
 
-def wanted_at_start(planned: PlannedPartition, *, by_steps: bool) -> Wanted:
+def target_at_start(planned: PlannedPartition, *, by_steps: bool) -> TargetPlacement:
     """Where it was when the run began."""
-    return _wanted(planned, planned.start.replicas, planned.start_dirs, by_steps=by_steps)
+    return _target_placement(planned, planned.start.replicas, planned.start_dirs, by_steps=by_steps)
 
 
 def next_step(current: Replicas, target: Replicas) -> Replicas:
@@ -56,10 +56,12 @@ def next_step(current: Replicas, target: Replicas) -> Replicas:
     return tuple(arrived + leaving[1:])
 
 
-def _wanted(planned: PlannedPartition, replicas: Replicas, dirs: Mapping[int, str], *, by_steps: bool) -> Wanted:
+def _target_placement(
+    planned: PlannedPartition, replicas: Replicas, dirs: Mapping[int, str], *, by_steps: bool
+) -> TargetPlacement:
     start, target = planned.start.replicas, planned.replicas
     ways = (_way(start, target), _way(target, start)) if by_steps else ((start, target),)
-    return Wanted(
+    return TargetPlacement(
         name=planned.name,
         replicas=replicas,
         log_dirs=dirs,

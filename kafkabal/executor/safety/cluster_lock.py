@@ -126,13 +126,13 @@ class Fence:
     """
 
     def __init__(
-        self, lock: ClusterLock, retake: Callable[[], ClusterLock], clock: Clock, *, session_s: float, patience_s: float
+        self, lock: ClusterLock, retake: Callable[[], ClusterLock], clock: Clock, *, session_s: float, give_up_s: float
     ) -> None:
         self._lock = lock
         self._retake = retake
         self._clock = clock
         self._session_s = session_s
-        self._patience_s = patience_s
+        self._patience_s = give_up_s
 
     @property
     def scope(self) -> str:

@@ -15,7 +15,7 @@ from kafkabal.clusters.protocol import Capability, TopicPartition
 from kafkabal.errors import UnsafeError
 from kafkabal.executor.observe.cluster_load import incoming_bytes_per_s, moves_of_plan
 from kafkabal.executor.observe.disk_room import Disks
-from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.model.cluster_state import Bools, ClusterState
@@ -46,7 +46,7 @@ class Check:
 
 
 def preflight(
-    workplace: Workplace,
+    environment: RunEnvironment,
     plan: Plan,
     options: RunOptions,
     unfinished: FoundRun | None,
@@ -54,7 +54,7 @@ def preflight(
     state: ClusterState | None = None,
     skip_drifted: bool = False,
 ) -> tuple[Check, ...]:
-    """Look at everything that could make a run go wrong.
+    """Check everything that could make a run go wrong.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def preflight(
     state
         The cluster as it is now, with the rates of its partitions; read without rates if None.
     """
-    cluster, state = workplace.cluster, state or workplace.read_state()
+    cluster, state = environment.cluster, state or environment.read_state()
     return (
         _cluster_id(plan, state),
         _capabilities(plan, options, cluster.capabilities),

@@ -8,7 +8,7 @@ from typing import TypeVar
 from kafkabal.clusters.clock import Clock
 from kafkabal.errors import NotAuthorizedError, OperationError, RefusedByClusterError, UnreachableError
 from kafkabal.executor.run_events import RunListener, Trouble
-from kafkabal.executor.run_options import Patience
+from kafkabal.executor.run_options import Timeouts
 
 _T = TypeVar("_T")
 _LONGEST_PAUSE_S = 15.0
@@ -17,18 +17,18 @@ PASSING_ERRORS = (UnreachableError, RefusedByClusterError)
 """Errors of a whole call that may be gone at the next try."""
 
 
-class Endurance:
+class RetryBudget:
     """Counts what goes wrong in a row; any success starts it anew."""
 
-    def __init__(self, clock: Clock, patience: Patience, listener: RunListener) -> None:
+    def __init__(self, clock: Clock, timeouts: Timeouts, listener: RunListener) -> None:
         self._clock = clock
-        self._patience = patience
+        self._timeouts = timeouts
         self._listener = listener
         self._since_s: float | None = None
         self._refusals = 0
         self._tries = 0
 
-    def absorb(self, error: OperationError) -> None:
+    def back_off(self, error: OperationError) -> None:
         """Wait before the next try, longer each time; raise the error where that is hopeless or took too long."""
         now = self._clock.monotonic()
         self._since_s = now if self._since_s is None else self._since_s
@@ -36,26 +36,26 @@ class Endurance:
         self._refusals += isinstance(error, RefusedByClusterError)
         if (
             isinstance(error, NotAuthorizedError)
-            or self._refusals >= self._patience.refusals
-            or now - self._since_s >= self._patience.unreachable_s
+            or self._refusals >= self._timeouts.refusals
+            or now - self._since_s >= self._timeouts.unreachable_s
         ):
-            self.relieve()
+            self.reset()
             raise error
-        pause_s = min(self._patience.poll_s * 2 ** (self._tries - 1), _LONGEST_PAUSE_S)
+        pause_s = min(self._timeouts.poll_s * 2 ** (self._tries - 1), _LONGEST_PAUSE_S)
         self._listener.on_event(Trouble(error=str(error), since_s=now - self._since_s, next_try_s=pause_s))
         self._clock.sleep(pause_s)
 
-    def relieve(self) -> None:
+    def reset(self) -> None:
         """Something got through."""
         self._since_s, self._refusals, self._tries = None, 0, 0
 
-    def until_done(self, action: Callable[[], _T]) -> _T:
+    def until_success(self, action: Callable[[], _T]) -> _T:
         """Try an action until it succeeds; it must be harmless to do twice."""
         while True:
             try:
                 result = action()
             except PASSING_ERRORS as error:
-                self.absorb(error)
+                self.back_off(error)
             else:
-                self.relieve()
+                self.reset()
                 return result

@@ -28,7 +28,7 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
 
 
-class RememberedRun:
+class ClusterRecord:
     """The run that the cluster remembers; there is never more than one."""
 
     def __init__(self, store: RecordStore) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kafkabal.clusters.protocol import Capability, Cluster
 from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UsageError
-from kafkabal.executor.run_environment import Workplace
-from kafkabal.executor.state.cluster_record import RememberedRun
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import JournalContent, read_journal
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import RunState
@@ -28,7 +28,7 @@ class FoundRun:
         return self.state.has_begun and not self.state.is_clean
 
 
-def find_run(workplace: Workplace, journal: Path | str | None = None) -> FoundRun | None:
+def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> FoundRun | None:
     """Find the run to go on with.
 
     Parameters
@@ -46,14 +46,14 @@ def find_run(workplace: Workplace, journal: Path | str | None = None) -> FoundRu
     UsageError
         If a journal that was given belongs to another cluster.
     """
-    cluster_id = workplace.cluster.cluster_id()
-    local = read_journal(journal) if journal is not None else latest_journal(workplace.folder(cluster_id))
+    cluster_id = environment.cluster.cluster_id()
+    local = read_journal(journal) if journal is not None else latest_journal(environment.folder(cluster_id))
     if local is not None and local.record.cluster_id != cluster_id:
         raise UsageError(
             f"{local.path}: is the journal of a run on cluster {local.record.cluster_id}, not {cluster_id}",
             hint="check --bootstrap-server and --journal",
         )
-    known = _recalled(workplace.cluster)
+    known = _recalled(environment.cluster)
     if local is None or known is None:
         return _only(local, known)
     record, state = known
@@ -63,19 +63,19 @@ def find_run(workplace: Workplace, journal: Path | str | None = None) -> FoundRu
     return _only(local, None) if is_local else _only(None, known)
 
 
-def remembered_run(cluster: Cluster) -> RememberedRun | None:
+def open_cluster_record(cluster: Cluster) -> ClusterRecord | None:
     """Where the cluster remembers its run, None where it cannot or may not."""
     if Capability.RECORDS not in cluster.capabilities:
         return None
     try:
-        return RememberedRun(cluster.records())
+        return ClusterRecord(cluster.records())
     except (MissingCapabilityError, NotAuthorizedError):
         return None
 
 
 def _recalled(cluster: Cluster) -> tuple[RunRecord, RunState] | None:
     """What the cluster remembers, None where it may not be read."""
-    remembered = remembered_run(cluster)
+    remembered = open_cluster_record(cluster)
     try:
         return remembered.load() if remembered is not None else None
     except NotAuthorizedError:

@@ -43,7 +43,7 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
         return tuple(b for b in self.replicas if b not in self.start.replicas)
 
     @property
-    def wanted_dirs(self) -> Mapping[int, str]:
+    def target_dirs(self) -> Mapping[int, str]:
         """Broker to path, only where the path matters."""
         return {b: d for b, d in zip(self.replicas, self.log_dirs, strict=True) if d != ANY_DIR}
 

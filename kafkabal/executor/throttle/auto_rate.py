@@ -29,7 +29,7 @@ _LOWER = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class StepImpact:
     """What was seen in one step."""
 
     fell_out: int = 0
@@ -62,17 +62,17 @@ def lowest_rate(incoming_bytes_per_s: float) -> int:
     return max(_LEAST_BYTES_PER_S, round(_MARGIN * incoming_bytes_per_s))
 
 
-def next_rate(rate: int, sight: Sight) -> tuple[int, str] | None:
+def next_rate(rate: int, impact: StepImpact) -> tuple[int, str] | None:
     """The next rate and why; None while it may stay."""
-    lowest = lowest_rate(sight.incoming_bytes_per_s)
+    lowest = lowest_rate(impact.incoming_bytes_per_s)
     lower = max(lowest, round(rate * _LOWER))
     if rate < lowest:
         return lowest, "producers write more"
-    if sight.fell_out:
-        return (lower, f"{sight.fell_out} replicas fell out of sync") if lower < rate else None
-    if sight.behind:
-        return (lower, f"consumers fall behind: {', '.join(sorted(sight.behind))}") if lower < rate else None
-    if sight.used_share >= _USED and not sight.still_out:
+    if impact.fell_out:
+        return (lower, f"{impact.fell_out} replicas fell out of sync") if lower < rate else None
+    if impact.behind:
+        return (lower, f"consumers fall behind: {', '.join(sorted(impact.behind))}") if lower < rate else None
+    if impact.used_share >= _USED and not impact.still_out:
         return round(rate * _RAISE), "the cluster bears it"
     return None
 
@@ -107,8 +107,8 @@ class AutoRate:
         """Whether it is time for the next step."""
         return self._clock.monotonic() >= self._next_look_s
 
-    def look(self, moves: Moves, leaders: Collection[int], used_share: float) -> Sight | None:
-        """What the step that ends now has shown; None for the first look.
+    def observe(self, moves: Moves, leaders: Collection[int], used_share: float) -> StepImpact | None:
+        """What the step that ends now has shown; None for the first seen.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class AutoRate:
             self._out_at_first = out
             return None
         load = load_between(before, after, leaders)
-        return Sight(
+        return StepImpact(
             fell_out=len(out - _out_of_sync(before.state) - self._out_at_first),
             still_out=len(out - self._out_at_first),
             behind=load.behind - self._behind_before,

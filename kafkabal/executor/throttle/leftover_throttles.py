@@ -10,9 +10,9 @@ from kafkabal.clusters.protocol import Cluster, ConfigChange, ConfigResource, Co
 from kafkabal.errors import PartialFailureError
 from kafkabal.executor.begin_run import reopen_run
 from kafkabal.executor.execute_run import restore_only
-from kafkabal.executor.observe.observation import look
-from kafkabal.executor.reassign.target_placement import wanted_by_plan
-from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.observe.observation import observe
+from kafkabal.executor.reassign.target_placement import target_by_plan
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.cluster_lock import release_lock, take_lock
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
@@ -21,7 +21,7 @@ _SESSION_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Stray:
+class LeftoverThrottle:
     """A throttle that no reassignment uses."""
 
     resource: ConfigResource
@@ -29,16 +29,16 @@ class Stray:
     value: str
 
 
-def repair_run(workplace: Workplace, *, journal: Path | str | None = None) -> RunResult:
+def repair_run(environment: RunEnvironment, *, journal: Path | str | None = None) -> RunResult:
     """Put back the throttles of the latest run; what it still has in flight goes on, and keeps its throttle."""
-    context = reopen_run(workplace, journal=journal)
+    context = reopen_run(environment, journal=journal)
     by_steps = context.options.limits.one_replica_at_a_time
-    wanted = [wanted_by_plan(p, by_steps=by_steps) for p in context.record.partitions]
-    seen = context.endurance.until_done(lambda: look(context.cluster, wanted))
-    return restore_only(context, {w.name for w in wanted} & seen.reassignments.keys())
+    targets = [target_by_plan(p, by_steps=by_steps) for p in context.record.partitions]
+    seen = context.retries.until_success(lambda: observe(context.cluster, targets))
+    return restore_only(context, {w.name for w in targets} & seen.reassignments.keys())
 
 
-def find_strays(cluster: Cluster) -> tuple[Stray, ...]:
+def find_leftovers(cluster: Cluster) -> tuple[LeftoverThrottle, ...]:
     """Replication throttles that are set on brokers and topics while no reassignment needs them.
 
     A rate counts as used while its broker takes part in a reassignment, a list while one of its topic runs. Whether
@@ -54,7 +54,7 @@ def find_strays(cluster: Cluster) -> tuple[Stray, ...]:
     return tuple(sorted(found))
 
 
-def remove_strays(workplace: Workplace, strays: Sequence[Stray]) -> None:
+def remove_leftovers(environment: RunEnvironment, leftovers: Sequence[LeftoverThrottle]) -> None:
     """Delete throttles, under the lock.
 
     Raises
@@ -62,22 +62,22 @@ def remove_strays(workplace: Workplace, strays: Sequence[Stray]) -> None:
     PartialFailureError
         Naming those that could not be deleted.
     """
-    cluster = workplace.cluster
-    lock = take_lock(cluster, workplace.owner, _SESSION_S, workplace.folder(cluster.cluster_id()) / "lock")
+    cluster = environment.cluster
+    lock = take_lock(cluster, environment.owner, _SESSION_S, environment.folder(cluster.cluster_id()) / "lock")
     try:
-        failed = cluster.alter_configs([ConfigChange(s.resource, s.key, None) for s in strays])
+        failed = cluster.alter_configs([ConfigChange(s.resource, s.key, None) for s in leftovers])
     finally:
         release_lock(lock)
     if failed:
         raise PartialFailureError(
-            f"{len(failed)} of {len({s.resource for s in strays})} throttles could not be removed",
+            f"{len(failed)} of {len({s.resource for s in leftovers})} throttles could not be removed",
             [(str(resource), str(fault)) for resource, fault in failed.items()],
         )
 
 
-def _own(cluster: Cluster, resources: Collection[ConfigResource], keys: Iterable[str]) -> Iterator[Stray]:
+def _own(cluster: Cluster, resources: Collection[ConfigResource], keys: Iterable[str]) -> Iterator[LeftoverThrottle]:
     values, _ = cluster.configs(resources, list(keys)) if resources else ({}, {})
     for resource, found in values.items():
         for key, value in found.items():
             if value.source is ConfigSource.OWN and value.value:
-                yield Stray(resource, key, value.value)
+                yield LeftoverThrottle(resource, key, value.value)

@@ -34,8 +34,8 @@ from kafkabal.executor.throttle.throttle_rules import (
     active_entries,
     list_entries,
     list_steps,
-    put_back_rate,
     rate_to_set,
+    restore_rate,
 )
 
 Entries = dict[str, set[str]]
@@ -157,14 +157,14 @@ class Throttling:
             refused |= {t: str(faults[r]) for t in covered if (r := _topic(t.name.topic)) in faults}
         return refused
 
-    def put_back(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
+    def restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
         """Put back every config as it was found; of partitions that still move, their entries and all rates stay."""
         left = Leftovers()
-        self._put_back_lists(still_running, left)
+        self._restore_lists(still_running, left)
         if still_running:
             left.pending += [f"the throttle of {name}, which is still in flight" for name in sorted(still_running)]
         else:
-            self._put_back_rates(left)
+            self._restore_rates(left)
         return left
 
     def _rates_for(self, tasks: Iterable[Task], alive: frozenset[int]) -> dict[tuple[ConfigResource, str], int]:
@@ -241,7 +241,7 @@ class Throttling:
         _refuse_denied(faults)
         return self._without_deleted(faults)
 
-    def _put_back_lists(self, still_running: Collection[TopicPartition], left: Leftovers) -> None:
+    def _restore_lists(self, still_running: Collection[TopicPartition], left: Leftovers) -> None:
         if not self._listed:
             return
         current, faults = self._read(self._listed.keys(), LIST_KEYS)
@@ -272,7 +272,7 @@ class Throttling:
             self._listed.pop(resource, None)
         return {r: fault for r, fault in faults.items() if fault.name != _GONE}
 
-    def _put_back_rates(self, left: Leftovers) -> None:
+    def _restore_rates(self, left: Leftovers) -> None:
         originals = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER]
         brokers = {o.of for o in originals} if self._state.rates else set()
         current, faults = self._read(brokers, RATE_KEYS) if brokers else ({}, {})
@@ -281,7 +281,7 @@ class Throttling:
         changes = [ConfigChange(o.of, o.key, o.own_value) for o in originals if o.of in unread]
         for original in originals:
             if original.of in current:
-                put = put_back_rate(original, current[original.of].get(original.key), self._state.rates)
+                put = restore_rate(original, current[original.of].get(original.key), self._state.rates)
                 changes += [ConfigChange(original.of, original.key, put.value)] if put.is_needed else []
                 left.complaints += [f"{original.key} of {original.of}: {put.complaint}"] if put.complaint else []
         self._in_force.clear()

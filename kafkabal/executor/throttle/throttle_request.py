@@ -15,17 +15,17 @@ from msgspec.structs import replace
 
 from kafkabal.clusters.clock import Clock
 from kafkabal.errors import OperationError, UsageError
-from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Throttle
-from kafkabal.executor.state.cluster_record import RememberedRun
-from kafkabal.executor.state.find_run import find_run, remembered_run
+from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.find_run import find_run, open_cluster_record
 from kafkabal.executor.throttle.auto_rate import FIRST_LEAST_BYTES_PER_S
 from kafkabal.files import replacing
 
 LOOK_EVERY_S = 5.0
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
     """How somebody wants the throttle to be; what is None stays as it is."""
 
     bytes_per_s: int | None = None
@@ -39,10 +39,10 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     def _is_of_log_dirs_only(self) -> bool:
         return self.bytes_per_s is None and not self.is_auto
 
-    def over(self, earlier: Wish) -> Wish:
+    def over(self, earlier: ThrottleChange) -> ThrottleChange:
         """Both wishes; this one counts where they contradict each other."""
         between_brokers = earlier if self._is_of_log_dirs_only else self
-        return Wish(
+        return ThrottleChange(
             bytes_per_s=between_brokers.bytes_per_s,
             is_auto=between_brokers.is_auto,
             log_dir_bytes_per_s=self.log_dir_bytes_per_s or earlier.log_dir_bytes_per_s,
@@ -60,9 +60,9 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ThrottleRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A wish that was left for a run."""
+    """A change that was left for a run."""
 
-    wish: Wish
+    requested: ThrottleChange
     asked_at: str
     """Tells it from other requests."""
 
@@ -70,7 +70,7 @@ class ThrottleRequest(msgspec.Struct, frozen=True, kw_only=True):
 class ThrottleRequests:
     """The latest request for a run, wherever it is asked for."""
 
-    def __init__(self, journal: Path, remembered: RememberedRun | None, run_id: str, clock: Clock) -> None:
+    def __init__(self, journal: Path, remembered: ClusterRecord | None, run_id: str, clock: Clock) -> None:
         self._path = journal.with_suffix(".throttle")
         self._remembered = remembered
         self._run_id = run_id
@@ -99,7 +99,7 @@ class ThrottleRequests:
             file.write(packed)
 
 
-def request_throttle(workplace: Workplace, wish: Wish, *, journal: Path | None = None) -> str:
+def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, journal: Path | None = None) -> str:
     """Ask the latest run for another throttle: where the cluster remembers it, else beside its journal.
 
     What was asked for before and has not been taken yet is asked for still, unless this contradicts it.
@@ -116,20 +116,20 @@ def request_throttle(workplace: Workplace, wish: Wish, *, journal: Path | None =
     OutputError, OperationError
         If the request cannot be written.
     """
-    found = find_run(workplace, journal)
+    found = find_run(environment, journal)
     if found is None or not found.is_open:
         raise UsageError(
             "no run is going on, as far as this host and the cluster know",
             hint="a run that the cluster could not keep a record of is known on its own host only",
         )
     run_id = found.record.run_id
-    path = found.journal.path if found.journal else workplace.journal_path(found.record.cluster_id, run_id)
-    remembered = remembered_run(workplace.cluster)
+    path = found.journal.path if found.journal else environment.journal_path(found.record.cluster_id, run_id)
+    remembered = open_cluster_record(environment.cluster)
     if remembered is not None and remembered.run_id() != run_id:
         remembered = None
-    requests = ThrottleRequests(path, remembered, run_id, workplace.clock)
+    requests = ThrottleRequests(path, remembered, run_id, environment.clock)
     before = requests.latest()
     if before is not None and before.asked_at != found.state.asked_at:
-        wish = wish.over(before.wish)
-    requests.put(ThrottleRequest(wish=wish, asked_at=workplace.clock.utc_now().isoformat()))
+        requested = requested.over(before.requested)
+    requests.put(ThrottleRequest(requested=requested, asked_at=environment.clock.utc_now().isoformat()))
     return run_id

@@ -27,7 +27,7 @@ ALL_REPLICAS = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class PutBack:
+class RateRestore:
     """What to do with a config at the end: write a value, delete ours (None), or nothing."""
 
     is_needed: bool
@@ -36,7 +36,7 @@ class PutBack:
     """Why what was found is not ours to change."""
 
 
-NOTHING = PutBack(is_needed=False)
+NOTHING = RateRestore(is_needed=False)
 
 
 def rate_to_set(original: Original, rate: int, *, override: bool) -> str | None:
@@ -47,7 +47,7 @@ def rate_to_set(original: Original, rate: int, *, override: bool) -> str | None:
     return str(rate)
 
 
-def put_back_rate(original: Original, current: ConfigValue | None, ours: Collection[str]) -> PutBack:
+def restore_rate(original: Original, current: ConfigValue | None, ours: Collection[str]) -> RateRestore:
     """How to undo a rate of ours.
 
     Parameters
@@ -57,12 +57,12 @@ def put_back_rate(original: Original, current: ConfigValue | None, ours: Collect
     """
     before = original.own_value
     if current is None or current.source is not ConfigSource.OWN:
-        return NOTHING if before is None else PutBack(False, complaint=f"somebody deleted its own value {before}")
+        return NOTHING if before is None else RateRestore(False, complaint=f"somebody deleted its own value {before}")
     if current.value == before:
         return NOTHING
     if current.value in ours:
-        return PutBack(True, before)
-    return PutBack(False, complaint=f"somebody set it to {current.value}")
+        return RateRestore(True, before)
+    return RateRestore(False, complaint=f"somebody set it to {current.value}")
 
 
 def list_entries(planned: PlannedPartition) -> dict[str, frozenset[str]]:

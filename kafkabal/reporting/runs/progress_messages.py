@@ -30,7 +30,7 @@ _PHASES = {
 }
 
 
-class ToldRun:
+class ProgressMessages:
     """Listener that writes lines.
 
     Parameters

@@ -14,7 +14,7 @@ from kafkabal.files import replacing
 _PREFIX: Final = "kafkabal_rebalance"
 
 
-class TextfileRun:
+class PrometheusTextfile:
     """Listener that rewrites a textfile for the node exporter, at most every few seconds.
 
     Parameters

@@ -66,7 +66,7 @@ def _differing(status: RunStatus) -> Table:
         columns=(
             Column(key="partition", title="partition", values=[r.name for r in rows], label=True),
             Column(key="stage", title="stage", values=[r.stage.value for r in rows]),
-            Column(key="wanted", title="wanted on", values=[_list(r.wanted) for r in rows]),
+            Column(key="wanted", title="wanted on", values=[_list(r.target) for r in rows]),
             Column(key="found", title="is on", values=[_list(r.found) for r in rows]),
             Column(key="leader", title="led by", kind=Kind.NUMBER, values=[r.leader for r in rows]),
             Column(key="arrived_bytes", title="arrived", kind=Kind.BYTES, values=[r.arrived_bytes for r in rows]),

@@ -26,7 +26,7 @@ from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER
 
 _T = TypeVar("_T")
 SESSION_S = 3.0
-_DRIVER = Path(__file__).with_name("carry_out.py")
+_DRIVER = Path(__file__).with_name("execute.py")
 _numbers = count(1)
 
 

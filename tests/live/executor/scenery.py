@@ -35,17 +35,17 @@ STAYS_BYTES = (4 * MB, MB)
 RECORD_BYTES = 100_000
 
 
-def until(holds: Callable[[], bool], patience_s: float = 120.0) -> None:
+def until(holds: Callable[[], bool], give_up_s: float = 120.0) -> None:
     """Wait until it holds."""
-    give_up_at = time.monotonic() + patience_s
+    give_up_at = time.monotonic() + give_up_s
     while not holds():
         assert time.monotonic() < give_up_at, "it never came to that"
         time.sleep(0.05)
 
 
-def soon(check: Callable[[], None], patience_s: float = 15.0) -> None:
+def soon(check: Callable[[], None], give_up_s: float = 15.0) -> None:
     """Let a check fail for a while: some brokers hear a little later than others of what the controller has done."""
-    give_up_at = time.monotonic() + patience_s
+    give_up_at = time.monotonic() + give_up_s
     while time.monotonic() < give_up_at:
         with suppress(AssertionError):
             return check()

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from kafkabal.clusters.protocol import Cluster, ConfigResource, NewTopic, ReplicaOn, ResourceKind, TopicPartition
 from kafkabal.executor.run_actions import cancel
-from kafkabal.executor.run_environment import Workplace
-from kafkabal.executor.run_options import Limits, Patience, RunOptions, Throttle
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
 from kafkabal.plan.plan import ANY_DIR, Plan
@@ -34,12 +34,12 @@ from tests.live.executor.scenery import (
 )
 
 
-def options(bytes_per_s: int, **patience: float) -> RunOptions:
+def options(bytes_per_s: int, **timeouts: float) -> RunOptions:
     """Options under which a run has several batches; brokers let about ten seconds' worth of a rate pass at once."""
     return RunOptions(
         throttle=Throttle(bytes_per_s=bytes_per_s, log_dir_bytes_per_s=50 * MB),
         limits=Limits(moves_in_per_broker=1, moves_out_per_broker=2, disk_share=1.0),
-        patience=Patience(poll_s=0.25, **patience),
+        timeouts=Timeouts(poll_s=0.25, **timeouts),
         session_s=SESSION_S,
     )
 
@@ -90,9 +90,9 @@ class Stage(Hosts):
         assert not more
         return {**found, **listed}
 
-    def workplace(self, host: str = "one", cluster: Cluster | None = None) -> Workplace:
+    def environment(self, host: str = "one", cluster: Cluster | None = None) -> RunEnvironment:
         """A place to work on it from."""
-        return Workplace(cluster=cluster or self.cluster, state_dir=self.state_dir(host), host=host)
+        return RunEnvironment(cluster=cluster or self.cluster, state_dir=self.state_dir(host), host=host)
 
     def hasten(self, host: str = "one") -> None:
         """Ask the run of a host for rates that hold nothing up."""
@@ -111,7 +111,7 @@ class Stage(Hosts):
         """Let another process carry the plan out, or go on with a run."""
         return self.start_process(plan or self.plan, options, action, host=host, controllers=controllers)
 
-    def carry_out(self, action: str, host: str = "one", options: RunOptions | None = None) -> tuple[int, str]:
+    def execute(self, action: str, host: str = "one", options: RunOptions | None = None) -> tuple[int, str]:
         """Have a process do it once the lock of one that died has run out; its exit code and what it said."""
         return self.begin_when_free(options or self.fast, action, host).end()
 
@@ -126,7 +126,7 @@ class Stage(Hosts):
 
     def finish(self, action: str, host: str = "one", options: RunOptions | None = None) -> None:
         """The same, and nothing may go wrong."""
-        assert self.carry_out(action, host, options)[0] == 0
+        assert self.execute(action, host, options)[0] == 0
 
     def plan_of(self, *names: TopicPartition) -> Plan:
         """The plan for some partitions only."""
@@ -200,9 +200,9 @@ class Stage(Hosts):
         for process in self.processes:
             process.kill()
         self.sandbox.start()
-        found = find_run(self.workplace())
+        found = find_run(self.environment())
         if found is not None and found.state.has_begun and not found.state.is_clean:
-            self.when_free(lambda: cancel(self.workplace()))
+            self.when_free(lambda: cancel(self.environment()))
         admin = AdminClient({"bootstrap.servers": self.sandbox.bootstrap_servers})
         for topic in set(self.sizes) & set(admin.list_topics(timeout=60).topics):
             admin.delete_topics([topic])[topic].result()

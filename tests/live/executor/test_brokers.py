@@ -9,7 +9,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 from msgspec.structs import replace
 
-from kafkabal.executor.run_options import Patience, RunOptions
+from kafkabal.executor.run_options import RunOptions, Timeouts
 from kafkabal.executor.state.journal import EffectKind, Intended
 from tests.live.executor.hosts import Process
 from tests.live.executor.stage import Stage
@@ -21,8 +21,8 @@ _OTHERS = (1, 2, 3)
 
 def _impatient(stage: Stage, broker_return_s: float) -> RunOptions:
     """Moves that last, and brokers that are missed after two seconds."""
-    patience = Patience(poll_s=0.25, broker_grace_s=2.0, broker_return_s=broker_return_s)
-    return replace(stage.slow, patience=patience)
+    timeouts = Timeouts(poll_s=0.25, broker_grace_s=2.0, broker_return_s=broker_return_s)
+    return replace(stage.slow, timeouts=timeouts)
 
 
 def _lose_broker(stage: Stage, how: str, options: RunOptions, controllers: tuple[str, ...] = ()) -> Process:
@@ -69,7 +69,7 @@ def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
     stage.assert_configs({r: v for r, v in stage.configs.items() if r.name != str(_LOST)}, _OTHERS)
     stage.sandbox.start(_LOST)
     if then == "repair":
-        stage.carry_out("repair")
+        stage.execute("repair")
         stage.assert_clean()
     stage.finish("resume")
     stage.assert_as_planned()

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
-from kafkabal.executor.run_options import Limits, Patience, RunOptions, Throttle
+from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.run_status import run_status
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.journal import Entered
@@ -23,7 +23,7 @@ from tests.live.executor.stage import Stage
 
 _QUICKLY = RunOptions(
     limits=Limits(disk_share=1.0),
-    patience=Patience(poll_s=0.1),
+    timeouts=Timeouts(poll_s=0.1),
     throttle=Throttle(bytes_per_s=50_000_000, log_dir_bytes_per_s=50_000_000),
     session_s=3.0,
 )
@@ -98,9 +98,9 @@ def test_killed_run_at_fifty_moments(stage: Stage, then: str, record_property: C
 
 def _spread(stage: Stage, moments: int) -> list[Moment]:
     """Moments in every other state, and as many as are left spread over the moves."""
-    apply(stage.workplace(), stage.plan, _options(stage, Phase.MOVING))
+    apply(stage.environment(), stage.plan, _options(stage, Phase.MOVING))
     last = _records_by_phase(stage)[Phase.MOVING]
-    roll_back(stage.workplace(), options=_QUICKLY)
+    roll_back(stage.environment(), options=_QUICKLY)
     stage.assert_as_at_start()
     moving = moments - len(_BUT_MOVING)
     return [*_BUT_MOVING, *(Moment(Phase.MOVING, 1 + round(n * (last - 1) / (moving - 1))) for n in range(moving))]
@@ -108,12 +108,12 @@ def _spread(stage: Stage, moments: int) -> list[Moment]:
 
 def _kill_and_mend(stage: Stage, moment: Moment, then: str, host: str) -> Phase:
     """Begin at the start, die at a moment, mend it, and go back to the start; the state that it died in."""
-    known = find_run(stage.workplace())
+    known = find_run(stage.environment())
     phase = _kill(stage, moment)
     if "topic" in then:
         for path in stage.journals():
             path.unlink()
-    found = find_run(stage.workplace(host))
+    found = find_run(stage.environment(host))
     if found is None or (known and found.record.run_id == known.record.run_id):
         assert phase is Phase.PREPARED  # nothing was changed, and nothing is to be mended
     else:
@@ -157,14 +157,14 @@ def _records_by_phase(stage: Stage) -> Counter[Phase]:
 
 def _mend(stage: Stage, then: str, host: str) -> None:
     """Resume, roll back or cancel a run that was killed; then roll it back."""
-    workplace = stage.workplace(host)
+    environment = stage.environment(host)
     if then == "resume":
-        assert stage.when_free(lambda: resume(workplace, options=_QUICKLY)).outcome is Outcome.COMPLETE
+        assert stage.when_free(lambda: resume(environment, options=_QUICKLY)).outcome is Outcome.COMPLETE
         stage.assert_as_planned()
-        done = find_run(workplace)
+        done = find_run(environment)
         assert done is not None
         assert run_status(stage.cluster, done).is_settled
     elif then == "cancel":
-        stage.when_free(lambda: cancel(workplace))
+        stage.when_free(lambda: cancel(environment))
         stage.assert_clean()
-    assert stage.when_free(lambda: roll_back(workplace, options=_QUICKLY)).outcome is Outcome.COMPLETE
+    assert stage.when_free(lambda: roll_back(environment, options=_QUICKLY)).outcome is Outcome.COMPLETE

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from msgspec.structs import replace
 
 from kafkabal.clusters.protocol import TopicPartition
-from kafkabal.executor.run_options import Patience, Throttle
+from kafkabal.executor.run_options import Throttle, Timeouts
 from tests.live.executor.stage import Stage
 
 
@@ -60,8 +60,8 @@ def test_foreign_reassignments_are_never_overwritten(stage: Stage) -> None:
 
 def test_throttle_below_what_is_written(stage: Stage) -> None:
     """A copy that never catches up is given up in bounded time, and named with the reason; no throttle is left."""
-    patience = Patience(poll_s=0.25, stall_s=6.0, broker_return_s=6.0)
-    options = replace(stage.slow, throttle=Throttle(bytes_per_s=300_000), patience=patience)
+    timeouts = Timeouts(poll_s=0.25, stall_s=6.0, broker_return_s=6.0)
+    options = replace(stage.slow, throttle=Throttle(bytes_per_s=300_000), timeouts=timeouts)
     busy = stage.moving(3)
     with _writing(stage, busy):
         code, said = stage.begin(options, plan=stage.plan_of(busy)).end()

@@ -72,7 +72,7 @@ def _check_during(stage: Stage) -> None:
 
 
 @pytest.fixture
-def mover(stage: Stage) -> Iterator[Cluster]:
+def loop(stage: Stage) -> Iterator[Cluster]:
     """The cluster as seen by one who may move replicas and read configs, but change none."""
     allowed = [
         (ResourceType.CLUSTER, "kafka-cluster", ["DESCRIBE", "DESCRIBE_CONFIGS", "ALTER"]),
@@ -80,7 +80,7 @@ def mover(stage: Stage) -> Iterator[Cluster]:
     ]
     acls = [
         ACL(
-            principal="User:mover",
+            principal="User:loop",
             host="*",
             operation=ACLOperation[operation],
             permission_type=ACLPermissionType.ALLOW,
@@ -89,7 +89,7 @@ def mover(stage: Stage) -> Iterator[Cluster]:
         for kind, name, operations in allowed
         for operation in operations
     ]
-    sasl = SaslSettings(mechanism=SaslMechanism.OAUTHBEARER, oauth=OAuthSettings(unsecured_subject="mover"))
+    sasl = SaslSettings(mechanism=SaslMechanism.OAUTHBEARER, oauth=OAuthSettings(unsecured_subject="loop"))
     settings = ConnectionSettings(
         bootstrap_servers=tuple(stage.sandbox.bootstrap_servers_of("SASL").split(",")),
         security_protocol=SecurityProtocol.SASL_PLAINTEXT,
@@ -115,13 +115,13 @@ def _admin(stage: Stage) -> Any:
     return KafkaAdminClient(bootstrap_servers=list(stage.servers))
 
 
-def test_without_permission_for_throttles(stage: Stage, mover: Cluster) -> None:
+def test_without_permission_for_throttles(stage: Stage, loop: Cluster) -> None:
     """A run under a throttle is refused before anything moves; without one it is carried out."""
     with pytest.raises(NotAuthorizedError) as refused:
-        apply(stage.workplace(cluster=mover), stage.plan, stage.slow)
+        apply(stage.environment(cluster=loop), stage.plan, stage.slow)
     assert "--throttle none" in (refused.value.hint or "")
     stage.assert_as_at_start()
-    result = apply(stage.workplace(cluster=mover), stage.plan, replace(stage.fast, throttle=Throttle()))
+    result = apply(stage.environment(cluster=loop), stage.plan, replace(stage.fast, throttle=Throttle()))
     assert result is not None
     assert result.outcome is Outcome.COMPLETE
     stage.assert_as_planned()

@@ -15,9 +15,9 @@ from kafkabal.clusters.protocol import TopicPartition
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
-from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event
-from kafkabal.executor.run_options import Limits, Patience, RunOptions, Throttle
+from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.model.rows import TopicRow
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
@@ -107,7 +107,7 @@ PLAN = Plan(
 OPTIONS = RunOptions(
     throttle=Throttle(bytes_per_s=10 * MB, log_dir_bytes_per_s=10 * MB),
     limits=Limits(moves_in_per_broker=1, moves_out_per_broker=2),
-    patience=Patience(poll_s=2.0),
+    timeouts=Timeouts(poll_s=2.0),
 )
 
 
@@ -142,9 +142,9 @@ class Scene:
         self.plan = PLAN
         self.options = OPTIONS
 
-    def workplace(self, cluster: Any = None, host: str = "one", **changes: Any) -> Workplace:
+    def environment(self, cluster: Any = None, host: str = "one", **changes: Any) -> RunEnvironment:
         """A place to work on the cluster from."""
-        return Workplace(
+        return RunEnvironment(
             cluster=cluster or self.faulty,
             state_dir=self.folder / host,
             clock=self.memory.kafka.clock,
@@ -155,13 +155,13 @@ class Scene:
             **changes,
         )
 
-    def next_process(self, host: str = "one") -> Workplace:
+    def next_process(self, host: str = "one") -> RunEnvironment:
         """A new process, once the lock of the one that died has run out."""
         self.memory.stop()
         self.memory.kafka.clock.sleep(31.0)
         self.memory = self.memory.connect("next")
         self.faulty = FaultyCluster(self.memory)
-        return self.workplace(host=host)
+        return self.environment(host=host)
 
     def configs_now(self) -> dict[str, dict[str, str]]:
         """Every config that is set anywhere."""

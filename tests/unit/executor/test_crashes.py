@@ -22,7 +22,7 @@ _SAMPLE = pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mar
 
 def _calls(make_scene: Callable[[], Any]) -> int:
     scene = make_scene()
-    apply(scene.workplace(), scene.plan, scene.options)
+    apply(scene.environment(), scene.plan, scene.options)
     return len(scene.faulty.calls)
 
 
@@ -36,7 +36,7 @@ def _die_at(scene: Any, number: int, when: str) -> None:
 
 def _apply_and_die(scene: Any) -> None:
     try:
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     except scene.Crash:
         return
 
@@ -52,17 +52,17 @@ def test_crash_at_any_call(make_scene: Callable[[], Any], when: str, then: str, 
         scene = make_scene()
         _die_at(scene, number, when)
         _apply_and_die(scene)
-        workplace = scene.next_process(host="one" if remains == "journal" else "two")
-        if find_run(workplace) is None:
+        environment = scene.next_process(host="one" if remains == "journal" else "two")
+        if find_run(environment) is None:
             scene.assert_as_at_start()
         elif then == "resume":
-            resume(workplace)
+            resume(environment)
             scene.assert_as_planned()
         elif then == "roll back":
-            roll_back(workplace)
+            roll_back(environment)
             scene.assert_as_at_start()
         else:
-            cancel(workplace)
+            cancel(environment)
             scene.assert_clean()
 
 
@@ -75,10 +75,10 @@ def test_crash_at_any_call_of_the_resume(make_scene: Callable[[], Any], every: i
         scene = make_scene()
         _die_at(scene, died_at, "after")
         _apply_and_die(scene)
-        workplace = scene.next_process()
+        environment = scene.next_process()
         _die_at(scene, number, "before")
         try:
-            resume(workplace)
+            resume(environment)
             is_over = True
         except scene.Crash:
             resume(scene.next_process())
@@ -93,7 +93,7 @@ def test_crash_at_any_write_of_the_journal(
 ) -> None:
     """A journal that ends anywhere, even within a record, is read and resumed from."""
     scene = make_scene()
-    apply(scene.workplace(), scene.plan, scene.options)
+    apply(scene.environment(), scene.plan, scene.options)
     whole = scene.journal().read_bytes()
     ends = [i + 1 for i, byte in enumerate(whole) if byte == ord("\n")]
     append = Journal.append
@@ -109,11 +109,11 @@ def test_crash_at_any_write_of_the_journal(
         monkeypatch.setattr(Journal, "append", cut)
         _apply_and_die(scene)
         monkeypatch.setattr(Journal, "append", append)
-        workplace = scene.next_process()
-        if find_run(workplace) is None:
+        environment = scene.next_process()
+        if find_run(environment) is None:
             scene.assert_as_at_start()
             continue
-        resume(workplace)
+        resume(environment)
         scene.assert_as_planned()
         assert read_journal(scene.journal()).state.phase is Phase.CLOSED
 
@@ -135,10 +135,10 @@ def test_repair_after_a_crash_leaves_moves_alone(make_scene: Callable[[], Any]) 
     scene = make_scene()
     _die_at(scene, 30, "after")
     _apply_and_die(scene)
-    workplace = scene.next_process()
+    environment = scene.next_process()
     scene.memory.kafka.clock.sleep(600.0)
     assert not scene.memory.reassignments()
-    result = repair_run(workplace)
+    result = repair_run(environment)
     assert result.pending == []
     assert scene.configs_now() == scene.configs
 

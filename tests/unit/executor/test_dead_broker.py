@@ -22,7 +22,7 @@ def _interrupted(scene: Any) -> Any:
 
     scene.faulty.before.append(die)
     with pytest.raises(scene.Crash):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     return scene.next_process()
 
 
@@ -31,7 +31,7 @@ def test_rates_of_a_broker_that_cannot_be_read(
     scene: Any, monkeypatch: pytest.MonkeyPatch, has_controllers: bool
 ) -> None:
     """They are put back unread where somebody takes them, and stay pending, and named, where nobody does."""
-    workplace = _interrupted(scene)
+    environment = _interrupted(scene)
     assert scene.configs_now()["broker 4"] != scene.configs["broker 4"]
     memory = scene.memory
     configs, alter_configs = memory.configs, memory.alter_configs
@@ -48,7 +48,7 @@ def test_rates_of_a_broker_that_cannot_be_read(
 
     monkeypatch.setattr(memory, "configs", read)
     monkeypatch.setattr(memory, "alter_configs", change)
-    result = cancel(workplace)
+    result = cancel(environment)
     own = scene.configs_now()["broker 4"]
     assert (own == scene.configs["broker 4"]) is has_controllers
     assert (result.pending == []) is has_controllers

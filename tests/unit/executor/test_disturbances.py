@@ -16,14 +16,14 @@ from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.errors import BusyError, DriftError, MissingCapabilityError, OutputError, UnsafeError
 from kafkabal.executor.begin_run import reopen_run
-from kafkabal.executor.execute_run import carry_out
+from kafkabal.executor.execute_run import execute
 from kafkabal.executor.run_actions import apply, resume, roll_back
 from kafkabal.executor.run_events import PartitionAside, PartitionFailed, Progress, Started, ThrottleChanged, Warned
-from kafkabal.executor.run_options import OnInterrupt, Patience, Throttle
+from kafkabal.executor.run_options import OnInterrupt, Throttle, Timeouts
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_states import Goal, Outcome
-from kafkabal.executor.throttle.throttle_request import Wish, request_throttle
+from kafkabal.executor.throttle.throttle_request import ThrottleChange, request_throttle
 from kafkabal.model.rows import TopicRow
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
@@ -40,7 +40,7 @@ A0, A1, A2 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("a",
 
 def _run(scene: Any, **changes: Any) -> Any:
     options = msgspec.structs.replace(scene.options, **changes)
-    result = apply(scene.workplace(), scene.plan, options)
+    result = apply(scene.environment(), scene.plan, options)
     assert result is not None
     return result
 
@@ -72,7 +72,7 @@ def test_broker_gone_for_good(scene: Any) -> None:
     assert left == {k: v for k, v in scene.configs.items() if k != "broker 4"}
 
     scene.memory.kafka.start(4)
-    assert resume(scene.workplace()).outcome is Outcome.COMPLETE
+    assert resume(scene.environment()).outcome is Outcome.COMPLETE
     scene.assert_as_planned()
 
 
@@ -171,7 +171,7 @@ def test_throttle_below_what_comes_in(scene: Any) -> None:
     """Where the throttle lets no copy catch up, the run ends in bounded time and puts everything back."""
     part = scene.memory.kafka.parts.partition(A0)
     part.growth_bytes_per_s = 30e6
-    result = _run(scene, patience=Patience(poll_s=10.0, stall_s=300.0, broker_return_s=60.0), max_runtime_s=1800.0)
+    result = _run(scene, timeouts=Timeouts(poll_s=10.0, stall_s=300.0, broker_return_s=60.0), max_runtime_s=1800.0)
     assert result.outcome is Outcome.PARTIAL
     assert re.fullmatch(
         r"more is written to it, .+/s for each of 3 followers, than its throttle of 9.54 MiB/s lets through",
@@ -261,7 +261,7 @@ def test_interrupted(scene: Any, policy: OnInterrupt, outcome: Outcome) -> None:
     switch = StopSwitch()
     _at(scene, 4.0, switch.request, StopReason.INTERRUPT)
     options = msgspec.structs.replace(scene.options, on_interrupt=policy)
-    result = apply(scene.workplace(stop=switch), scene.plan, options)
+    result = apply(scene.environment(stop=switch), scene.plan, options)
     assert result is not None
     assert (result.outcome, result.stop_reason) == (outcome, StopReason.INTERRUPT)
     if outcome is Outcome.DETACHED:
@@ -272,7 +272,7 @@ def test_interrupted(scene: Any, policy: OnInterrupt, outcome: Outcome) -> None:
         orders = {name: replicas for name, (replicas, _, _) in scene.placement_now().items()}
         wanted = {TopicPartition(c.topic, c.partition): c.replicas for c in scene.plan.partitions}
         assert all(orders[n] in (wanted[n], start[0]) for n, start in scene.placement.items())
-    assert resume(scene.workplace()).outcome is Outcome.COMPLETE
+    assert resume(scene.environment()).outcome is Outcome.COMPLETE
     scene.assert_as_planned()
 
 
@@ -281,10 +281,10 @@ def test_interrupted_at_any_time(scene: Any, second: int) -> None:
     """Whenever a run is told to stop, it leaves no throttle and nothing in flight, and rolls back from there."""
     switch = StopSwitch()
     _at(scene, float(second) + 0.5, switch.request, StopReason.TERMINATE)
-    result = apply(scene.workplace(stop=switch), scene.plan, scene.options)
+    result = apply(scene.environment(stop=switch), scene.plan, scene.options)
     assert result is not None
     scene.assert_clean()
-    roll_back(scene.workplace())
+    roll_back(scene.environment())
     scene.assert_as_at_start()
 
 
@@ -296,7 +296,7 @@ def test_window(scene: Any) -> None:
     rested: list[dict[str, Any]] = []
     _at(scene, 3600.0, lambda: rested.append(scene.configs_now()))
     _at(scene, 3600.0, lambda: rested.append(dict(scene.memory.kafka.catch_up().moving)))
-    result = _run(scene, window=window, patience=Patience(poll_s=5.0), on_interrupt=OnInterrupt.FINISH)
+    result = _run(scene, window=window, timeouts=Timeouts(poll_s=5.0), on_interrupt=OnInterrupt.FINISH)
     assert result.outcome is Outcome.COMPLETE
     assert result.elapsed_s > 86400 - 120
     assert rested == [scene.configs, {}]
@@ -310,13 +310,13 @@ def test_two_hosts_at_once(scene: Any) -> None:
 
     def meddle() -> None:
         with pytest.raises(BusyError) as busy:
-            apply(scene.workplace(other, host="two"), scene.plan, scene.options)
+            apply(scene.environment(other, host="two"), scene.plan, scene.options)
         found.append(busy.value.message)
         raise scene.Crash
 
     _at(scene, 5.0, meddle)
     with pytest.raises(scene.Crash):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     assert "kafkabal on one" in found[0]
     resume(scene.next_process(host="two"))
     scene.assert_as_planned()
@@ -331,14 +331,14 @@ def test_stopped_and_continued_process(scene: Any) -> None:
         if call.method == "alter_reassignments" and call.method_number == 2:
             first.stop()
             first.kafka.clock.sleep(40.0)
-            roll_back(scene.workplace(other, host="two"))
+            roll_back(scene.environment(other, host="two"))
             first.go_on()
             effects.append(len(scene.faulty.calls))
 
     effects: list[int] = []
     scene.faulty.before.append(stand_still)
     with pytest.raises(BusyError, match="lost the lock"):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     # the call that it stood still in was on its way already; nothing came after it
     writes = [c for c in scene.faulty.calls[effects[0] :] if c.method in ("alter_configs", "alter_reassignments")]
     assert writes == []
@@ -358,7 +358,7 @@ def test_journal_disk_full(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Journal, "append", fill)
     with pytest.raises(OutputError, match="No space left"):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     scene.assert_clean()
 
 
@@ -366,9 +366,9 @@ def test_drift_is_refused_and_can_be_skipped(scene: Any) -> None:
     """A partition that has moved since the plan was made is named and refused, or left out when asked."""
     scene.memory.alter_reassignments({A2: (2, 3, 1)})
     with pytest.raises(DriftError, match="a-2 was on brokers 2, 1, 3 and is on 2, 3, 1"):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     assert scene.configs_now() == scene.configs
-    result = apply(scene.workplace(), scene.plan, scene.options, skip_drifted=True)
+    result = apply(scene.environment(), scene.plan, scene.options, skip_drifted=True)
     assert result is not None
     assert (result.outcome, result.total) == (Outcome.COMPLETE, 6)
     assert scene.memory.partition_status(["a"])[A2].replicas == (2, 3, 1)
@@ -378,7 +378,7 @@ def test_unfinished_run_is_not_run_over(scene: Any) -> None:
     """A new plan is refused while an earlier run is open."""
     scene.faulty.before.append(_crash_at(scene, 40))
     with pytest.raises(scene.Crash):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     with pytest.raises(UnsafeError, match="was left in state 'moving'"):
         apply(scene.next_process(), scene.plan, scene.options)
 
@@ -393,9 +393,9 @@ def _crash_at(scene: Any, number: int) -> Any:
 
 def test_nothing_to_do(scene: Any) -> None:
     """A plan that is already in place changes nothing and leaves no journal."""
-    apply(scene.workplace(), scene.plan, scene.options)
+    apply(scene.environment(), scene.plan, scene.options)
     writes = scene.memory.kafka.parts.records.copy()
-    assert apply(scene.workplace(host="two"), scene.plan, scene.options) is None
+    assert apply(scene.environment(host="two"), scene.plan, scene.options) is None
     assert scene.memory.kafka.parts.records == writes
     assert list((scene.folder / "two").glob("*/*.jsonl")) == []
 
@@ -419,9 +419,9 @@ def test_full_disk_is_waited_for(scene: Any) -> None:
 
     watched = FaultyCluster(made)
     watched.after.append(measure)
-    workplace = scene.workplace(watched)
+    environment = scene.environment(watched)
     result = apply(
-        replace(workplace, clock=made.kafka.clock), plan, msgspec.structs.replace(scene.options, throttle=_NONE)
+        replace(environment, clock=made.kafka.clock), plan, msgspec.structs.replace(scene.options, throttle=_NONE)
     )
     assert result is not None
     assert result.outcome is Outcome.COMPLETE
@@ -432,8 +432,8 @@ def test_without_permission_for_configs(scene: Any) -> None:
     """Without permission for configs a throttled run is refused by name, and an unthrottled one works."""
     bare = InMemoryCluster(scene.memory.kafka, without=[Capability.CONFIGS, Capability.RECORDS, Capability.LOCK])
     with pytest.raises(MissingCapabilityError, match="does not let throttles be set"):
-        apply(scene.workplace(bare), scene.plan, scene.options)
-    result = apply(scene.workplace(bare), scene.plan, msgspec.structs.replace(scene.options, throttle=_NONE))
+        apply(scene.environment(bare), scene.plan, scene.options)
+    result = apply(scene.environment(bare), scene.plan, msgspec.structs.replace(scene.options, throttle=_NONE))
     assert result is not None
     assert result.outcome is Outcome.COMPLETE
     scene.assert_as_planned()
@@ -461,7 +461,7 @@ def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], ho
     """A rate that is asked for meanwhile, on this host or another, is taken once, and put back like the first one."""
     scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
     scene.faulty.inner = scene.memory
-    _at(scene, 3.0, request_throttle, scene.workplace(scene.memory, host), Wish(bytes_per_s=40_000_000))
+    _at(scene, 3.0, request_throttle, scene.environment(scene.memory, host), ThrottleChange(bytes_per_s=40_000_000))
     assert _run(scene).outcome is Outcome.COMPLETE
     assert [e.bytes_per_s for e in scene.recorder.of(ThrottleChanged)] == [40_000_000]
     assert '"record":"throttle"' in scene.journal().read_text()
@@ -469,37 +469,40 @@ def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], ho
 
 
 @pytest.mark.parametrize(
-    ("wish", "then"),
+    ("requested", "then"),
     [
-        (Wish(bytes_per_s=7), Throttle(bytes_per_s=7, log_dir_bytes_per_s=3, override=True)),
-        (Wish(is_auto=True), Throttle(bytes_per_s=5, is_auto=True, log_dir_bytes_per_s=3, override=True)),
-        (Wish(log_dir_bytes_per_s=8), Throttle(bytes_per_s=5, log_dir_bytes_per_s=8, override=True)),
+        (ThrottleChange(bytes_per_s=7), Throttle(bytes_per_s=7, log_dir_bytes_per_s=3, override=True)),
+        (ThrottleChange(is_auto=True), Throttle(bytes_per_s=5, is_auto=True, log_dir_bytes_per_s=3, override=True)),
+        (ThrottleChange(log_dir_bytes_per_s=8), Throttle(bytes_per_s=5, log_dir_bytes_per_s=8, override=True)),
         (
-            Wish(is_auto=True, log_dir_bytes_per_s=8),
+            ThrottleChange(is_auto=True, log_dir_bytes_per_s=8),
             Throttle(bytes_per_s=5, is_auto=True, log_dir_bytes_per_s=8, override=True),
         ),
     ],
 )
-def test_what_is_wished_for(wish: Wish, then: Throttle) -> None:
-    """What a wish leaves open stays as it was."""
-    assert wish.applied_to(Throttle(bytes_per_s=5, log_dir_bytes_per_s=3, override=True)) == then
+def test_what_is_requested(requested: ThrottleChange, then: Throttle) -> None:
+    """What a change leaves open stays as it was."""
+    assert requested.applied_to(Throttle(bytes_per_s=5, log_dir_bytes_per_s=3, override=True)) == then
 
 
-def test_what_is_wished_for_an_automatic_or_missing_throttle() -> None:
+def test_what_is_requested_an_automatic_or_missing_throttle() -> None:
     """A rate ends the automatic one, another between log dirs does not; an automatic one begins somewhere."""
     automatic = Throttle(bytes_per_s=5, is_auto=True)
-    assert Wish(bytes_per_s=7).applied_to(automatic) == Throttle(bytes_per_s=7)
-    assert Wish(log_dir_bytes_per_s=8).applied_to(automatic).is_auto
-    assert Wish(is_auto=True).applied_to(Throttle()) == Throttle(bytes_per_s=10_000_000, is_auto=True)
+    assert ThrottleChange(bytes_per_s=7).applied_to(automatic) == Throttle(bytes_per_s=7)
+    assert ThrottleChange(log_dir_bytes_per_s=8).applied_to(automatic).is_auto
+    assert ThrottleChange(is_auto=True).applied_to(Throttle()) == Throttle(bytes_per_s=10_000_000, is_auto=True)
 
 
 @pytest.mark.parametrize("without", [(), (Capability.RECORDS,)], ids=["cluster", "file"])
 def test_two_wishes_at_once(scene: Any, without: tuple[Capability, ...]) -> None:
-    """What is asked for while an earlier wish has not been taken is added to it."""
+    """What is asked for while an earlier change has not been taken is added to it."""
     scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
     scene.faulty.inner = scene.memory
-    for seconds, wish in ((3.0, Wish(bytes_per_s=40_000_000)), (3.5, Wish(log_dir_bytes_per_s=77_000_000))):
-        _at(scene, seconds, request_throttle, scene.workplace(scene.memory), wish)
+    for seconds, requested in (
+        (3.0, ThrottleChange(bytes_per_s=40_000_000)),
+        (3.5, ThrottleChange(log_dir_bytes_per_s=77_000_000)),
+    ):
+        _at(scene, seconds, request_throttle, scene.environment(scene.memory), requested)
     assert _run(scene).outcome is Outcome.COMPLETE
     told = [(e.bytes_per_s, e.log_dir_bytes_per_s) for e in scene.recorder.of(ThrottleChanged)]
     assert told == [(40_000_000, 77_000_000)]
@@ -509,8 +512,8 @@ def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
     """A run that was begun at a fixed rate raises it from then on; copies between log dirs get the rate asked for."""
     _enlarge(scene, "a", 3e9)
     _enlarge(scene, "b", 1e9)
-    wish = Wish(is_auto=True, log_dir_bytes_per_s=77_000_000)
-    _at(scene, 3.0, request_throttle, scene.workplace(scene.memory), wish)
+    requested = ThrottleChange(is_auto=True, log_dir_bytes_per_s=77_000_000)
+    _at(scene, 3.0, request_throttle, scene.environment(scene.memory), requested)
     seen = set()
     own = scene.memory.kafka.parts.brokers[2].own_configs
     scene.faulty.before.append(lambda _: seen.add(own.get("replica.alter.log.dirs.io.max.bytes.per.second")))
@@ -525,7 +528,7 @@ def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
 @pytest.mark.parametrize("host", ["one", "two"])
 def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> None:
     """Whoever resumes a run goes on with the rate that it had last; other options given then count more."""
-    _at(scene, 3.0, request_throttle, scene.workplace(scene.memory), Wish(bytes_per_s=40_000_000))
+    _at(scene, 3.0, request_throttle, scene.environment(scene.memory), ThrottleChange(bytes_per_s=40_000_000))
 
     def die(call: Any) -> None:
         if call.method == "alter_configs" and scene.recorder.of(ThrottleChanged):
@@ -540,7 +543,7 @@ def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> N
     slower = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=5_000_000))
     context = reopen_run(scene.next_process(host), options=slower)
     assert context.throttling.rate == 5_000_000
-    assert carry_out(context, Goal.APPLY).outcome is Outcome.COMPLETE
+    assert execute(context, Goal.APPLY).outcome is Outcome.COMPLETE
     assert scene.recorder.of(Started)[-1].throttle_bytes_per_s == 5_000_000
     scene.assert_as_planned()
 

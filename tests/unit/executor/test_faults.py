@@ -18,7 +18,7 @@ from kafkabal.executor.state.run_states import Outcome as End
 
 def _calls(make_scene: Callable[[], Any]) -> int:
     scene = make_scene()
-    apply(scene.workplace(), scene.plan, scene.options)
+    apply(scene.environment(), scene.plan, scene.options)
     return len(scene.faulty.calls)
 
 
@@ -27,15 +27,15 @@ def _survives(scene: Any, faults: list[tuple[int, Outcome]]) -> None:
     for number, outcome in faults:
         scene.faulty.fail_call(number, outcome)
     try:
-        result = apply(scene.workplace(), scene.plan, scene.options)
+        result = apply(scene.environment(), scene.plan, scene.options)
         assert result is not None
         assert result.outcome is End.COMPLETE
     except OperationError:
         scene.faulty.heal()
-        if find_run(scene.workplace()) is None:
+        if find_run(scene.environment()) is None:
             scene.assert_as_at_start()
             return
-        resume(scene.workplace())
+        resume(scene.environment())
     scene.assert_as_planned()
 
 
@@ -62,11 +62,11 @@ def test_answers_that_never_come(make_scene: Callable[[], Any], method: str) -> 
     scene = make_scene()
     scene.faulty.fail_method(method, Outcome.ANSWER_LOST)
     with suppress(OperationError):  # what took effect is seen at the next look, answer or not
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     assert scene.memory.kafka.clock.monotonic() < 3600
     scene.faulty.heal()
-    if find_run(scene.workplace()) is not None:
-        resume(scene.workplace())
+    if find_run(scene.environment()) is not None:
+        resume(scene.environment())
         scene.assert_as_planned()
 
 
@@ -80,7 +80,7 @@ def test_minute_without_a_connection(make_scene: Callable[[], Any]) -> None:
             scene.faulty.fail_call(call.number, Outcome.TIMEOUT)
 
     scene.faulty.before.append(cut)
-    result = apply(scene.workplace(), scene.plan, scene.options)
+    result = apply(scene.environment(), scene.plan, scene.options)
     assert result is not None
     assert result.outcome is End.COMPLETE
     scene.assert_as_planned()

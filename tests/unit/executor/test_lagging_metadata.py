@@ -34,11 +34,11 @@ def test_metadata_that_lags_behind_the_moves(scene: Any) -> None:
     def is_electing() -> bool:
         return bool(scene.recorder.of(PhaseEntered)[-1:] == [PhaseEntered(phase=Phase.ELECTING)])
 
-    result = apply(scene.workplace(_Lagging(scene.memory, is_electing)), scene.plan, scene.options)
+    result = apply(scene.environment(_Lagging(scene.memory, is_electing)), scene.plan, scene.options)
     assert result is not None
     assert result.outcome is Outcome.COMPLETE
     scene.assert_as_planned()
     scene.recorder.events.clear()
-    result = roll_back(scene.workplace(_Lagging(scene.memory, is_electing)))
+    result = roll_back(scene.environment(_Lagging(scene.memory, is_electing)))
     assert result.outcome is Outcome.COMPLETE
     scene.assert_as_at_start()

@@ -60,16 +60,16 @@ def test_stopped_process_whose_run_another_has_ended(scene: Any) -> None:
     other, known = scene.memory.connect("other"), []
 
     def remembered() -> Any:
-        found = find_run(scene.workplace(other, host="three"))
+        found = find_run(scene.environment(other, host="three"))
         return found and (found.record, found.state)
 
     def end_it() -> None:
-        resume(scene.workplace(other, host="two"))
+        resume(scene.environment(other, host="two"))
         known.append(remembered())
 
     _stand_still_at(scene, "broker_ids", 4, end_it)
     with pytest.raises(BusyError, match="lost the lock"):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     assert known == [remembered()]
     scene.assert_as_planned()
 
@@ -79,13 +79,13 @@ def test_stopped_process_whose_run_another_has_touched(scene: Any) -> None:
     other = scene.memory.connect("other")
 
     def open_and_die() -> None:
-        reopen_run(scene.workplace(other, host="two")).journal.close()
+        reopen_run(scene.environment(other, host="two")).journal.close()
         other.stop()
         other.kafka.clock.sleep(_LONGER_THAN_A_SESSION_S)
 
     _stand_still_at(scene, "broker_ids", 4, open_and_die)
     with pytest.raises(BusyError, match="somebody else has gone on with run"):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
 
 
 def test_stopped_process_that_was_about_to_begin(scene: Any) -> None:
@@ -93,14 +93,14 @@ def test_stopped_process_that_was_about_to_begin(scene: Any) -> None:
     other, known = scene.memory.connect("other"), []
 
     def record() -> Any:
-        return find_run(scene.workplace(other, host="three")).record  # type: ignore[union-attr]
+        return find_run(scene.environment(other, host="three")).record  # type: ignore[union-attr]
 
     def do_the_same() -> None:
-        apply(scene.workplace(other, host="two"), scene.plan, scene.options)
+        apply(scene.environment(other, host="two"), scene.plan, scene.options)
         known.append(record())
 
     _stand_still_at(scene, "configs", 1, do_the_same)
-    assert apply(scene.workplace(), scene.plan, scene.options) is None
+    assert apply(scene.environment(), scene.plan, scene.options) is None
     assert known == [record()]
     scene.assert_as_planned()
 
@@ -113,7 +113,7 @@ def test_stopped_process_that_was_about_to_begin(scene: Any) -> None:
 def test_stopped_process_whose_run_nobody_touched(scene: Any, method: str, number: int) -> None:
     """A process that stood still, before its first request or later, takes the lock again and goes on."""
     _stand_still_at(scene, method, number)
-    _goes_on(scene, lambda: apply(scene.workplace(), scene.plan, scene.options))
+    _goes_on(scene, lambda: apply(scene.environment(), scene.plan, scene.options))
 
 
 @pytest.mark.parametrize("answer", [Answer.TIMEOUT, Answer.ANSWER_LOST])
@@ -123,8 +123,8 @@ def test_stopped_process_whose_record_got_no_answer(scene: Any, number: int, ans
     scene.faulty.after.append(lambda call: scene.memory.kafka.clock.sleep(0.01))
     _stand_still_at(scene, "records.put", number)
     scene.faulty.fail_method("records.put", answer, number)
-    _goes_on(scene, lambda: apply(scene.workplace(), scene.plan, scene.options))
-    assert not find_run(scene.workplace(host="another")).is_open  # type: ignore[union-attr]
+    _goes_on(scene, lambda: apply(scene.environment(), scene.plan, scene.options))
+    assert not find_run(scene.environment(host="another")).is_open  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_lock_that_is_taken_anew_at_the_second_try(
     """What keeps it from the lock just after it woke up may be itself, or pass: it tries for a while."""
     _stand_still_at(scene, "partition_status", 4)
     _raise_once_later(scene, method, after, error)
-    _goes_on(scene, lambda: apply(scene.workplace(), scene.plan, scene.options))
+    _goes_on(scene, lambda: apply(scene.environment(), scene.plan, scene.options))
 
 
 def test_stopped_process_that_went_on_with_a_run(scene: Any) -> None:
@@ -153,7 +153,7 @@ def test_stopped_process_that_went_on_with_a_run(scene: Any) -> None:
 
     scene.faulty.before.append(crash)
     with pytest.raises(scene.Crash):
-        apply(scene.workplace(), scene.plan, scene.options)
-    workplace = scene.next_process()
+        apply(scene.environment(), scene.plan, scene.options)
+    environment = scene.next_process()
     _stand_still_at(scene, "partition_status", 2)
-    _goes_on(scene, lambda: resume(workplace))
+    _goes_on(scene, lambda: resume(environment))

@@ -26,7 +26,7 @@ def test_throttle_that_may_not_be_set(scene: Any, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(scene.memory, "alter_configs", change)
     began_s = scene.memory.kafka.clock.monotonic()
     with pytest.raises(NotAuthorizedError, match="may not be set") as refused:
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     assert "--throttle none" in (refused.value.hint or "")
     assert scene.memory.kafka.clock.monotonic() - began_s < 10.0
     scene.assert_as_at_start()
@@ -46,7 +46,7 @@ def test_records_that_may_be_neither_read_nor_written(scene: Any, monkeypatch: p
     monkeypatch.setattr(type(records), "get_all", lambda store: deny())
     scene.faulty.before.append(die)
     with pytest.raises(scene.Crash):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     assert any("only the journal on this host" in e.message for e in scene.recorder.of(Warned))
     assert resume(scene.next_process()).outcome is Outcome.COMPLETE
     scene.assert_as_planned()

@@ -38,9 +38,9 @@ def test_prediction_holds_within_a_quarter(scene: Any, sources: list[tuple[int, 
         )
         for number, held in enumerate(sources)
     )
-    workplace = replace(scene.workplace(memory), clock=memory.kafka.clock)
+    environment = replace(scene.environment(memory), clock=memory.kafka.clock)
     options = RunOptions(throttle=Throttle(bytes_per_s=20_000_000))
-    result = apply(workplace, Plan(partitions=changes, cluster_id="simulated"), options)
+    result = apply(environment, Plan(partitions=changes, cluster_id="simulated"), options)
     assert result is not None
     (started,) = scene.recorder.of(Started)
     assert started.predicted_s == pytest.approx(result.elapsed_s, rel=0.25)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn, TopicPartition
 from kafkabal.executor.observe.disk_room import Disks
 from kafkabal.executor.observe.duration_estimate import predicted_s
-from kafkabal.executor.observe.observation import Look, Stage
+from kafkabal.executor.observe.observation import Observation, Stage
 from kafkabal.executor.reassign.batches import Slots, choose
 from kafkabal.executor.reassign.partition_task import Task
-from kafkabal.executor.reassign.target_placement import next_step, wanted_at_start, wanted_by_plan
+from kafkabal.executor.reassign.target_placement import next_step, target_at_start, target_by_plan
 from kafkabal.executor.run_options import Limits, Throttle
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.plan.plan import Placement
@@ -38,9 +38,9 @@ def _look(
     replicas: tuple[int, ...] | None,
     running: Reassignment | None = None,
     logs: dict[int, ReplicaLog] | None = None,
-) -> Look:
+) -> Observation:
     status = {NAME: PartitionStatus(leader=replicas[0], replicas=replicas, isr=replicas)} if replicas else {}
-    return Look(
+    return Observation(
         brokers=frozenset(range(1, 9)),
         reassignments={NAME: running} if running else {},
         status=status,
@@ -69,7 +69,7 @@ def test_stage(
     replicas: tuple[int, ...] | None, running: tuple[tuple[int, ...], tuple[int, ...]] | None, expected: Stage
 ) -> None:
     """Every placement on the way from 1,2,3 to 4,2,3 is known as ours, and no other is."""
-    wanted = wanted_by_plan(_planned((1, 2, 3), (4, 2, 3)), by_steps=False)
+    wanted = target_by_plan(_planned((1, 2, 3), (4, 2, 3)), by_steps=False)
     going = Reassignment(replicas=replicas or (), adding=running[0], removing=running[1]) if running else None
     assert _look(replicas, going).stage(wanted) is expected
 
@@ -87,13 +87,13 @@ def test_stage(
 )
 def test_stage_of_log_dirs(log: ReplicaLog | None, expected: Stage) -> None:
     """A partition is placed only when its replica is seen in the log dir that was asked for."""
-    wanted = wanted_by_plan(_planned((4, 2, 3), (4, 2, 3), ("/d1", "any", "any")), by_steps=False)
+    wanted = target_by_plan(_planned((4, 2, 3), (4, 2, 3), ("/d1", "any", "any")), by_steps=False)
     assert _look((4, 2, 3), logs={4: log} if log else {}).stage(wanted) is expected
 
 
 def test_stage_on_the_way_back() -> None:
     """A rollback sees a reassignment towards the plan as one of its own that goes astray."""
-    wanted = wanted_at_start(_planned((1, 2, 3), (4, 2, 3)), by_steps=False)
+    wanted = target_at_start(_planned((1, 2, 3), (4, 2, 3)), by_steps=False)
     going = Reassignment(replicas=(4, 2, 3, 1), adding=(4,), removing=(1,))
     assert _look((4, 2, 3, 1), going).stage(wanted) is Stage.ASTRAY
 
@@ -111,12 +111,12 @@ def test_steps_lead_to_the_target(start: tuple[int, ...], target: tuple[int, ...
         assert len(set(following)) == len(following)
         current, steps = following, steps + 1
         assert steps <= len(target) + 1
-    assert wanted_by_plan(_planned(start, target), by_steps=True).resting >= {frozenset(start), frozenset(target)}
+    assert target_by_plan(_planned(start, target), by_steps=True).resting >= {frozenset(start), frozenset(target)}
 
 
 def _task(number: int, current: tuple[int, ...], target: tuple[int, ...], size: int = GB) -> Task:
     planned = _planned(current, target, size=size)
-    task = Task(wanted_by_plan(planned, by_steps=False))
+    task = Task(target_by_plan(planned, by_steps=False))
     task.take(_look(current))
     return task
 
@@ -130,7 +130,7 @@ def test_caps_per_broker() -> None:
     tasks = [_task(i, (1, 2), (2 + i % 2 * 1 + 1, 2), size=GB - i) for i in range(8)]
     limits = Limits(moves_in_per_broker=2, moves_out_per_broker=3)
     batch = choose(tasks, Slots(limits, 0.0), _no_limits())
-    sizes = [t.wanted.copy_bytes for t in batch.starting]
+    sizes = [t.target.copy_bytes for t in batch.starting]
     assert sizes == sorted(sizes, reverse=True)
     assert len(batch.starting) == 3
     per_target = [t.adding[0] for t in batch.starting]

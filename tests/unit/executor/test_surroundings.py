@@ -18,13 +18,13 @@ from kafkabal.executor.run_status import run_status
 from kafkabal.executor.safety.cluster_lock import Fence, FileLock, LockRegainedError, take_lock
 from kafkabal.executor.safety.preflight import Verdict, enforce, preflight
 from kafkabal.executor.state.find_run import find_run
-from kafkabal.executor.throttle.leftover_throttles import Stray, find_strays, remove_strays, repair_run
+from kafkabal.executor.throttle.leftover_throttles import LeftoverThrottle, find_leftovers, remove_leftovers, repair_run
 from kafkabal.plan.plan import Plan
 
 
 def _verdicts(scene: Any, **changes: Any) -> dict[str, Verdict]:
     arguments = {"plan": scene.plan, "options": scene.options, "unfinished": None} | changes
-    return {c.name: c.verdict for c in preflight(scene.workplace(), **arguments)}
+    return {c.name: c.verdict for c in preflight(scene.environment(), **arguments)}
 
 
 def test_checks_of_a_healthy_cluster(scene: Any) -> None:
@@ -61,12 +61,12 @@ def test_force_overrides_only_what_it_may(scene: Any) -> None:
     """--force goes on where a check may be overridden, and nowhere else."""
     scene.memory.alter_reassignments({TopicPartition("c", 0): (3, 2)})
     plan = Plan(partitions=scene.plan.partitions[:-1], cluster_id="simulated")
-    checks = preflight(scene.workplace(), plan, scene.options, None)
+    checks = preflight(scene.environment(), plan, scene.options, None)
     with pytest.raises(UnsafeError) as refused:
         enforce(checks, force=False)
     assert "--force" in (refused.value.hint or "")
     enforce(checks, force=True)
-    other = preflight(scene.workplace(), Plan(partitions=plan.partitions, cluster_id="x"), scene.options, None)
+    other = preflight(scene.environment(), Plan(partitions=plan.partitions, cluster_id="x"), scene.options, None)
     with pytest.raises(UnsafeError, match="made for cluster x"):
         enforce(other, force=True)
 
@@ -78,22 +78,22 @@ def _interrupted(scene: Any, call: int) -> Any:
 
     scene.faulty.before.append(die)
     with pytest.raises(scene.Crash):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     return scene.next_process()
 
 
 def test_status_tells_what_is_true(scene: Any) -> None:
     """Status counts what the cluster shows, names the throttles, and is settled only when all is done."""
-    workplace = _interrupted(scene, 30)
-    found = find_run(workplace)
+    environment = _interrupted(scene, 30)
+    found = find_run(environment)
     assert found is not None
     status = run_status(scene.memory, found)
     assert not status.is_settled
     assert status.stages.total() == 7
     assert any("leader.replication.throttled.rate of broker" in t for t in status.throttles)
     assert not any("800000000" in t or "3000000" in t for t in status.throttles)
-    resume(workplace)
-    found = find_run(scene.workplace())
+    resume(environment)
+    found = find_run(scene.environment())
     assert found is not None
     done = run_status(scene.memory, found)
     assert done.is_settled
@@ -102,9 +102,9 @@ def test_status_tells_what_is_true(scene: Any) -> None:
 
 def test_status_after_somebody_moved_it_on(scene: Any) -> None:
     """A run that is done and then changed by somebody is no longer settled."""
-    apply(scene.workplace(), scene.plan, scene.options)
+    apply(scene.environment(), scene.plan, scene.options)
     scene.memory.alter_reassignments({TopicPartition("b", 1): (2, 3)})
-    found = find_run(scene.workplace())
+    found = find_run(scene.environment())
     assert found is not None
     status = run_status(scene.memory, found)
     assert [p.name for p in status.differing] == ["b-1"]
@@ -113,13 +113,13 @@ def test_status_after_somebody_moved_it_on(scene: Any) -> None:
 def test_repair_while_moves_go_on(scene: Any) -> None:
     """What is in flight keeps its throttle, and repair says so; later it puts back the rest."""
     scene.memory.kafka.bandwidth_bytes_per_s = 1.0
-    workplace = _interrupted(scene, 30)
-    first = repair_run(workplace)
+    environment = _interrupted(scene, 30)
+    first = repair_run(environment)
     assert any("still in flight" in p for p in first.pending)
     assert scene.configs_now() != scene.configs
     scene.memory.kafka.bandwidth_bytes_per_s = 1e9
     scene.memory.kafka.clock.sleep(3600.0)
-    assert repair_run(scene.workplace()).pending == []
+    assert repair_run(scene.environment()).pending == []
     assert scene.configs_now() == scene.configs
 
 
@@ -127,22 +127,22 @@ def test_strays(scene: Any) -> None:
     """Throttles that nothing uses are listed, those of a topic that moves are not, and are removed when told."""
     scene.memory.kafka.bandwidth_bytes_per_s = 1.0
     scene.memory.alter_reassignments({TopicPartition("b", 0): (1, 4)})
-    found = find_strays(scene.memory)
+    found = find_leftovers(scene.memory)
     of = {str(s.resource) for s in found}
     assert of == {"topic a", "topic c"}
-    remove_strays(scene.workplace(), found)
-    assert find_strays(scene.memory) == ()
-    gone = Stray(ConfigResource(ResourceKind.TOPIC, "none"), "k", "v")
+    remove_leftovers(scene.environment(), found)
+    assert find_leftovers(scene.memory) == ()
+    gone = LeftoverThrottle(ConfigResource(ResourceKind.TOPIC, "none"), "k", "v")
     with pytest.raises(PartialFailureError, match="1 of 1"):
-        remove_strays(scene.workplace(), [gone])
+        remove_leftovers(scene.environment(), [gone])
 
 
 def test_journal_of_another_cluster(scene: Any) -> None:
     """A journal is not applied to a cluster that it is not about."""
-    apply(scene.workplace(), scene.plan, scene.options)
+    apply(scene.environment(), scene.plan, scene.options)
     scene.memory.kafka.parts.cluster_id = "another"
     with pytest.raises(UsageError, match="is the journal of a run on cluster simulated, not another"):
-        find_run(scene.workplace(), scene.journal())
+        find_run(scene.environment(), scene.journal())
 
 
 def test_file_lock(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ class _Lock:
 def test_fence(ages: list[float], raises: type[Exception] | None) -> None:
     """An effect passes on a fresh heartbeat; after an old one everything is looked at anew; silence has an end."""
     lock = _Lock(ages)
-    fence = Fence(lock, lambda: lock, FakeClock(), session_s=30.0, patience_s=60.0)
+    fence = Fence(lock, lambda: lock, FakeClock(), session_s=30.0, give_up_s=60.0)
     if raises is None:
         fence.check()
     else:
@@ -206,7 +206,7 @@ def test_min_insync_is_kept(scene: Any) -> None:
     scene.configs["topic a"]["min.insync.replicas"] = "3"
     change = msgspec.structs.replace(scene.plan.partitions[0], replicas=(1, 2), log_dirs=("any", "any"))
     scene.plan = Plan(partitions=(change,), cluster_id="simulated")
-    result = apply(scene.workplace(), scene.plan, scene.options)
+    result = apply(scene.environment(), scene.plan, scene.options)
     assert result is not None
     assert "min.insync.replicas" in result.problems["a-0"]
     scene.assert_as_at_start()

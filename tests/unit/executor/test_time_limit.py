@@ -17,11 +17,11 @@ from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 
 def test_max_runtime(scene: Any) -> None:
     """A run whose time is over stops in good order and can be resumed."""
-    result = apply(scene.workplace(), scene.plan, msgspec.structs.replace(scene.options, max_runtime_s=5.0))
+    result = apply(scene.environment(), scene.plan, msgspec.structs.replace(scene.options, max_runtime_s=5.0))
     assert result is not None
     assert (result.outcome, result.stop_reason) == (Outcome.STOPPED, StopReason.MAX_RUNTIME)
     scene.assert_clean()
-    resume(scene.workplace(), options=scene.options)
+    resume(scene.environment(), options=scene.options)
     scene.assert_as_planned()
 
 
@@ -35,10 +35,10 @@ def test_time_of_a_command_holds_for_all_its_runs(scene: Any, own_s: float | Non
 
     clock.at(5.0, crash)
     with pytest.raises(scene.Crash):
-        apply(scene.workplace(), scene.plan, msgspec.structs.replace(scene.options, max_runtime_s=own_s))
+        apply(scene.environment(), scene.plan, msgspec.structs.replace(scene.options, max_runtime_s=own_s))
     ends_at_s = clock.monotonic() + 120.0
-    workplace = replace(scene.next_process(), ends_at_s=ends_at_s)
-    assert resume(workplace).outcome is Outcome.COMPLETE
+    environment = replace(scene.next_process(), ends_at_s=ends_at_s)
+    assert resume(environment).outcome is Outcome.COMPLETE
     back = PartitionChange(
         topic="b",
         partition=1,
@@ -47,7 +47,7 @@ def test_time_of_a_command_holds_for_all_its_runs(scene: Any, own_s: float | Non
         previous=Placement(replicas=(3, 2), leader=3, log_dirs=("/d0", "/d0")),
     )
     slow = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=100_000), max_runtime_s=3600.0)
-    begun = apply(workplace, Plan(partitions=(back,), cluster_id="simulated"), slow)
+    begun = apply(environment, Plan(partitions=(back,), cluster_id="simulated"), slow)
     assert begun is not None
     assert (begun.outcome, begun.stop_reason) == (Outcome.STOPPED, StopReason.MAX_RUNTIME)
     assert clock.monotonic() == pytest.approx(ends_at_s, abs=10.0)

@@ -37,17 +37,17 @@ def apply(
 
       kafkabal rebalance apply plan.json --dry-run
     """
-    from kafkabal.cli.commands.rebalance.begin_run import carry_out_plan, resume_unfinished
-    from kafkabal.cli.commands.rebalance.run_command import make_workplace
+    from kafkabal.cli.commands.rebalance.begin_run import apply_plan, resume_unfinished
+    from kafkabal.cli.commands.rebalance.run_command import make_environment
     from kafkabal.plan.plan_file import read_plan
 
     plan = read_plan(plan_file)
     with open_cluster(settings, context) as cluster:
-        workplace = make_workplace(cluster, settings, context, output, "rebalance apply")
-        workplace = resume_unfinished(workplace, begin, flags, output, context, "rebalance apply")
-        return carry_out_plan(
+        environment = make_environment(cluster, settings, context, output, "rebalance apply")
+        environment = resume_unfinished(environment, begin, flags, output, context, "rebalance apply")
+        return apply_plan(
             plan,
-            workplace,
+            environment,
             settings,
             begin,
             flags,

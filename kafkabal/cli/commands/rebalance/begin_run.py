@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_flags import BeginFlags, RunFlags, RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.config.settings import Settings
-    from kafkabal.executor.run_environment import Workplace
+    from kafkabal.executor.run_environment import RunEnvironment
     from kafkabal.executor.run_options import RunOptions
     from kafkabal.model.cluster_state import ClusterState
     from kafkabal.plan.plan import Plan
 
 
 def resume_unfinished(
-    workplace: Workplace,
+    environment: RunEnvironment,
     begin: BeginFlags,
     flags: RunFlags,
     output: RunOutput,
     context: CommandContext,
     command: str,
-) -> Workplace:
+) -> RunEnvironment:
     """Bring a run that this host began and did not end to its end, where nobody is there to be asked.
 
     Returns
     -------
-    Workplace
+    RunEnvironment
         Where to go on; the time that the command may take runs from before a run that was resumed.
 
     Raises
@@ -44,25 +44,25 @@ def resume_unfinished(
     from kafkabal.reporting.runs.result_report import summary
 
     if not begin.yes or begin.dry_run or begin.on_unfinished is OnUnfinished.REFUSE:
-        return workplace
-    found = find_run(workplace)
-    if found is None or not found.is_open or found.record.host != workplace.host:
-        return workplace
+        return environment
+    found = find_run(environment)
+    if found is None or not found.is_open or found.record.host != environment.host:
+        return environment
     if flags.max_runtime_s is not None:
-        workplace = replace(workplace, ends_at_s=workplace.clock.monotonic() + flags.max_runtime_s)
+        environment = replace(environment, ends_at_s=environment.clock.monotonic() + flags.max_runtime_s)
     context.say(f"run {found.record.run_id} was left in state '{found.state.phase}': resuming it first")
-    result = work(workplace, context, lambda: resume(workplace))
+    result = work(environment, context, lambda: resume(environment))
     assert result is not None
     if result.is_complete:
         context.say(summary(result))
     else:
         end(result, output, context, command)
-    return workplace
+    return environment
 
 
-def carry_out_plan(
+def apply_plan(
     plan: Plan,
-    workplace: Workplace,
+    environment: RunEnvironment,
     settings: Settings,
     begin: BeginFlags,
     flags: RunFlags,
@@ -86,19 +86,19 @@ def carry_out_plan(
         context.say("nothing to do")
         return ExitCode.DONE
     moves = moves_of_plan(plan.partitions)
-    load = measured_load(settings, workplace, context, moves)
-    options = run_options(settings, flags, workplace.cluster, load, moves)
-    state = workplace.completed(load.state) if load is not None else None
-    _check(workplace, plan, options, begin, context, state, skip_drifted=skip_drifted)
+    load = measured_load(settings, environment, context, moves)
+    options = run_options(settings, flags, environment.cluster, load, moves)
+    state = environment.completed(load.state) if load is not None else None
+    _check(environment, plan, options, begin, context, state, skip_drifted=skip_drifted)
     if begin.dry_run:
-        return _dry_run(plan, workplace, options, begin, context)
+        return _dry_run(plan, environment, options, begin, context)
     if not begin.yes and not context.confirm(f"apply {len(plan.partitions)} changes?", flag="--yes"):
         context.say("nothing was changed")
         return ExitCode.DONE
     result = work(
-        workplace,
+        environment,
         context,
-        lambda: apply(workplace, plan, options, rollback_file=begin.rollback_file, skip_drifted=skip_drifted),
+        lambda: apply(environment, plan, options, rollback_file=begin.rollback_file, skip_drifted=skip_drifted),
     )
     if result is None:
         context.say("nothing to do: every partition is as planned")
@@ -107,7 +107,7 @@ def carry_out_plan(
 
 
 def _check(
-    workplace: Workplace,
+    environment: RunEnvironment,
     plan: Plan,
     options: RunOptions,
     begin: BeginFlags,
@@ -119,7 +119,7 @@ def _check(
     from kafkabal.executor.safety.preflight import Verdict, enforce, preflight
     from kafkabal.executor.state.find_run import find_run
 
-    checks = preflight(workplace, plan, options, find_run(workplace), state=state, skip_drifted=skip_drifted)
+    checks = preflight(environment, plan, options, find_run(environment), state=state, skip_drifted=skip_drifted)
     for check in checks:
         if check.verdict is Verdict.OK:
             context.detail(f"check {check.name}: {check.message}")
@@ -129,12 +129,12 @@ def _check(
 
 
 def _dry_run(
-    plan: Plan, workplace: Workplace, options: RunOptions, begin: BeginFlags, context: CommandContext
+    plan: Plan, environment: RunEnvironment, options: RunOptions, begin: BeginFlags, context: CommandContext
 ) -> ExitCode:
     from kafkabal.cli.commands.rebalance.dry_run import rehearse
     from kafkabal.units import format_duration
 
-    rehearsal = rehearse(plan, workplace.read_state(), options)
+    rehearsal = rehearse(plan, environment.read_state(), options)
     for line in rehearsal.calls:
         context.stdout.write(line + "\n")
     context.say(f"{len(rehearsal.calls)} requests, about {format_duration(rehearsal.elapsed_s)}; nothing was changed")

@@ -45,7 +45,7 @@ def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
     from kafkabal.clusters.simulated.cluster import InMemoryCluster
     from kafkabal.clusters.simulated.fault_injection import FaultyCluster
     from kafkabal.executor.run_actions import apply
-    from kafkabal.executor.run_environment import Workplace
+    from kafkabal.executor.run_environment import RunEnvironment
 
     memory = InMemoryCluster.of(state)
     recorded = FaultyCluster(memory)
@@ -53,8 +53,8 @@ def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
     times: list[float] = []
     recorded.before.append(lambda call: times.append(clock.monotonic()))  # noqa: ARG005
     with tempfile.TemporaryDirectory() as folder:
-        workplace = Workplace(cluster=recorded, state_dir=Path(folder), clock=clock)
-        apply(workplace, plan, _without_waiting(options, plan))
+        environment = RunEnvironment(cluster=recorded, state_dir=Path(folder), clock=clock)
+        apply(environment, plan, _without_waiting(options, plan))
     lines = tuple(
         f"{at:8.0f} s  {line}"
         for at, call in zip(times, recorded.calls, strict=True)
@@ -67,10 +67,10 @@ def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
 def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:
     """Look less often where copies take long, and at any time of day."""
     rate = options.throttle.bytes_per_s or 100_000_000
-    poll_s = max(options.patience.poll_s, plan.moved_bytes / rate / _LOOKS)
-    patience = msgspec.structs.replace(options.patience, poll_s=poll_s)
+    poll_s = max(options.timeouts.poll_s, plan.moved_bytes / rate / _LOOKS)
+    timeouts = msgspec.structs.replace(options.timeouts, poll_s=poll_s)
     throttle = msgspec.structs.replace(options.throttle, is_auto=False)
-    return msgspec.structs.replace(options, patience=patience, throttle=throttle, window=None, max_runtime_s=None)
+    return msgspec.structs.replace(options, timeouts=timeouts, throttle=throttle, window=None, max_runtime_s=None)
 
 
 def _lines(call: Call) -> Iterator[str]:

@@ -44,14 +44,14 @@ def rebalance(
 
       kafkabal rebalance --drain 3,4
     """
-    from kafkabal.cli.commands.rebalance.begin_run import carry_out_plan, resume_unfinished
+    from kafkabal.cli.commands.rebalance.begin_run import apply_plan, resume_unfinished
     from kafkabal.cli.commands.rebalance.plan_flags import make
-    from kafkabal.cli.commands.rebalance.run_command import make_workplace
+    from kafkabal.cli.commands.rebalance.run_command import make_environment
     from kafkabal.reporting.plan_report import plan_report
 
     with open_cluster(settings, context) as cluster:
-        workplace = make_workplace(cluster, settings, context, output, "rebalance")
-        workplace = resume_unfinished(workplace, begin, flags, output, context, "rebalance")
+        environment = make_environment(cluster, settings, context, output, "rebalance")
+        environment = resume_unfinished(environment, begin, flags, output, context, "rebalance")
         plan = make(settings, planning, read_cluster(cluster, settings, context).state)
         if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
             show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)
@@ -59,4 +59,4 @@ def rebalance(
             # the table tells them itself
             for warning in plan.warnings:
                 context.warn(warning)
-        return carry_out_plan(plan, workplace, settings, begin, flags, output, context, "rebalance")
+        return apply_plan(plan, environment, settings, begin, flags, output, context, "rebalance")

@@ -14,7 +14,7 @@ from kafkabal.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafkabal.executor.throttle.leftover_throttles import Stray
+    from kafkabal.executor.throttle.leftover_throttles import LeftoverThrottle
 
 
 def repair(
@@ -35,29 +35,29 @@ def repair(
 
       kafkabal rebalance repair --remove
     """
-    from kafkabal.cli.commands.rebalance.run_command import end, make_workplace
+    from kafkabal.cli.commands.rebalance.run_command import end, make_environment
     from kafkabal.executor.state.find_run import find_run
-    from kafkabal.executor.throttle.leftover_throttles import find_strays, remove_strays, repair_run
+    from kafkabal.executor.throttle.leftover_throttles import find_leftovers, remove_leftovers, repair_run
 
     command = "rebalance repair"
     with open_cluster(settings, context) as cluster:
-        workplace = make_workplace(cluster, settings, context, output, command)
-        found = find_run(workplace, journal)
+        environment = make_environment(cluster, settings, context, output, command)
+        found = find_run(environment, journal)
         if found is not None and found.is_open:
-            end(repair_run(workplace, journal=journal), output, context, command)
-        strays = find_strays(cluster)
-        _list(strays, context)
-        if strays and not remove:
+            end(repair_run(environment, journal=journal), output, context, command)
+        leftovers = find_leftovers(cluster)
+        _list(leftovers, context)
+        if leftovers and not remove:
             context.say("they stay, since somebody may want them; delete them with --remove")
             return ExitCode.FINDINGS
-        if strays:
-            remove_strays(workplace, strays)
-            context.say(f"removed {len(strays)} throttles")
+        if leftovers:
+            remove_leftovers(environment, leftovers)
+            context.say(f"removed {len(leftovers)} throttles")
     return ExitCode.DONE
 
 
-def _list(strays: "Sequence[Stray]", context: CommandContext) -> None:
-    for stray in strays:
-        context.stdout.write(f"{stray.key} of {stray.resource}: {stray.value}\n")
-    if not strays:
+def _list(leftovers: "Sequence[LeftoverThrottle]", context: CommandContext) -> None:
+    for leftover in leftovers:
+        context.stdout.write(f"{leftover.key} of {leftover.resource}: {leftover.value}\n")
+    if not leftovers:
         context.say("no throttle is left over")

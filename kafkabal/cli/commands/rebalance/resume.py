@@ -11,7 +11,7 @@ from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
 if TYPE_CHECKING:
-    from kafkabal.executor.run_environment import Workplace
+    from kafkabal.executor.run_environment import RunEnvironment
     from kafkabal.executor.run_options import RunOptions
 
 
@@ -35,20 +35,20 @@ def resume(
 
       kafkabal rebalance resume --journal run.jsonl
     """
-    from kafkabal.cli.commands.rebalance.run_command import end, make_workplace, work
+    from kafkabal.cli.commands.rebalance.run_command import end, make_environment, work
     from kafkabal.executor.run_actions import resume as go
 
     command = "rebalance resume"
     with open_cluster(settings, context) as cluster:
-        workplace = make_workplace(cluster, settings, context, output, command)
-        options = _options(settings, flags, workplace, context, journal)
-        result = work(workplace, context, lambda: go(workplace, journal=journal, options=options))
+        environment = make_environment(cluster, settings, context, output, command)
+        options = _options(settings, flags, environment, context, journal)
+        result = work(environment, context, lambda: go(environment, journal=journal, options=options))
         assert result is not None
         return end(result, output, context, command)
 
 
 def _options(
-    settings: Settings, flags: RunFlags, workplace: "Workplace", context: CommandContext, journal: Path | None
+    settings: Settings, flags: RunFlags, environment: "RunEnvironment", context: CommandContext, journal: Path | None
 ) -> "RunOptions | None":
     """Whoever says here how fast means it; else the run goes on as it was begun, at the rate that it had last."""
     from kafkabal.cli.commands.rebalance.run_command import measured_load, run_options
@@ -58,8 +58,8 @@ def _options(
     if settings.source("throttle") != "--throttle":
         return None
     if settings.throttle != "auto":
-        return run_options(settings, flags, workplace.cluster)
-    found = find_run(workplace, journal)
+        return run_options(settings, flags, environment.cluster)
+    found = find_run(environment, journal)
     moves = moves_of_run(found.record.partitions) if found is not None else {}
-    load = measured_load(settings, workplace, context, moves)
-    return run_options(settings, flags, workplace.cluster, load, moves)
+    load = measured_load(settings, environment, context, moves)
+    return run_options(settings, flags, environment.cluster, load, moves)

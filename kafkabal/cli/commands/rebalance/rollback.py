@@ -27,12 +27,12 @@ def rollback(
 
       kafkabal rebalance rollback --journal run.jsonl
     """
-    from kafkabal.cli.commands.rebalance.run_command import end, make_workplace, work
+    from kafkabal.cli.commands.rebalance.run_command import end, make_environment, work
     from kafkabal.executor.run_actions import roll_back as go
 
     command = "rebalance rollback"
     with open_cluster(settings, context) as cluster:
-        workplace = make_workplace(cluster, settings, context, output, command)
-        result = work(workplace, context, lambda: go(workplace, journal=journal))
+        environment = make_environment(cluster, settings, context, output, command)
+        result = work(environment, context, lambda: go(environment, journal=journal))
         assert result is not None
         return end(result, output, context, command)

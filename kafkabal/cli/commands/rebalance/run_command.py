@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafkabal.clusters.protocol import Cluster
     from kafkabal.config.settings import Settings
     from kafkabal.executor.observe.cluster_load import Load, Moves
-    from kafkabal.executor.run_environment import Workplace
+    from kafkabal.executor.run_environment import RunEnvironment
     from kafkabal.executor.run_events import RunListener
     from kafkabal.executor.run_options import RunOptions, Throttle
     from kafkabal.executor.run_result import RunResult
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 _NO_WAIT_S = 0.01
 
 
-def make_workplace(
+def make_environment(
     cluster: Cluster, settings: Settings, context: CommandContext, output: RunOutput, command: str
-) -> Workplace:
+) -> RunEnvironment:
     """The place in which runs on this cluster are worked on; those on a snapshot have one of their own."""
     from kafkabal.clusters.protocol import ReadRequest
-    from kafkabal.executor.run_environment import Workplace
+    from kafkabal.executor.run_environment import RunEnvironment
 
-    return Workplace(
+    return RunEnvironment(
         cluster=cluster,
         state_dir=runs_folder(settings, context),
         listener=_listener(output, context, command),
@@ -64,7 +64,7 @@ def run_options(
     moves
         Brokers to which each partition comes.
     """
-    from kafkabal.executor.run_options import Limits, Patience, RunOptions
+    from kafkabal.executor.run_options import Limits, RunOptions, Timeouts
 
     return RunOptions(
         throttle=_throttle(settings, flags, cluster, load, moves or {}),
@@ -73,25 +73,27 @@ def run_options(
             moves_out_per_broker=flags.moves_per_broker,
             one_replica_at_a_time=flags.one_replica_at_a_time,
         ),
-        patience=Patience(poll_s=_NO_WAIT_S) if settings.snapshot else Patience(),
+        timeouts=Timeouts(poll_s=_NO_WAIT_S) if settings.snapshot else Timeouts(),
         on_interrupt=flags.on_interrupt,
         window=settings.window,
         max_runtime_s=flags.max_runtime_s,
     )
 
 
-def measured_load(settings: Settings, workplace: Workplace, context: CommandContext, moves: Moves) -> Load | None:
+def measured_load(
+    settings: Settings, environment: RunEnvironment, context: CommandContext, moves: Moves
+) -> Load | None:
     """What the brokers carry now; None where no throttle needs to know, or the cluster cannot tell."""
     from kafkabal.clusters.protocol import Capability
     from kafkabal.executor.observe.cluster_load import SAMPLE_S, measure_load
     from kafkabal.units import format_duration
 
-    is_live = not settings.snapshot and Capability.OFFSETS in workplace.cluster.capabilities
+    is_live = not settings.snapshot and Capability.OFFSETS in environment.cluster.capabilities
     if not is_live or settings.throttle == "none" or not any(moves.values()):
         return None
     context.detail(f"measuring for {format_duration(SAMPLE_S)} what the brokers carry")
-    brokers = workplace.cluster.broker_ids()
-    return measure_load(workplace.cluster, workplace.clock, brokers, workplace.broker_timeout_s)
+    brokers = environment.cluster.broker_ids()
+    return measure_load(environment.cluster, environment.clock, brokers, environment.broker_timeout_s)
 
 
 def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load | None, moves: Moves) -> Throttle:
@@ -120,7 +122,9 @@ def _first_rate(load: Load | None, moves: Moves) -> int:
     return first_rate(max(incoming.values(), default=0.0), load.carried_bytes_per_s(load.brokers_of(moves)))
 
 
-def work(workplace: Workplace, context: CommandContext, action: Callable[[], RunResult | None]) -> RunResult | None:
+def work(
+    environment: RunEnvironment, context: CommandContext, action: Callable[[], RunResult | None]
+) -> RunResult | None:
     """Run an action of the executor under the signals of the process.
 
     Raises
@@ -128,16 +132,16 @@ def work(workplace: Workplace, context: CommandContext, action: Callable[[], Run
     InterruptedRunError
         On a second signal; it says what may be left on the cluster.
     """
-    from kafkabal.cli.commands.rebalance.stop_signals import stopping_on_signals
+    from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
     from kafkabal.executor.safety.stop_request import HardStop, StopReason
     from kafkabal.executor.state.find_run import latest_journal
 
     try:
-        with stopping_on_signals(workplace.stop, context.say):
+        with stop_on_signals(environment.stop, context.say):
             return action()
     except HardStop:
-        terminated = workplace.stop.reason is StopReason.TERMINATE
-        left = latest_journal(workplace.folder(workplace.cluster.cluster_id()))
+        terminated = environment.stop.reason is StopReason.TERMINATE
+        left = latest_journal(environment.folder(environment.cluster.cluster_id()))
         raise InterruptedRunError(
             f"ended at once; {left.left_behind() if left else 'nothing had been begun'}",
             terminated=terminated,
@@ -187,12 +191,12 @@ def _listener(output: RunOutput, context: CommandContext, command: str) -> RunLi
     from kafkabal.cli.commands.rebalance.run_flags import RunFormat
     from kafkabal.reporting.runs.combined_listener import Listeners
     from kafkabal.reporting.runs.event_lines import EventLines
-    from kafkabal.reporting.runs.progress_messages import ToldRun
-    from kafkabal.reporting.runs.prometheus_textfile import TextfileRun
+    from kafkabal.reporting.runs.progress_messages import ProgressMessages
+    from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile
 
-    listeners: list[RunListener] = [ToldRun(context.say, context.warn, context.progress)]
+    listeners: list[RunListener] = [ProgressMessages(context.say, context.warn, context.progress)]
     if output.output is RunFormat.JSONL:
         listeners.append(EventLines(context.stdout, command, context.wall_clock))
     if output.textfile is not None:
-        listeners.append(TextfileRun(output.textfile, context.wall_clock, context.warn))
+        listeners.append(PrometheusTextfile(output.textfile, context.wall_clock, context.warn))
     return Listeners(listeners)

@@ -28,14 +28,14 @@ def status(
 
       kafkabal rebalance status -o json
     """
-    from kafkabal.cli.commands.rebalance.run_command import make_workplace
+    from kafkabal.cli.commands.rebalance.run_command import make_environment
     from kafkabal.executor.run_status import run_status
     from kafkabal.executor.state.find_run import find_run
     from kafkabal.reporting.runs.status_report import status_report
 
     with open_cluster(settings, context) as cluster:
-        workplace = make_workplace(cluster, settings, context, RunOutput(), "rebalance status")
-        found = find_run(workplace, journal)
+        environment = make_environment(cluster, settings, context, RunOutput(), "rebalance status")
+        found = find_run(environment, journal)
         known = run_status(cluster, found) if found is not None and found.state.has_begun else None
     show(status_report(known), output, context)
     return ExitCode.DONE if known is None or known.is_settled else ExitCode.FINDINGS

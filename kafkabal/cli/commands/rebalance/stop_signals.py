@@ -22,7 +22,7 @@ _REASONS = {
 
 
 @contextmanager
-def stopping_on_signals(switch: StopSwitch, say: Callable[[str], None]) -> Iterator[None]:
+def stop_on_signals(switch: StopSwitch, say: Callable[[str], None]) -> Iterator[None]:
     """Turn the switch on the first signal; raise :class:`HardStop` on the second."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -14,7 +14,7 @@ from kafkabal.errors import UsageError
 from kafkabal.units import format_rate, parse_rate
 
 if TYPE_CHECKING:
-    from kafkabal.executor.throttle.throttle_request import Wish
+    from kafkabal.executor.throttle.throttle_request import ThrottleChange
 
 
 class Rate(NamedTuple):
@@ -57,26 +57,26 @@ def throttle(
 
       kafkabal rebalance throttle auto --log-dir-throttle 100MB
     """
-    from kafkabal.cli.commands.rebalance.run_command import make_workplace
-    from kafkabal.executor.throttle.throttle_request import Wish, request_throttle
+    from kafkabal.cli.commands.rebalance.run_command import make_environment
+    from kafkabal.executor.throttle.throttle_request import ThrottleChange, request_throttle
 
     if rate is None and log_dir_throttle is None:
         raise UsageError("no rate is given", hint="give RATE, --log-dir-throttle, or both")
-    wish = Wish(
+    requested = ThrottleChange(
         bytes_per_s=rate.bytes_per_s if rate else None,
         is_auto=rate is not None and rate.bytes_per_s is None,
         log_dir_bytes_per_s=log_dir_throttle,
     )
     with open_cluster(settings, context) as cluster:
-        workplace = make_workplace(cluster, settings, context, RunOutput(), "rebalance throttle")
-        run_id = request_throttle(workplace, wish)
-    context.say(f"run {run_id} goes on with {' and '.join(_in_words(wish))} within seconds")
+        environment = make_environment(cluster, settings, context, RunOutput(), "rebalance throttle")
+        run_id = request_throttle(environment, requested)
+    context.say(f"run {run_id} goes on with {' and '.join(_in_words(requested))} within seconds")
 
 
-def _in_words(wish: "Wish") -> Iterator[str]:
-    if wish.is_auto:
+def _in_words(requested: "ThrottleChange") -> Iterator[str]:
+    if requested.is_auto:
         yield "an automatic rate"
-    if wish.bytes_per_s is not None:
-        yield f"{format_rate(wish.bytes_per_s)} a broker"
-    if wish.log_dir_bytes_per_s is not None:
-        yield f"{format_rate(wish.log_dir_bytes_per_s)} between log dirs"
+    if requested.bytes_per_s is not None:
+        yield f"{format_rate(requested.bytes_per_s)} a broker"
+    if requested.log_dir_bytes_per_s is not None:
+        yield f"{format_rate(requested.log_dir_bytes_per_s)} between log dirs"

@@ -11,7 +11,7 @@ from kafkabal.clusters.simulated.cluster import MemoryRecords
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.executor.run_actions import apply
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.state.cluster_record import RememberedRun
+from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Entered, Journal, read_journal
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
@@ -54,7 +54,7 @@ def test_unanswered_requests_are_known(scene: Any) -> None:
     """A request whose answer never came is named when the journal is read."""
     scene.faulty.before.append(_die_in_reassign(scene))
     with pytest.raises(scene.Crash):
-        apply(scene.workplace(), scene.plan, scene.options)
+        apply(scene.environment(), scene.plan, scene.options)
     content = read_journal(scene.journal())
     assert [intended.kind for intended in content.unanswered] == ["reassign"]
     assert "may have moves in flight, and throttles on broker 1" in content.left_behind()
@@ -126,7 +126,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_remembered_run() -> None:
     """A run of many parts is put together again, and replaces the one before it."""
     records: dict[str, bytes] = {}
-    remembered = RememberedRun(MemoryRecords(records))
+    remembered = ClusterRecord(MemoryRecords(records))
     assert remembered.load() is None
     remembered.begin(_record(), RunState())
     state = RunState(phase=Phase.MOVING, rates={"5"}, later_originals=[Original(kind="broker", resource="1", key="k")])

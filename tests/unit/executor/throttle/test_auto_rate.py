@@ -15,7 +15,7 @@ from kafkabal.executor.observe.cluster_load import load_between, measure_load, m
 from kafkabal.executor.run_actions import apply
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.run_record import PlannedPartition
-from kafkabal.executor.throttle.auto_rate import AutoRate, Sight, first_rate, next_rate
+from kafkabal.executor.throttle.auto_rate import AutoRate, StepImpact, first_rate, next_rate
 from kafkabal.model.cluster_state import CommittedOffsets
 from kafkabal.plan.plan import Placement
 from kafkabal.telemetry.lagging_groups import groups_behind
@@ -39,14 +39,14 @@ def _planned(start: tuple[int, ...], replicas: tuple[int, ...]) -> PlannedPartit
     return PlannedPartition(topic="a", partition=0, start=placement, replicas=replicas, log_dirs=dirs, copy_bytes=1)
 
 
-BUSY = Sight(used_share=0.9)
+BUSY = StepImpact(used_share=0.9)
 
 
 @pytest.mark.parametrize(
-    ("rate", "sight", "expected"),
+    ("rate", "impact", "expected"),
     [
         pytest.param(20 * MB, BUSY, 25 * MB, id="used and borne: a quarter more"),
-        pytest.param(20 * MB, Sight(used_share=0.5), None, id="not used: it stays"),
+        pytest.param(20 * MB, StepImpact(used_share=0.5), None, id="not used: it stays"),
         pytest.param(20 * MB, replace(BUSY, fell_out=2), 10 * MB, id="replicas fell out: half"),
         pytest.param(20 * MB, replace(BUSY, behind=frozenset("g")), 10 * MB, id="consumers fall behind: half"),
         pytest.param(20 * MB, replace(BUSY, still_out=1), None, id="not all back in sync: no more than now"),
@@ -54,14 +54,14 @@ BUSY = Sight(used_share=0.9)
         pytest.param(12 * MB, replace(BUSY, fell_out=1, incoming_bytes_per_s=8 * MB), None, id="never below"),
         pytest.param(12 * MB, replace(BUSY, behind=frozenset("g"), incoming_bytes_per_s=8 * MB), None, id="nor so"),
         pytest.param(
-            12 * MB, Sight(incoming_bytes_per_s=10 * MB), 15 * MB, id="producers write more: up to the margin"
+            12 * MB, StepImpact(incoming_bytes_per_s=10 * MB), 15 * MB, id="producers write more: up to the margin"
         ),
         pytest.param(1_200_000, replace(BUSY, fell_out=1), MB, id="Kafka keeps nothing below 1 MB/s"),
     ],
 )
-def test_next_rate(rate: int, sight: Sight, expected: int | None) -> None:
+def test_next_rate(rate: int, impact: StepImpact, expected: int | None) -> None:
     """One step at a time: up by a quarter, down by half, never below what comes in with a margin."""
-    judged = next_rate(rate, sight)
+    judged = next_rate(rate, impact)
     assert (judged[0] if judged else None) == expected
     assert judged is None or judged[1]
 
@@ -130,24 +130,24 @@ def test_steps(scene: Any) -> None:
     parts.partition(TopicPartition("a", 1)).isr = [2, 3]
     auto = AutoRate(scene.memory, clock, behind_before=(), broker_timeout_s=10.0)
     assert auto.is_due()
-    assert auto.look({A0: (4,)}, [1], 0.5) is None
+    assert auto.observe({A0: (4,)}, [1], 0.5) is None
     assert not auto.is_due()
     clock.sleep(31.0)
     assert auto.is_due()
     parts.partition(A0).isr = [1, 3]
-    sight = auto.look({A0: (4,)}, [1], 0.5)
-    assert sight is not None
-    assert (sight.fell_out, sight.still_out, sight.used_share) == (1, 1, 0.5)
-    assert sight.incoming_bytes_per_s == pytest.approx(2 * MB, rel=0.01)
+    impact = auto.observe({A0: (4,)}, [1], 0.5)
+    assert impact is not None
+    assert (impact.fell_out, impact.still_out, impact.used_share) == (1, 1, 0.5)
+    assert impact.incoming_bytes_per_s == pytest.approx(2 * MB, rel=0.01)
     clock.sleep(31.0)
-    sight = auto.look({A0: (4,)}, [1], 0.5)
-    assert sight is not None
-    assert (sight.fell_out, sight.still_out) == (0, 1)
+    impact = auto.observe({A0: (4,)}, [1], 0.5)
+    assert impact is not None
+    assert (impact.fell_out, impact.still_out) == (0, 1)
 
 
 def test_looks_take_the_timeout_of_the_workplace(scene: Any) -> None:
     """How long a broker may take to answer is a setting, also while a run goes on."""
     options = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=MB, is_auto=True))
-    apply(scene.workplace(broker_timeout_s=3.0), scene.plan, options)
+    apply(scene.environment(broker_timeout_s=3.0), scene.plan, options)
     reads = [call.arguments[0] for call in scene.faulty.calls if call.method == "read"]
     assert {request.deadline_s for request in reads if request.offsets} == {3.0}

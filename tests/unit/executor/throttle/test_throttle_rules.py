@@ -10,8 +10,8 @@ from kafkabal.executor.throttle.throttle_rules import (
     LEADER_RATE,
     LEADER_REPLICAS,
     list_steps,
-    put_back_rate,
     rate_to_set,
+    restore_rate,
 )
 
 OWN, DEFAULT, STATIC = ConfigSource.OWN, ConfigSource.CLUSTER_DEFAULT, ConfigSource.STATIC
@@ -70,7 +70,7 @@ def test_put_back_rate(
     complains: bool,
 ) -> None:
     """Ours gives way to the broker's own value or to the default; what somebody else has set stays and is told."""
-    put = put_back_rate(_rate(*before), ConfigValue(*now) if now else None, {"50"})
+    put = restore_rate(_rate(*before), ConfigValue(*now) if now else None, {"50"})
     assert put.is_needed == (expected is not None)
     assert (put.value,) == (expected or (None,))
     assert bool(put.complaint) == complains

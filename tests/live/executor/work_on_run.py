@@ -8,12 +8,12 @@ from typing import Literal
 
 import msgspec
 
-from kafkabal.cli.commands.rebalance.stop_signals import stopping_on_signals
+from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
 from kafkabal.clusters.open_cluster import connect
 from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
 from kafkabal.errors import KafkabalError
 from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
-from kafkabal.executor.run_environment import Workplace
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Outcome
@@ -48,9 +48,9 @@ def follow(order: Order) -> int:
     address = ZookeeperAddress(servers=order.zookeeper, connection=settings) if order.zookeeper else settings
     try:
         with connect(address) as cluster:
-            workplace = Workplace(cluster=cluster, state_dir=Path(order.state_dir), host=order.host)
-            with stopping_on_signals(workplace.stop, sys.stderr.write):
-                result = _act(workplace, order)
+            environment = RunEnvironment(cluster=cluster, state_dir=Path(order.state_dir), host=order.host)
+            with stop_on_signals(environment.stop, sys.stderr.write):
+                result = _act(environment, order)
     except KafkabalError as error:
         sys.stderr.write(f"{error.message}\n")
         return error.exit_code
@@ -58,20 +58,20 @@ def follow(order: Order) -> int:
     return 0 if result.outcome is Outcome.COMPLETE and not result.pending else 1
 
 
-def _act(workplace: Workplace, order: Order) -> RunResult:
+def _act(environment: RunEnvironment, order: Order) -> RunResult:
     match order.action:
         case "apply":
-            result = apply(workplace, read_plan(order.plan), order.options)
+            result = apply(environment, read_plan(order.plan), order.options)
             assert result is not None
             return result
         case "resume":
-            return resume(workplace, options=order.options)
+            return resume(environment, options=order.options)
         case "roll back":
-            return roll_back(workplace, options=order.options)
+            return roll_back(environment, options=order.options)
         case "cancel":
-            return cancel(workplace)
+            return cancel(environment)
         case "repair":
-            return repair_run(workplace)
+            return repair_run(environment)
 
 
 if __name__ == "__main__":
