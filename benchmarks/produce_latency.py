@@ -28,8 +28,9 @@ import numpy as np
 from confluent_kafka import Producer
 
 from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import Cluster, NewTopic, TopicPartition
+from kafkabal.clusters.protocol import Cluster, NewTopic
 from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import write_plan
 from kafkabal.sandbox import SandboxSpec, up

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol
 
 from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.topic_partition import TopicPartition
 
 
 class Capability(StrEnum):
@@ -39,16 +40,6 @@ class Capability(StrEnum):
     """A lock that holds over all hosts."""
     RECORDS = "records"
     """Keep records in an internal compacted topic."""
-
-
-class TopicPartition(NamedTuple):
-    """A partition by name."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
 
 
 class ReplicaOn(NamedTuple):

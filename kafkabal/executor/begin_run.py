@@ -189,7 +189,7 @@ def _without_drifted(plan: Plan, state: ClusterState, *, skip_drifted: bool) -> 
 
 def _planned(changes: Collection[PartitionChange], state: ClusterState) -> tuple[PlannedPartition, ...]:
     """The partitions in which something is to be done."""
-    names = [(c.topic, c.partition) for c in changes]
+    names = [c.name for c in changes]
     found = placements(state, names)
     sizes = move_bytes(state)
     size_of = {name: max(int(sizes[row]), 0) for name, row in partition_rows(state, names)}
@@ -197,13 +197,13 @@ def _planned(changes: Collection[PartitionChange], state: ClusterState) -> tuple
         PlannedPartition(
             topic=c.topic,
             partition=c.partition,
-            start=found[c.topic, c.partition].placement,
+            start=found[c.name].placement,
             replicas=c.replicas,
             log_dirs=c.log_dirs,
-            copy_bytes=size_of[c.topic, c.partition],
+            copy_bytes=size_of[c.name],
         )
         for c in changes
-        if (c.topic, c.partition) in found
+        if c.name in found
     ]
     return tuple(p for p in planned if _has_work(p))
 

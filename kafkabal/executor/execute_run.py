@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kafkabal.clusters.protocol import Capability, ConfigResource, ResourceKind, TopicPartition
+from kafkabal.clusters.protocol import Capability, ConfigResource, ResourceKind
 from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.cancel_moves import cancel_in_flight
@@ -22,6 +22,7 @@ from kafkabal.executor.run_options import OnInterrupt
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase
 from kafkabal.executor.throttle.run_throttles import Leftovers
+from kafkabal.model.topic_partition import TopicPartition
 
 _MIN_INSYNC = "min.insync.replicas"
 _LONGEST_NAP_S = 1.0

@@ -18,6 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkabal.model.topic_partition import TopicPartition
+
 I8: TypeAlias = NDArray[np.int8]
 I32: TypeAlias = NDArray[np.int32]
 I64: TypeAlias = NDArray[np.int64]
@@ -193,9 +195,9 @@ class ClusterState:
         """A copy with some tables replaced; the caller keeps the tables consistent with each other."""
         return replace(self, **changes)
 
-    def partition_name(self, partition: int) -> str:
-        """``topic-number`` of a partition row."""
-        return f"{self.topics.name[self.partitions.topic[partition]]}-{self.partitions.number[partition]}"
+    def topic_partition(self, row: int) -> TopicPartition:
+        """Name of a partition row."""
+        return TopicPartition(self.topics.name[self.partitions.topic[row]], int(self.partitions.number[row]))
 
     @property
     def replication_factor(self) -> I32:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 
 
@@ -19,7 +20,7 @@ from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 class Drift:
     """A planned partition that differs from the plan's idea of it."""
 
-    partition: str
+    partition: TopicPartition
     what: str
     """What changed, as the end of a sentence that begins with the partition."""
 
@@ -44,29 +45,29 @@ def find_drift(plan: Plan, state: ClusterState) -> tuple[Drift, ...]:
     tuple of Drift
         In the order of the plan; empty if every partition is either as the plan found it or as it wants it.
     """
-    found = placements(state, ((c.topic, c.partition) for c in plan.partitions))
+    found = placements(state, (c.name for c in plan.partitions))
     brokers = set(state.brokers.id[state.brokers.is_live].tolist())
-    drifts = ((c.name, _difference(c, found.get((c.topic, c.partition)), brokers)) for c in plan.partitions)
+    drifts = ((c.name, _difference(c, found.get(c.name), brokers)) for c in plan.partitions)
     return tuple(Drift(name, what) for name, what in drifts if what)
 
 
-def placements(state: ClusterState, names: Iterable[tuple[str, int]]) -> Mapping[tuple[str, int], Found]:
+def placements(state: ClusterState, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, Found]:
     """Where these partitions lie; those that do not exist are absent."""
     return {name: _found(state, row) for name, row in partition_rows(state, names)}
 
 
-def partition_rows(state: ClusterState, names: Iterable[tuple[str, int]]) -> Iterator[tuple[tuple[str, int], int]]:
+def partition_rows(state: ClusterState, names: Iterable[TopicPartition]) -> Iterator[tuple[TopicPartition, int]]:
     """The row of each of these partitions that exists."""
     topics = {name: row for row, name in enumerate(state.topics.name)}
     ends = np.searchsorted(state.partitions.topic, np.arange(len(topics) + 1))
-    for topic, number in names:
-        row = topics.get(topic)
+    for name in names:
+        row = topics.get(name.topic)
         if row is None:
             continue
         numbers = state.partitions.number[ends[row] : ends[row + 1]]
-        at = int(np.searchsorted(numbers, number))
-        if at < len(numbers) and numbers[at] == number:
-            yield (topic, number), int(ends[row]) + at
+        at = int(np.searchsorted(numbers, name.partition))
+        if at < len(numbers) and numbers[at] == name.partition:
+            yield name, int(ends[row]) + at
 
 
 def _found(state: ClusterState, row: int) -> Found:

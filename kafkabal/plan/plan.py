@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from kafkabal.model.topic_partition import TopicPartition
+
 PLAN_FORMAT = 1
 ANY_DIR = "any"
 
@@ -60,9 +62,9 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
     @property
-    def name(self) -> str:
-        """``topic-partition``."""
-        return f"{self.topic}-{self.partition}"
+    def name(self) -> TopicPartition:
+        """Which partition."""
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def adding(self) -> tuple[int, ...]:

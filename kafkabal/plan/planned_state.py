@@ -67,9 +67,9 @@ class _Changes(NamedTuple):
 
 
 def _partition_rows(cluster: ClusterState, plan: Plan) -> I64:
-    names = [(change.topic, change.partition) for change in plan.partitions]
+    names = [change.name for change in plan.partitions]
     rows = dict(partition_rows(cluster, names))
-    strange = next((change.name for change, name in zip(plan.partitions, names, strict=True) if name not in rows), None)
+    strange = next((name for name in names if name not in rows), None)
     if strange is not None:
         raise DriftError(f"the plan names {strange}, which this cluster does not have")
     return np.array([rows[name] for name in names], np.int64)

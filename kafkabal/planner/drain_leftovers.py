@@ -82,5 +82,5 @@ def _largest(cluster: ClusterState, log_dir: int) -> str:
     size = replica_bytes(cluster)[rows]
     if not size.sum() or size.max() / size.sum() <= _MOST_OF_IT:
         return ""
-    name = cluster.partition_name(int(cluster.replicas.partition[rows[size.argmax()]]))
+    name = cluster.topic_partition(int(cluster.replicas.partition[rows[size.argmax()]]))
     return f": {name} is {size.max() / size.sum():.0%} of {cluster.log_dirs.path[log_dir]}"

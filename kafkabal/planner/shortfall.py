@@ -276,5 +276,5 @@ def _shares(state: State) -> F64:
 
 def _names(state: State, partitions: I64) -> str:
     rows = np.unique(partitions)
-    names = ", ".join(state.problem.cluster.partition_name(int(p)) for p in rows[:_LARGEST])
+    names = ", ".join(str(state.problem.cluster.topic_partition(int(p))) for p in rows[:_LARGEST])
     return names + (f" and {len(rows) - _LARGEST} more partitions" if len(rows) > _LARGEST else "")

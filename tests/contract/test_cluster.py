@@ -21,9 +21,9 @@ from kafkabal.clusters.protocol import (
     ReadRequest,
     ReplicaOn,
     ResourceKind,
-    TopicPartition,
 )
 from kafkabal.errors import BusyError, MissingCapabilityError
+from kafkabal.model.topic_partition import TopicPartition
 
 _BROKER_1 = ConfigResource(ResourceKind.BROKER, "1")
 _BROKER_2 = ConfigResource(ResourceKind.BROKER, "2")

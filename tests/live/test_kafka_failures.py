@@ -17,11 +17,11 @@ from kafkabal.clusters.protocol import (
     ReadRequest,
     ReplicaOn,
     ResourceKind,
-    TopicPartition,
 )
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.model.replica_sizes import is_estimated, replica_bytes
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.sandbox import Patience, Sandbox, SandboxSpec, up
 
 _eventually = Patience(deadline_s=30.0).until

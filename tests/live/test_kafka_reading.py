@@ -12,17 +12,10 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
 
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import (
-    ConfigChange,
-    ConfigResource,
-    NewTopic,
-    ReadRequest,
-    ReplicaOn,
-    ResourceKind,
-    TopicPartition,
-)
+from kafkabal.clusters.protocol import ConfigChange, ConfigResource, NewTopic, ReadRequest, ReplicaOn, ResourceKind
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.sandbox import Patience, Sandbox
 
 _eventually = Patience(deadline_s=30.0).until
@@ -139,7 +132,9 @@ def test_committed_offsets_are_read(cluster: KafkaCluster, three_brokers: Sandbo
     state = cluster.read(_EVERYTHING).state
     row = state.committed.groups.index(group)
     mine = (state.committed.group == row).nonzero()[0]
-    found = [(state.partition_name(int(state.committed.partition[i])), int(state.committed.offset[i])) for i in mine]
+    found = [
+        (str(state.topic_partition(int(state.committed.partition[i]))), int(state.committed.offset[i])) for i in mine
+    ]
     assert found == [(f"{topic}-1", 4)]
 
 

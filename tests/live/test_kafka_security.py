@@ -28,15 +28,7 @@ from kafka.admin import (
 )
 
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import (
-    ConfigChange,
-    ConfigResource,
-    NewTopic,
-    ReadRequest,
-    ReplicaOn,
-    ResourceKind,
-    TopicPartition,
-)
+from kafkabal.clusters.protocol import ConfigChange, ConfigResource, NewTopic, ReadRequest, ReplicaOn, ResourceKind
 from kafkabal.config.connection_settings import (
     ConnectionSettings,
     OAuthSettings,
@@ -46,6 +38,7 @@ from kafkabal.config.connection_settings import (
     TlsSettings,
 )
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.sandbox import Listener, Patience, Sandbox, SandboxSpec, up
 
 _eventually = Patience(deadline_s=30.0).until

@@ -8,19 +8,12 @@ import pytest
 
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import (
-    Capability,
-    ConfigChange,
-    ConfigResource,
-    NewTopic,
-    ReadRequest,
-    ResourceKind,
-    TopicPartition,
-)
+from kafkabal.clusters.protocol import Capability, ConfigChange, ConfigResource, NewTopic, ReadRequest, ResourceKind
 from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config.connection_settings import ConnectionSettings, SecurityProtocol, ZookeeperAddress
 from kafkabal.errors import BusyError, UnreachableError
 from kafkabal.model.cluster_state import LogDirState
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.sandbox import Patience, Sandbox, SandboxSpec
 
 _eventually = Patience(deadline_s=30.0).until

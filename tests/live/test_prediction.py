@@ -9,13 +9,14 @@ import pytest
 from confluent_kafka import Producer
 
 from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import Cluster, NewTopic, ReplicaOn, TopicPartition
+from kafkabal.clusters.protocol import Cluster, NewTopic, ReplicaOn
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.executor.run_actions import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event, Started
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle
 from kafkabal.executor.state.run_states import Outcome
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.sandbox import Sandbox
 

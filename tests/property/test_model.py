@@ -61,7 +61,7 @@ def test_columns_say_what_the_rows_say(rows: ClusterRows) -> None:
     """Every fact of the rows is found again by its names, through the indexes of the columns."""
     cluster = rows.build()
     ids, r, p = cluster.brokers.id.tolist(), cluster.replicas, cluster.partitions
-    by_name = {cluster.partition_name(i): i for i in range(len(p))}
+    by_name = {str(cluster.topic_partition(i)): i for i in range(len(p))}
     dirs = {row.broker: [d.path for d in row.log_dirs] for row in rows.brokers}
     assert len(by_name) == sum(len(t.partitions) for t in rows.topics)
     for topic in rows.topics:

@@ -138,7 +138,9 @@ def test_limits_and_rules_hold_whatever_is_asked(world: World, dead: int, data: 
         plan = make_plan(cluster, asked)
     except InfeasibleError:
         return
-    had = dict(zip(map(cluster.partition_name, range(len(cluster.partitions))), cluster.partitions.leader, strict=True))
+    had = dict(
+        zip(map(cluster.topic_partition, range(len(cluster.partitions))), cluster.partitions.leader, strict=True)
+    )
     changes = [c for c in plan.partitions if had[c.name] >= 0 and c.replicas[0] != cluster.brokers.id[had[c.name]]]
 
     assert check_plan(cluster, plan, tolerance=asked.tolerance, drain=asked.drain, repaired=False).faults == []

@@ -45,9 +45,9 @@ from kafkabal.clusters.protocol import (
     ReplicaLog,
     ReplicaOn,
     TopicDescription,
-    TopicPartition,
 )
 from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.model.topic_partition import TopicPartition
 
 # which request, in which version or a later one, stands for a capability
 _NEEDS = {

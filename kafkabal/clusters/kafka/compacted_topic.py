@@ -17,8 +17,9 @@ from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.error_mapping import TOPIC_ALREADY_EXISTS, check, error_name, fault_of, translated
 from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.offsets import leader_offsets
-from kafkabal.clusters.protocol import NewTopic, TopicPartition
+from kafkabal.clusters.protocol import NewTopic
 from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.model.topic_partition import TopicPartition
 
 RECORDS_TOPIC = "__kafkabal"
 _PARTITION = TopicPartition(RECORDS_TOPIC, 0)

@@ -12,9 +12,10 @@ from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import KAFKA_STORAGE_ERROR, NO_ERROR, check, fault_of, fault_of_error
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
-from kafkabal.clusters.protocol import Fault, ReplicaLog, ReplicaOn, TopicPartition
+from kafkabal.clusters.protocol import Fault, ReplicaLog, ReplicaOn
 from kafkabal.errors import KafkabalError, NotAuthorizedError
 from kafkabal.model.rows import LogDirRow
+from kafkabal.model.topic_partition import TopicPartition
 
 Logs = dict[str, dict[int, tuple[int, int]]]
 """Topic, partition -> index of the log dir, bytes."""

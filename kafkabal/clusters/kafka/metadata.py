@@ -10,8 +10,9 @@ from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, check
 from kafkabal.clusters.kafka.request_chunks import chunked
-from kafkabal.clusters.protocol import PartitionStatus, TopicDescription, TopicPartition
+from kafkabal.clusters.protocol import PartitionStatus, TopicDescription
 from kafkabal.errors import NotAuthorizedError, UnreachableError
+from kafkabal.model.topic_partition import TopicPartition
 
 _TOPICS_A_REQUEST = 2000
 _NAMED_IN_A_MESSAGE = 3

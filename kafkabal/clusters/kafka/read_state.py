@@ -25,10 +25,10 @@ from kafkabal.clusters.protocol import (
     ReadRequest,
     Reassignment,
     ResourceKind,
-    TopicPartition,
 )
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.gc_pause import cycle_collection_paused
+from kafkabal.model.topic_partition import TopicPartition
 
 _V = TypeVar("_V")
 

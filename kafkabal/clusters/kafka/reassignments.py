@@ -18,8 +18,9 @@ from kafkabal.clusters.kafka.error_mapping import (
 )
 from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
-from kafkabal.clusters.protocol import Fault, Reassignment, TopicPartition
+from kafkabal.clusters.protocol import Fault, Reassignment
 from kafkabal.errors import UnreachableError
+from kafkabal.model.topic_partition import TopicPartition
 
 Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 

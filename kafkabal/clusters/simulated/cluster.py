@@ -26,7 +26,6 @@ from kafkabal.clusters.protocol import (
     ReplicaLog,
     ReplicaOn,
     ResourceKind,
-    TopicPartition,
 )
 from kafkabal.clusters.simulated import configs, controller, state_rows
 from kafkabal.clusters.simulated.clock import FakeClock
@@ -37,6 +36,7 @@ from kafkabal.model.builder import build_cluster
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import SNAPSHOT_VERSION, HeaderRow, PartitionRow, TopicRow
 from kafkabal.model.state_to_rows import broker_rows, topic_rows
+from kafkabal.model.topic_partition import TopicPartition
 
 _NO_ANSWER = Fault("timeout", "no answer within the deadline", retriable=True)
 

@@ -6,8 +6,9 @@ one leaves ``list - added``, so the original set comes back, though not always i
 
 from __future__ import annotations
 
-from kafkabal.clusters.protocol import Fault, TopicPartition
+from kafkabal.clusters.protocol import Fault
 from kafkabal.clusters.simulated.cluster_parts import Broker, Log, Partition, Parts
+from kafkabal.model.topic_partition import TopicPartition
 
 
 def start_reassignment(parts: Parts, name: TopicPartition, target: tuple[int, ...], *, guarded: bool) -> Fault | None:

@@ -29,9 +29,9 @@ from kafkabal.clusters.protocol import (
     RecordStore,
     ReplicaLog,
     ReplicaOn,
-    TopicPartition,
 )
 from kafkabal.errors import NoAnswerError, RefusedByClusterError
+from kafkabal.model.topic_partition import TopicPartition
 
 _T = TypeVar("_T")
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafkabal.clusters.protocol import TopicPartition
 from kafkabal.clusters.simulated.cluster_parts import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -24,6 +23,7 @@ from kafkabal.clusters.simulated.cluster_parts import (
     Parts,
 )
 from kafkabal.clusters.simulated.controller import settle
+from kafkabal.model.topic_partition import TopicPartition
 
 _NEARLY_NOTHING_BYTES = 1e-6
 

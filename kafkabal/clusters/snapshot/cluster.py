@@ -23,7 +23,6 @@ from kafkabal.clusters.protocol import (
     RecordStore,
     ReplicaLog,
     ReplicaOn,
-    TopicPartition,
 )
 from kafkabal.clusters.snapshot.mutable_rows import SnapshotContents
 from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
@@ -31,6 +30,7 @@ from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
 from kafkabal.errors import MissingCapabilityError
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, PartitionRow
+from kafkabal.model.topic_partition import TopicPartition
 
 _CAPABILITIES = frozenset(
     {

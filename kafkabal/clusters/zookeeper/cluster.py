@@ -8,10 +8,11 @@ from dataclasses import replace
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.kafka.reassignments import factor_changes
-from kafkabal.clusters.protocol import Capability, ClusterLock, Fault, Reassignment, TopicPartition
+from kafkabal.clusters.protocol import Capability, ClusterLock, Fault, Reassignment
 from kafkabal.clusters.zookeeper.znode_lock import ZookeeperLock
 from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
+from kafkabal.model.topic_partition import TopicPartition
 
 _NO_CANCEL = Fault("UNSUPPORTED_VERSION", "brokers older than Kafka 2.4 cannot take back a reassignment")
 

@@ -13,12 +13,13 @@ from kafkabal.clusters.protocol import Capability, Cluster, ReadRequest
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.drift import partition_rows
 from kafkabal.plan.plan import PartitionChange
 from kafkabal.telemetry.lagging_groups import groups_behind
 from kafkabal.telemetry.partition_rates import with_rates
 
-Moves = Mapping[tuple[str, int], Collection[int]]
+Moves = Mapping[TopicPartition, Collection[int]]
 
 SAMPLE_S = 6.0
 """Time between the samples before a run: longer than consumers usually wait between two commits."""
@@ -107,11 +108,11 @@ def incoming_bytes_per_s(state: ClusterState, moves: Moves) -> dict[int, float]:
     return dict(incoming)
 
 
-def moves_of_plan(changes: Iterable[PartitionChange]) -> dict[tuple[str, int], Collection[int]]:
+def moves_of_plan(changes: Iterable[PartitionChange]) -> dict[TopicPartition, Collection[int]]:
     """Brokers to which each planned partition comes."""
-    return {(c.topic, c.partition): c.adding for c in changes if c.previous}
+    return {c.name: c.adding for c in changes if c.previous}
 
 
-def moves_of_run(partitions: Iterable[PlannedPartition]) -> dict[tuple[str, int], Collection[int]]:
+def moves_of_run(partitions: Iterable[PlannedPartition]) -> dict[TopicPartition, Collection[int]]:
     """Brokers to which each partition of a run comes."""
-    return {(p.topic, p.partition): list(p.adding) for p in partitions}
+    return {p.name: list(p.adding) for p in partitions}

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kafkabal.clusters.protocol import TopicPartition
 from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.model.topic_partition import TopicPartition
 
 Replicas = tuple[int, ...]
 

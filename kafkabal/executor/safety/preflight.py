@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from kafkabal.clusters.protocol import Capability, TopicPartition
+from kafkabal.clusters.protocol import Capability
 from kafkabal.errors import UnsafeError
 from kafkabal.executor.observe.cluster_load import incoming_bytes_per_s, moves_of_plan
 from kafkabal.executor.observe.disk_room import Disks
@@ -19,6 +19,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.model.cluster_state import Bools, ClusterState
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.drift import find_drift
 from kafkabal.plan.plan import ANY_DIR, Action, Plan
 from kafkabal.units import format_rate
@@ -138,15 +139,15 @@ def _drift(plan: Plan, state: ClusterState, *, skip_drifted: bool) -> Check:
 
 
 def _in_flight(running: Collection[TopicPartition], plan: Plan) -> Check:
-    planned = {(c.topic, c.partition) for c in plan.partitions}
-    others = [str(name) for name in running if tuple(name) not in planned]
+    planned = {c.name for c in plan.partitions}
+    others = [str(name) for name in running if name not in planned]
     if others:
         message = f"{len(others)} other reassignments are running: {_some(others)}"
         return Check("other reassignments", Verdict.OVERRIDABLE, message)
     return Check("other reassignments", Verdict.OK, "no other reassignment is running")
 
 
-def _health(what: str, names: Sequence[str], plan: Plan) -> Check:
+def _health(what: str, names: Sequence[TopicPartition], plan: Plan) -> Check:
     planned = {c.name for c in plan.partitions}
     concerned = [name for name in names if name in planned]
     if concerned:
@@ -204,8 +205,8 @@ def _scope(has: frozenset[Capability]) -> Check:
     return Check("other hosts", Verdict.OK, "other hosts are kept out, and can take over")
 
 
-def _names(state: ClusterState, rows: Bools) -> list[str]:
-    return [state.partition_name(row) for row in np.flatnonzero(rows).tolist()]
+def _names(state: ClusterState, rows: Bools) -> list[TopicPartition]:
+    return [state.topic_partition(row) for row in np.flatnonzero(rows).tolist()]
 
 
 def _under_replicated(state: ClusterState) -> Bools:
@@ -214,11 +215,11 @@ def _under_replicated(state: ClusterState) -> Bools:
     return np.bincount(state.replicas.partition[lagging], minlength=len(state.partitions)) > 0
 
 
-def _some(names: Iterable[str], separator: str = ", ") -> str:
+def _some(names: Iterable[object], separator: str = ", ") -> str:
     listed = list(_first(names))
     return separator.join(listed[:_NAMED]) + (" ..." if len(listed) > _NAMED else "")
 
 
-def _first(names: Iterable[str]) -> Iterator[str]:
+def _first(names: Iterable[object]) -> Iterator[str]:
     for _, name in zip(range(_NAMED + 1), names, strict=False):
-        yield name
+        yield str(name)

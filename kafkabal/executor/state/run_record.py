@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind, TopicPartition
+from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.executor.run_options import RunOptions
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, Placement
 
 

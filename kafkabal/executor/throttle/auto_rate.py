@@ -140,4 +140,4 @@ def _out_of_sync(state: ClusterState) -> frozenset[str]:
     r = state.replicas
     lagging = ~r.in_sync & ~r.adding & state.brokers.is_live[r.broker]
     pairs = zip(r.partition[lagging].tolist(), state.brokers.id[r.broker[lagging]].tolist(), strict=True)
-    return frozenset(f"{state.partition_name(partition)} on {broker}" for partition, broker in pairs)
+    return frozenset(f"{state.topic_partition(partition)} on {broker}" for partition, broker in pairs)

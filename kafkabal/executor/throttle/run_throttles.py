@@ -15,7 +15,6 @@ from kafkabal.clusters.protocol import (
     ConfigValue,
     Fault,
     ResourceKind,
-    TopicPartition,
 )
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.reassign.partition_task import Task
@@ -37,6 +36,7 @@ from kafkabal.executor.throttle.throttle_rules import (
     rate_to_set,
     restore_rate,
 )
+from kafkabal.model.topic_partition import TopicPartition
 
 Entries = dict[str, set[str]]
 """Entries of throttled replicas by key."""

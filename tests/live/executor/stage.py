@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 from confluent_kafka.admin import AdminClient
 from msgspec.structs import replace
 
-from kafkabal.clusters.protocol import Cluster, ConfigResource, NewTopic, ReplicaOn, ResourceKind, TopicPartition
+from kafkabal.clusters.protocol import Cluster, ConfigResource, NewTopic, ReplicaOn, ResourceKind
 from kafkabal.executor.run_actions import cancel
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, Plan
 from tests.live.executor.hosts import SESSION_S, Hosts, Process
 from tests.live.executor.scenery import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from kafkabal.clusters.protocol import TopicPartition
 from kafkabal.executor.run_options import Timeouts
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR
 from tests.live.executor.stage import Stage
 

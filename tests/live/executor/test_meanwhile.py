@@ -10,8 +10,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 from msgspec.structs import replace
 
-from kafkabal.clusters.protocol import TopicPartition
 from kafkabal.executor.run_options import Throttle, Timeouts
+from kafkabal.model.topic_partition import TopicPartition
 from tests.live.executor.stage import Stage
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.protocol import TopicPartition
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
@@ -19,6 +18,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
 from kafkabal.model.rows import TopicRow
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafkabal.clusters.protocol import Capability, ConfigOperation, TopicPartition
+from kafkabal.clusters.protocol import Capability, ConfigOperation
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
@@ -25,6 +25,7 @@ from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_states import Goal, Outcome
 from kafkabal.executor.throttle.throttle_request import ThrottleChange, request_throttle
 from kafkabal.model.rows import TopicRow
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 

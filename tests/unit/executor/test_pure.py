@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn, TopicPartition
+from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
 from kafkabal.executor.observe.disk_room import Disks
 from kafkabal.executor.observe.duration_estimate import predicted_s
 from kafkabal.executor.observe.observation import Observation, Stage
@@ -15,6 +15,7 @@ from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.reassign.target_placement import next_step, target_at_start, target_by_plan
 from kafkabal.executor.run_options import Limits, Throttle
 from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import Placement
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 

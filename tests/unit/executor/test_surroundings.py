@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafkabal.clusters.protocol import Capability, ConfigResource, ResourceKind, TopicPartition
+from kafkabal.clusters.protocol import Capability, ConfigResource, ResourceKind
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import BusyError, PartialFailureError, UnreachableError, UnsafeError, UsageError
@@ -19,6 +19,7 @@ from kafkabal.executor.safety.cluster_lock import Fence, FileLock, LockRegainedE
 from kafkabal.executor.safety.preflight import Verdict, enforce, preflight
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.throttle.leftover_throttles import LeftoverThrottle, find_leftovers, remove_leftovers, repair_run
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import Plan
 
 

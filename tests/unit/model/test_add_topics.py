@@ -42,7 +42,7 @@ def test_committed_offsets_stay_with_their_partitions() -> None:
         committed=committed
     )
     after = with_topics(before, [cluster_builders.topic("a", [1], [1])])
-    assert [after.partition_name(p) for p in after.committed.partition] == ["m-0"]
+    assert [str(after.topic_partition(p)) for p in after.committed.partition] == ["m-0"]
 
 
 @pytest.mark.parametrize(

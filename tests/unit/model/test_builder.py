@@ -129,7 +129,7 @@ def test_committed_offsets_follow_their_partitions() -> None:
     )
     state = build_cluster(cluster_builders.header(), TWO, [topic("z"), topic("a")], committed=committed)
     found = state.committed
-    names = [state.partition_name(p) for p in found.partition]
+    names = [str(state.topic_partition(p)) for p in found.partition]
     assert list(zip(found.group.tolist(), names, found.offset.tolist(), strict=True)) == [
         (0, "a-0", 7),
         (0, "z-0", 6),

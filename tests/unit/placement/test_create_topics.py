@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.clusters.protocol import Capability, NewTopic, ReadRequest, TopicPartition
+from kafkabal.clusters.protocol import Capability, NewTopic, ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster, Outcome
 from kafkabal.errors import MissingCapabilityError, PartialFailureError, UnreachableError
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.placement.create_topics import Wanted, create_all, validate
 from kafkabal.plan.plan import ANY_DIR
 from kafkabal.testing.cluster_builders import brokers, cluster, topic

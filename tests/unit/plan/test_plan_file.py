@@ -84,7 +84,7 @@ def test_plain_reassignment_json_is_read(tmp_path: Path) -> None:
         '{"topic":"a","partition":9,"replicas":[3],"log_dirs":["/d"]}],"note":"x"}'
     )
     plan = read_plan(path)
-    assert [c.name for c in plan.partitions] == ["a-9", "a-10", "b-1"]
+    assert [str(c.name) for c in plan.partitions] == ["a-9", "a-10", "b-1"]
     assert [c.log_dirs for c in plan.partitions] == [("/d",), ("any",), ("any", "any")]
     assert plan.partitions[2].adding == (2, 1)
     assert plan.partitions[2].removing == ()

@@ -67,7 +67,7 @@ def test_partition_figures_add_up(rows: ClusterRows) -> None:
     by_name = {f"{t.topic}-{p.partition}": p for t in rows.topics for p in t.partitions}
 
     for i in range(len(state.partitions)):
-        part = by_name[state.partition_name(i)]
+        part = by_name[str(state.topic_partition(i))]
         sizes = plain_bytes(part)
         assert figures.bytes[i] == sum(sizes)
         assert figures.offline[i] == (part.leader < 0)

@@ -101,7 +101,7 @@ def test_partitions_are_matched_by_name() -> None:
     before = sample({("a", 0): (0, 9, 90), ("b", 0): (0, 100, 1000), ("b", 1): (0, 7, 70)})
     after = sample({("b", 0): (0, 200, 2000), ("b", 2): (0, 5, 50), ("c", 0): (0, 5, 50), ("b", 1): (0, 7, 70)})
     state = with_rates(before, after, 10.0, group_offsets=True)
-    rates = {state.partition_name(p): float(state.partitions.in_bytes_per_s[p]) for p in range(4)}
+    rates = {str(state.topic_partition(p)): float(state.partitions.in_bytes_per_s[p]) for p in range(4)}
     assert rates == pytest.approx({"b-0": 100.0, "b-1": 0.0, "b-2": math.nan, "c-0": math.nan}, nan_ok=True)
     read = dict(zip(rates, state.partitions.out_bytes_per_s.tolist(), strict=True))
     assert read == pytest.approx({"b-0": 0.0, "b-1": 0.0, "b-2": math.nan, "c-0": math.nan}, nan_ok=True)

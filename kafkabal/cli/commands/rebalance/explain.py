@@ -27,7 +27,7 @@ def explain(
     from kafkabal.reporting.explain_report import explanation_report
 
     plan = read_plan(plan_file)
-    change = next((c for c in plan.partitions if c.name == partition), None)
+    change = next((c for c in plan.partitions if str(c.name) == partition), None)
     if change is None:
         raise UsageError(f"{plan_file} plans nothing for {partition}", hint="it lists only partitions that change")
     show(explanation_report(change), output, context)

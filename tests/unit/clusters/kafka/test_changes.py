@@ -19,16 +19,9 @@ from kafka.protocol.metadata import MetadataResponse
 
 from kafkabal.clusters.kafka import reassignments
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import (
-    ConfigChange,
-    ConfigResource,
-    ConfigSource,
-    ConfigValue,
-    NewTopic,
-    ResourceKind,
-    TopicPartition,
-)
+from kafkabal.clusters.protocol import ConfigChange, ConfigResource, ConfigSource, ConfigValue, NewTopic, ResourceKind
 from kafkabal.errors import MissingCapabilityError, NoAnswerError, NotAuthorizedError
+from kafkabal.model.topic_partition import TopicPartition
 
 _A, _B, _C = (TopicPartition("t", n) for n in range(3))
 _TOPIC_A = ConfigResource(ResourceKind.TOPIC, "a")

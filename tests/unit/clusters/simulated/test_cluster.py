@@ -15,13 +15,13 @@ from kafkabal.clusters.protocol import (
     Reassignment,
     ReplicaOn,
     ResourceKind,
-    TopicPartition,
 )
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster, Outcome
 from kafkabal.errors import BusyError, MissingCapabilityError, NoAnswerError, RefusedByClusterError
 from kafkabal.model.state_to_rows import broker_rows, topic_rows
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 
 T0 = TopicPartition("t", 0)

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.protocol import NewTopic, ReadRequest, ReplicaOn, TopicPartition
+from kafkabal.clusters.protocol import NewTopic, ReadRequest, ReplicaOn
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
 from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
 from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
 from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing import cluster_builders
 
 _T = TopicPartition("t", 0)

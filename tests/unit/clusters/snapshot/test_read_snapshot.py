@@ -34,7 +34,7 @@ def test_a_snapshot_is_read(tmp_path: Path) -> None:
     assert (state.cluster_id, state.taken_at, state.source) == ("Mk", "2026-01-01T00:00:00Z", "kafka")
     assert state.brokers.id.tolist() == [1, 3]
     assert state.brokers.is_live.tolist() == [True, False]
-    assert state.partition_name(0) == "img-0"
+    assert str(state.topic_partition(0)) == "img-0"
     assert state.replicas.size_bytes.tolist() == [120, -1]
     assert state.topics.configs == ({"retention.ms": "604800000"},)
 

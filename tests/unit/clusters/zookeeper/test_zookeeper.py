@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from kazoo.exceptions import ConnectionLoss, NoAuthError, NodeExistsError, NoNodeError
 
-from kafkabal.clusters.protocol import Capability, PartitionStatus, TopicPartition
+from kafkabal.clusters.protocol import Capability, PartitionStatus
 from kafkabal.clusters.zookeeper import cluster as cluster_module
 from kafkabal.clusters.zookeeper import znodes as znodes_module
 from kafkabal.clusters.zookeeper.cluster import ZookeeperCluster
 from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config.connection_settings import SecurityProtocol, ZookeeperAddress
 from kafkabal.errors import ConfigError, NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.model.topic_partition import TopicPartition
 
 _A, _B = TopicPartition("t", 0), TopicPartition("t", 1)
 

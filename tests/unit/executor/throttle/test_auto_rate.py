@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from kafkabal.clusters.protocol import TopicPartition
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.observe.cluster_load import load_between, measure_load, moves_of_plan, moves_of_run, take_sample
 from kafkabal.executor.run_actions import apply
@@ -17,6 +16,7 @@ from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.executor.throttle.auto_rate import AutoRate, StepImpact, first_rate, next_rate
 from kafkabal.model.cluster_state import CommittedOffsets
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import Placement
 from kafkabal.telemetry.lagging_groups import groups_behind
 
