@@ -16,6 +16,7 @@ from kafkabal.config import value_parsers
 from kafkabal.config.yaml_document import Node, read_yaml
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.kafka_configs import COMPRESSION_TYPE, MAX_MESSAGE_BYTES, RETENTION_MS
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             partitions=10,
             replication_factor=3,
             configs=MappingProxyType(
-                {"compression.type": "lz4", "max.message.bytes": "10485760", "retention.ms": str(168 * 3600 * 1000)}
+                {COMPRESSION_TYPE: "lz4", MAX_MESSAGE_BYTES: "10485760", RETENTION_MS: str(168 * 3600 * 1000)}
             ),
         )
     }

@@ -22,9 +22,9 @@ from kafkabal.executor.run_options import OnInterrupt
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase
 from kafkabal.executor.throttle.run_throttles import Leftovers
+from kafkabal.model.kafka_configs import MIN_INSYNC_REPLICAS
 from kafkabal.model.topic_partition import TopicPartition
 
-_MIN_INSYNC = "min.insync.replicas"
 _LONGEST_NAP_S = 1.0
 
 
@@ -120,8 +120,8 @@ class _Run:
         if Capability.CONFIGS not in self._context.cluster.capabilities:
             return {}
         topics = {ConfigResource(ResourceKind.TOPIC, p.topic) for p in self._context.record.partitions}
-        values, _ = self._context.cluster.configs(topics, [_MIN_INSYNC])
-        known = {resource.name: found.get(_MIN_INSYNC) for resource, found in values.items()}
+        values, _ = self._context.cluster.configs(topics, [MIN_INSYNC_REPLICAS])
+        known = {resource.name: found.get(MIN_INSYNC_REPLICAS) for resource, found in values.items()}
         return {topic: int(v.value) for topic, v in known.items() if v is not None and v.value is not None}
 
     def _pause(self) -> None:

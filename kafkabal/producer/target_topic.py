@@ -14,6 +14,7 @@ from kafkabal.clusters.clock import Clock, Deadline, SystemClock
 from kafkabal.clusters.protocol import ConfigResource, ConfigValue, Fault, ResourceKind, TopicDescription
 from kafkabal.config.librdkafka_settings import ClientSetting
 from kafkabal.errors import KafkabalError, OperationError, UnreachableError, UnsafeError, UsageError
+from kafkabal.model.kafka_configs import CLEANUP_POLICY, MAX_MESSAGE_BYTES
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ _SILENCE_S = 30.0
 _RECORDS_A_READ = 1000
 _POLL_S = 0.5
 _DEFAULT_MAX_BYTES = 1_048_588
-_MAX_BYTES_KEY = "max.message.bytes"
-_CLEANUP_KEY = "cleanup.policy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +83,8 @@ def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
         topic=topic,
         topic_id=described.topic_id,
         partitions=described.partitions,
-        max_record_bytes=int(configs.get(_MAX_BYTES_KEY) or _DEFAULT_MAX_BYTES),
-        is_compacted="compact" in configs.get(_CLEANUP_KEY, ""),
+        max_record_bytes=int(configs.get(MAX_MESSAGE_BYTES) or _DEFAULT_MAX_BYTES),
+        is_compacted="compact" in configs.get(CLEANUP_POLICY, ""),
     )
 
 
@@ -222,7 +221,7 @@ def _missing(topic: str) -> UsageError:
 def _configs(brokers: TopicDescriber, topic: str) -> Mapping[str, str]:
     """Those that matter here; none where the principal may write, but not see them."""
     resource = ConfigResource(ResourceKind.TOPIC, topic)
-    found, faults = brokers.configs([resource], [_MAX_BYTES_KEY, _CLEANUP_KEY])
+    found, faults = brokers.configs([resource], [MAX_MESSAGE_BYTES, CLEANUP_POLICY])
     if resource in faults and faults[resource].retriable:
         raise UnreachableError(f"topic {topic}: its configuration cannot be read: {faults[resource]}")
     return {key: config.value or "" for key, config in found.get(resource, {}).items()}

@@ -6,19 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
 
 import numpy as np
 
 from kafkabal.config.topics_file import Difference
 from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.kafka_configs import MIN_INSYNC_REPLICAS
 from kafkabal.placement.place_topics import Placed, PlacedTopic
 from kafkabal.reporting.report import Column, Kind, Report, Table, Tone, known
 from kafkabal.scoring.evaluation import Evaluation, evaluate
 from kafkabal.scoring.protocol import Grain
 from kafkabal.scoring.registry import WeightedScore
-
-_MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +36,10 @@ class Creation:
     def warnings(self) -> tuple[str, ...]:
         """What of the new topics can never work as it is wanted."""
         return tuple(
-            f"topic {topic.name}: {_MIN_IN_SYNC} {wanted} is above the {len(topic.assignment[0])} replicas of a "
+            f"topic {topic.name}: {MIN_INSYNC_REPLICAS} {wanted} is above the {len(topic.assignment[0])} replicas of a "
             "partition, so producers with acks=all will always be refused"
             for topic in self.placed.topics
-            if (wanted := topic.configs.get(_MIN_IN_SYNC, "").strip()).isdecimal()
+            if (wanted := topic.configs.get(MIN_INSYNC_REPLICAS, "").strip()).isdecimal()
             and int(wanted) > len(topic.assignment[0])
         )
 

@@ -12,6 +12,7 @@ from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError, MissingCapabilityError, RefusedByClusterError, UsageError
 from kafkabal.files import check_replaceable
+from kafkabal.model.kafka_configs import CLEANUP_POLICY, MAX_MESSAGE_BYTES, RETENTION_MS, SEGMENT_MS
 from kafkabal.telemetry.subscriptions import (
     DEFAULT_INTERVAL_S,
     DEFAULT_NAME,
@@ -38,10 +39,10 @@ _CLUSTER = ("bootstrap_servers", "command_config", "profile")
 _PARTITIONS = 3
 _REPLICAS = 3
 _TOPIC_CONFIGS = {
-    "cleanup.policy": "delete",
-    "retention.ms": "600000",
-    "segment.ms": "600000",
-    "max.message.bytes": "2097152",
+    CLEANUP_POLICY: "delete",
+    RETENTION_MS: "600000",
+    SEGMENT_MS: "600000",
+    MAX_MESSAGE_BYTES: "2097152",
 }
 _TOPIC_EXISTS = "TOPIC_ALREADY_EXISTS"
 

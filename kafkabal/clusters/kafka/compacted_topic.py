@@ -19,6 +19,7 @@ from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.offsets import leader_offsets
 from kafkabal.clusters.protocol import NewTopic
 from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.model.kafka_configs import CLEANUP_POLICY, MAX_MESSAGE_BYTES, MIN_INSYNC_REPLICAS
 from kafkabal.model.topic_partition import TopicPartition
 
 RECORDS_TOPIC = "__kafkabal"
@@ -137,9 +138,9 @@ class TopicRecordStore:
             name=RECORDS_TOPIC,
             assignment=(tuple(replicas),),
             configs={
-                "cleanup.policy": "compact",
-                "max.message.bytes": str(_LARGEST_RECORD_BYTES),
-                "min.insync.replicas": str(max(1, len(replicas) - 1)),
+                CLEANUP_POLICY: "compact",
+                MAX_MESSAGE_BYTES: str(_LARGEST_RECORD_BYTES),
+                MIN_INSYNC_REPLICAS: str(max(1, len(replicas) - 1)),
             },
         )
         for fault in create_topics(self._client, [topic], validate_only=False).values():

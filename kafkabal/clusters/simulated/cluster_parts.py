@@ -6,16 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from kafkabal.model.kafka_configs import FOLLOWER_REPLICAS, LEADER_REPLICAS, MIN_INSYNC_REPLICAS
 from kafkabal.model.topic_partition import TopicPartition
 
-LEADER_RATE = "leader.replication.throttled.rate"
-FOLLOWER_RATE = "follower.replication.throttled.rate"
-LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
-LEADER_REPLICAS = "leader.replication.throttled.replicas"
-FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
-MIN_INSYNC = "min.insync.replicas"
-
-BUILT_IN_TOPIC_CONFIGS = {LEADER_REPLICAS: "", FOLLOWER_REPLICAS: "", MIN_INSYNC: "1"}
+BUILT_IN_TOPIC_CONFIGS = {LEADER_REPLICAS: "", FOLLOWER_REPLICAS: "", MIN_INSYNC_REPLICAS: "1"}
 
 
 @dataclass(slots=True)

@@ -24,10 +24,7 @@ from kafkabal.executor.state.journal import Journal, Rate, ThrottleTaken
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.executor.throttle.throttle_rules import (
-    FOLLOWER_RATE,
-    LEADER_RATE,
     LIST_KEYS,
-    LOG_DIR_RATE,
     RATE_KEYS,
     ListSteps,
     active_entries,
@@ -36,6 +33,7 @@ from kafkabal.executor.throttle.throttle_rules import (
     rate_to_set,
     restore_rate,
 )
+from kafkabal.model.kafka_configs import FOLLOWER_RATE, LEADER_RATE, LOG_DIR_RATE
 from kafkabal.model.topic_partition import TopicPartition
 
 Entries = dict[str, set[str]]

@@ -13,14 +13,10 @@ from dataclasses import dataclass
 
 from kafkabal.clusters.protocol import ConfigSource, ConfigValue
 from kafkabal.executor.state.run_record import Original, PlannedPartition
+from kafkabal.model.kafka_configs import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
 
-LEADER_RATE = "leader.replication.throttled.rate"
-FOLLOWER_RATE = "follower.replication.throttled.rate"
-LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 RATE_KEYS = (LEADER_RATE, FOLLOWER_RATE, LOG_DIR_RATE)
 
-LEADER_REPLICAS = "leader.replication.throttled.replicas"
-FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 LIST_KEYS = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 
 ALL_REPLICAS = "*"

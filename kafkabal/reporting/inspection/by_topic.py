@@ -8,11 +8,11 @@ from kafkabal.inspection.figures import partition_figures, rate_by, sum_by
 from kafkabal.inspection.inspect_cluster import Inspection
 from kafkabal.model.capacity import broker_capacity_bytes
 from kafkabal.model.cluster_state import F64, I64, Bools, ClusterState
+from kafkabal.model.kafka_configs import REMOTE_STORAGE_ENABLE
 from kafkabal.model.replica_sizes import replica_bytes
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Kind, Table, Tone
 
-_REMOTE_STORAGE = "remote.storage.enable"
 _SHOWN = 20
 
 
@@ -77,7 +77,7 @@ def uneven_bytes(cluster: ClusterState) -> F64:
 def is_tiered(cluster: ClusterState) -> Bools:
     """bool, shape (n_topics,): has remote segments, which no local size counts (KIP-405)."""
     configs = cluster.topics.configs
-    return np.fromiter(((c or {}).get(_REMOTE_STORAGE) == "true" for c in configs), np.bool_, len(configs))
+    return np.fromiter(((c or {}).get(REMOTE_STORAGE_ENABLE) == "true" for c in configs), np.bool_, len(configs))
 
 
 def _weights(cluster: ClusterState) -> F64:

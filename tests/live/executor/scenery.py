@@ -12,7 +12,8 @@ from confluent_kafka import Producer
 
 from kafkabal.clusters.protocol import Cluster, ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.errors import OperationError
-from kafkabal.executor.throttle.throttle_rules import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS, RATE_KEYS
+from kafkabal.executor.throttle.throttle_rules import RATE_KEYS
+from kafkabal.model.kafka_configs import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement
 from kafkabal.sandbox import Sandbox

@@ -31,7 +31,7 @@ from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.run_actions import apply
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.run_states import Outcome
-from kafkabal.executor.throttle.throttle_rules import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
+from kafkabal.model.kafka_configs import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS
 from tests.live.executor.stage import Stage
 
 _OURS = "100000"

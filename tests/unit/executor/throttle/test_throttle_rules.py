@@ -6,13 +6,8 @@ import pytest
 
 from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.executor.state.run_record import Original
-from kafkabal.executor.throttle.throttle_rules import (
-    LEADER_RATE,
-    LEADER_REPLICAS,
-    list_steps,
-    rate_to_set,
-    restore_rate,
-)
+from kafkabal.executor.throttle.throttle_rules import list_steps, rate_to_set, restore_rate
+from kafkabal.model.kafka_configs import LEADER_RATE, LEADER_REPLICAS
 
 OWN, DEFAULT, STATIC = ConfigSource.OWN, ConfigSource.CLUSTER_DEFAULT, ConfigSource.STATIC
 BROKER = ConfigResource(ResourceKind.BROKER, "1")

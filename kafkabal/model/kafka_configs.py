@@ -1,0 +1,17 @@
+"""Kafka's own names of the configs that kafkabal reads or sets, each written once."""
+
+# replication throttles (KIP-73, KIP-113): rates of brokers in bytes a second, and lists of topics
+LEADER_RATE = "leader.replication.throttled.rate"
+FOLLOWER_RATE = "follower.replication.throttled.rate"
+LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+
+# topics
+CLEANUP_POLICY = "cleanup.policy"
+COMPRESSION_TYPE = "compression.type"
+MAX_MESSAGE_BYTES = "max.message.bytes"
+MIN_INSYNC_REPLICAS = "min.insync.replicas"
+REMOTE_STORAGE_ENABLE = "remote.storage.enable"
+RETENTION_MS = "retention.ms"
+SEGMENT_MS = "segment.ms"
