@@ -13,17 +13,14 @@ import secrets
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import msgspec
 import numpy as np
 
 from kafkabal.errors import InputFileError, OutputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafkabal.model.cluster_state import I32, I64
+from kafkabal.model.cluster_state import I32, I64
 
 FORMAT: Final = 1
 LANES: Final = 24

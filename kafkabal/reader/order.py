@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkabal.model.cluster_state import I64
 from kafkabal.reader.permutation import keys, permutation
 
 if TYPE_CHECKING:
-    from kafkabal.model.cluster_state import I64
     from kafkabal.reader.manifest import Blocks
 
 # what keeps the random numbers of one seed and epoch apart

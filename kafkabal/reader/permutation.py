@@ -6,14 +6,10 @@ Flood, *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014) of each nu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kafkabal.model.cluster_state import I64
+from kafkabal.model.cluster_state import I64
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

@@ -8,17 +8,15 @@ many each one took, as a *round*; the next readers share the gaps and the rest i
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kafkabal.model.cluster_state import I64
+from kafkabal.model.cluster_state import I64
 
 Taken = tuple[int, ...]
 """How many samples each reader of a round took."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from kafkabal.model.cluster_state import I64
 
-    from kafkabal.model.cluster_state import I64
+if TYPE_CHECKING:
     from kafkabal.reader.progress import Progress
 
 _CHUNK = 4096

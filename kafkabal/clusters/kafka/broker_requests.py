@@ -12,6 +12,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address, parse_address
+from kafkabal.clusters.kafka.connection import Decode
 from kafkabal.clusters.kafka.error_mapping import NOT_CONTROLLER, translated
 from kafkabal.clusters.kafka.parallel_requests import run_all, run_first
 from kafkabal.clusters.kafka.reconnecting_connection import BrokerLink
@@ -119,7 +120,9 @@ class KafkaClient:
                 continue
         return self._first_seed(deadline).call(request, deadline)
 
-    def call_broker(self, broker: int, request: Any, deadline: Deadline | None = None) -> Any:
+    def call_broker(
+        self, broker: int, request: Any, deadline: Deadline | None = None, decode: Decode | None = None
+    ) -> Any:
         """Put a request to one broker.
 
         Raises
@@ -136,7 +139,7 @@ class KafkaClient:
             node = self._nodes.by_id.get(broker)
         if node is None:
             raise UnreachableError(f"broker {broker} is not registered with the cluster")
-        return self._link(node.address).call(request, deadline)
+        return self._link(node.address).call(request, deadline, decode)
 
     def for_each(
         self, brokers: Iterable[int], task: Callable[[int, Deadline], _V], seconds: float | None = None

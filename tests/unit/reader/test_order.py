@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
+from kafkabal.model.cluster_state import I64
 from kafkabal.reader.manifest import LANES, Manifest, PartitionRange, block_counts
 from kafkabal.reader.order import epoch_order
 from kafkabal.reader.permutation import keys, permutation
-
-if TYPE_CHECKING:
-    from kafkabal.model.cluster_state import I64
 
 
 def _manifest(records: list[int], record_bytes: int = 100_000) -> Manifest:

@@ -16,9 +16,10 @@ def cancel(
     output: RunOutput,
     journal: JournalOption = None,
 ) -> ExitCode:
-    """Cancel the latest run's reassignments in flight and restore its throttles.
+    """Stop what the latest run has in flight, and put its throttles back.
 
-    Finished moves are kept. A partition whose original replicas are all offline cannot be cancelled and is listed.
+    What has finished stays as it is. A partition whose original replicas are offline cannot be cancelled, and is
+    named.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""A run rehearsed on an in-memory copy of the cluster: the requests it would send, in order."""
+"""A run rehearsed on an in-memory copy of the cluster: the very requests that it would make, in their order."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _NAMES = {
 }
 _SIGNS = {ConfigOperation.SET: "=", ConfigOperation.APPEND: "+=", ConfigOperation.SUBTRACT: "-="}
 _LOOKS = 200
-"""Approximate number of observations of a rehearsed run."""
+"""About how often the rehearsed run looks at its copies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The requests and the duration of a run."""
+    """What a run would do."""
 
     calls: tuple[str, ...]
-    """One line per request."""
+    """One line a request."""
     elapsed_s: float
-    """Duration on the simulated clock."""
+    """How long it took on the clock of the copy."""
 
 
 def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
-    """Apply a plan to a copy of the cluster without throttles."""
+    """Carry a plan out on a copy of the cluster that has no throttles yet."""
     from kafkabal.clusters.simulated.cluster import InMemoryCluster
     from kafkabal.clusters.simulated.fault_injection import FaultyCluster
     from kafkabal.executor.run_actions import apply
@@ -65,7 +65,7 @@ def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
 
 
 def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:
-    """Observe less often where copies take long, and ignore the time window."""
+    """Look less often where copies take long, and at any time of day."""
     rate = options.throttle.bytes_per_s or 100_000_000
     poll_s = max(options.timeouts.poll_s, plan.moved_bytes / rate / _LOOKS)
     timeouts = msgspec.structs.replace(options.timeouts, poll_s=poll_s)

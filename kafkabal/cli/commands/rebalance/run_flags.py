@@ -1,4 +1,4 @@
-"""Options shared by the commands of ``rebalance``."""
+"""Options that the commands of ``rebalance`` share."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +20,7 @@ RUN_SETTINGS: Final = ("throttle", "log_dir_throttle", "window")
 
 
 class RunFormat(StrEnum):
-    """Output format of a run on stdout."""
+    """How a run is told on stdout."""
 
     TABLE = "table"
     JSON = "json"
@@ -31,10 +31,10 @@ class RunFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutput:
-    """Where a run is reported."""
+    """Where a run is told."""
 
     output: Annotated[
-        RunFormat, typer.Option("-o", "--output", help="Output format.", rich_help_panel=OUTPUT_SECTION)
+        RunFormat, typer.Option("-o", "--output", help="Form of the result.", rich_help_panel=OUTPUT_SECTION)
     ] = RunFormat.TABLE
     textfile: Annotated[
         Path | None,
@@ -42,7 +42,7 @@ class RunOutput:
             "--textfile",
             metavar="FILE",
             parser=check_replaceable,
-            help="Update a Prometheus textfile during the run.",
+            help="Keep a Prometheus textfile current meanwhile.",
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None
@@ -50,18 +50,18 @@ class RunOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFlags:
-    """Options for moving data that are not settings."""
+    """How data moves, beside the settings."""
 
     override_throttle: Annotated[
         bool,
-        typer.Option("--override-throttle", help="Replace existing lower throttles.", rich_help_panel=SAFETY_SECTION),
+        typer.Option(
+            "--override-throttle", help="Replace lower throttles that are set already.", rich_help_panel=SAFETY_SECTION
+        ),
     ] = False
     on_interrupt: Annotated[
         OnInterrupt,
         typer.Option(
-            "--on-interrupt",
-            help="What to do with moves in flight on Ctrl-C or SIGTERM.",
-            rich_help_panel=SAFETY_SECTION,
+            "--on-interrupt", help="What becomes of moves in flight on Ctrl-C.", rich_help_panel=SAFETY_SECTION
         ),
     ] = OnInterrupt.CANCEL
     max_runtime_s: Annotated[
@@ -70,7 +70,7 @@ class RunFlags:
             "--max-runtime",
             metavar="TIME",
             parser=parse_some_time,
-            help="Stop gracefully after TIME.",
+            help="Stop in good order after so long.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = None
@@ -80,47 +80,43 @@ class RunFlags:
             "--moves-per-broker",
             metavar="N",
             min=1,
-            help="Maximum concurrent moves per broker, in and out.",
+            help="Most copies in flight from, and to, each broker.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = 10
     one_replica_at_a_time: Annotated[
         bool,
-        typer.Option("--one-replica-at-a-time", help="Replace replicas one at a time.", rich_help_panel=SAFETY_SECTION),
+        typer.Option("--one-replica-at-a-time", help="Exchange replicas one by one.", rich_help_panel=SAFETY_SECTION),
     ] = False
 
 
 class OnUnfinished(StrEnum):
-    """How to handle an unfinished earlier run of this host."""
+    """What becomes of an earlier run of this host that was not ended."""
 
     RESUME = "resume"
-    """With --yes it is resumed first; then a new plan is made for what is still unbalanced."""
+    """With --yes it is resumed first; what is still uneven then is planned anew."""
     REFUSE = "refuse"
-    """Refuse to start (exit 4)."""
+    """Nothing is done (exit 4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginFlags:
-    """Whether and how to start a run."""
+    """Whether, and how, a run is begun."""
 
-    yes: Annotated[bool, typer.Option("--yes", help="Do not prompt.")] = False
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the requests that would be sent; change nothing.")
-    ] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be asked of the brokers.")] = False
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="With --dry-run: exit 3 if there is something to do.")
+        bool, typer.Option("--exit-code", help="With --dry-run: exit 3 where something is to be done.")
     ] = False
     force: Annotated[
         bool,
-        typer.Option(
-            "--force", help="Override preflight checks that may be overridden.", rich_help_panel=SAFETY_SECTION
-        ),
+        typer.Option("--force", help="Begin although a check says no, where it may.", rich_help_panel=SAFETY_SECTION),
     ] = False
     on_unfinished: Annotated[
         OnUnfinished,
         typer.Option(
             "--on-unfinished",
-            help="With --yes: how to handle a crashed earlier run of this host.",
+            help="With --yes: what becomes of an earlier run of this host that crashed.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = OnUnfinished.RESUME
@@ -130,12 +126,11 @@ class BeginFlags:
             "--rollback-file",
             metavar="FILE",
             parser=check_replaceable,
-            help="Also write the rollback plan to FILE.",
+            help="Write the way back there as well as to the journal.",
         ),
     ] = None
 
 
 JournalOption = Annotated[
-    Path | None,
-    typer.Option("--journal", metavar="FILE", help="Journal of the run, if not the latest one of this host."),
+    Path | None, typer.Option("--journal", metavar="FILE", help="Journal of the run, such as a copy.")
 ]

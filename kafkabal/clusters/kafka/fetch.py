@@ -1,0 +1,271 @@
+"""Ranges of offsets of one topic, read exactly: from the right topic, the nearest replica, and committed records only.
+
+librdkafka reads partitions as streams: it seeks, then fetches ahead of what is wanted. Whoever wants blocks from all
+over a topic asks for these bytes and no others, several at once, each on a connection of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+
+from kafkabal.clusters.clock import Clock, Deadline, SystemClock
+from kafkabal.clusters.kafka.broker_requests import KafkaClient, pauses
+from kafkabal.clusters.kafka.error_mapping import check
+from kafkabal.clusters.kafka.fetch_answer import NEWEST_VERSION, OLDEST_VERSION, PartitionAnswer, fetch_answer
+from kafkabal.clusters.kafka.metadata import describe_topic
+from kafkabal.clusters.kafka.record_batches import BatchReader, RawRecord
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
+
+_OFFSET_OUT_OF_RANGE = 1
+_OFFSET_NOT_AVAILABLE = 78
+_EARLIEST, _LATEST = -2, -1
+_READ_COMMITTED = 1
+_NO_SESSION, _FINAL_EPOCH = 0, -1
+# brokers hold an answer back until there is a byte, but not longer than this
+_WAIT_MS = 500
+# of the expected bytes: records of a block may be a little larger than the mean
+_SPARE_SHARE = 0.02
+_LEAST_BYTES = 65_536
+_PATIENCE_S = 60.0
+
+
+@dataclass(slots=True)
+class FetchedRange:
+    """Records of a range, and what they cost."""
+
+    records: list[RawRecord] = field(default_factory=list)
+    bytes_by_broker: dict[int, int] = field(default_factory=dict)
+    """As they came over the network."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Replica:
+    """From which broker a partition is read."""
+
+    broker: int
+    leader: int
+
+
+class RangeFetcher:
+    """Fetches ranges of offsets of one topic; for one thread, with connections of its own.
+
+    Parameters
+    ----------
+    settings
+        How to reach the cluster.
+    topic_id
+        As Kafka writes it; a topic that was created again under the name is refused.
+    rack
+        In-sync replicas in this rack are preferred to the leader (KIP-392).
+    patience_s
+        How long an outage may take: brokers that are down, leaders that are elected.
+    """
+
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        topic: str,
+        topic_id: str,
+        *,
+        rack: str | None = None,
+        clock: Clock | None = None,
+        patience_s: float = _PATIENCE_S,
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self._client = KafkaClient(settings, self._clock)
+        self._topic = topic
+        self._topic_id = topic_id
+        self._rack = rack
+        self._patience_s = patience_s
+        self._replicas: dict[int, _Replica] = {}
+        self._uuid: UUID | None = None
+        self._batch_bytes = 0
+        """Of the largest batch so far."""
+
+    def close(self) -> None:
+        """Drop all connections."""
+        self._client.close()
+
+    def racks(self) -> Mapping[int, str | None]:
+        """Rack of every broker, by its id."""
+        return {broker: node.rack for broker, node in self._client.nodes().by_id.items()}
+
+    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
+        """All committed records at offsets ``begin`` to ``end - 1``.
+
+        Parameters
+        ----------
+        size_bytes
+            What the range is expected to take in the log.
+
+        Raises
+        ------
+        DriftError
+            If the topic was deleted or created again, or retention has deleted a part of the range.
+        UnreachableError
+            If no replica answers for as long as patience lasts.
+        """
+        got = FetchedRange()
+        at = begin
+        patience = Deadline(self._patience_s, self._clock)
+        while at < end:
+            wanted = max(_LEAST_BYTES, size_bytes * (end - at) // (end - begin))
+            found, after = self._once(partition, at, end, wanted, got, patience)
+            got.records += found
+            if after > at:
+                patience = Deadline(self._patience_s, self._clock)
+            elif patience.is_over:
+                raise UnreachableError(f"{self._topic}-{partition}: nothing arrives at offset {at}")
+            at = after
+        return got
+
+    def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
+        """Records from ``begin`` on, as many as there are, up to about ``max_bytes``; and the offset to go on from."""
+        patience = Deadline(self._patience_s, self._clock)
+        return self._once(partition, begin, 2**63 - 1, max_bytes, FetchedRange(), patience)
+
+    def ranges(self) -> dict[int, tuple[int, int]]:
+        """First offset and last stable offset of every partition.
+
+        Raises
+        ------
+        UnreachableError
+            If a leader does not answer for as long as patience lasts.
+        DriftError
+            If the topic is not the one that it was.
+        """
+        patience = Deadline(self._patience_s, self._clock)
+        self._retried(self._locate, patience)
+        found: dict[int, tuple[int, int]] = {}
+        for partition in sorted(self._replicas):
+            found[partition] = self._retried(lambda p=partition: self._range(p), patience)
+        return found
+
+    def _range(self, partition: int) -> tuple[int, int]:
+        leader = self._replicas[partition].leader
+        kind = ListOffsetsRequest.ListOffsetsTopic
+        offsets = []
+        for timestamp in (_EARLIEST, _LATEST):
+            asked = kind.ListOffsetsPartition(partition_index=partition, current_leader_epoch=-1, timestamp=timestamp)
+            request = ListOffsetsRequest(
+                replica_id=-1,
+                isolation_level=_READ_COMMITTED,
+                topics=[kind(name=self._topic, partitions=[asked])],
+                timeout_ms=self._client.broker_timeout_ms,
+            )
+            answer = self._client.call_broker(leader, request).topics[0].partitions[0]
+            check(answer.error_code, f"ask for the offsets of {self._topic}-{partition}")
+            offsets.append(answer.offset)
+        return offsets[0], offsets[1]
+
+    def _once(
+        self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, patience: Deadline
+    ) -> tuple[list[RawRecord], int]:
+        def ask() -> tuple[PartitionAnswer, int]:
+            if partition not in self._replicas:
+                self._locate()
+            broker = self._replicas[partition].broker
+            answer = self._client.call_broker(broker, self._request(partition, at, wanted), decode=fetch_answer)
+            return self._checked(answer, partition, at, broker), broker
+
+        answer, broker = self._retried(ask, patience)
+        got.bytes_by_broker[broker] = got.bytes_by_broker.get(broker, 0) + len(answer.records)
+        reader = BatchReader(answer.aborted)
+        try:
+            found, after = reader.records(answer.records, at, end)
+        except KafkabalError as error:
+            raise type(error)(f"{self._topic}-{partition}: {error.message}", hint=error.hint) from error
+        self._batch_bytes = max(self._batch_bytes, reader.largest_bytes)
+        return found, after
+
+    def _request(self, partition: int, at: int, wanted: int) -> FetchRequest:
+        kind = FetchRequest.FetchTopic
+        # the last batch may end a little later, and one that is cut off costs another request
+        max_bytes = min(2**31 - 1, int(wanted * (1 + _SPARE_SHARE)) + self._batch_bytes)
+        asked = kind.FetchPartition(
+            partition=partition,
+            current_leader_epoch=-1,
+            fetch_offset=at,
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=max_bytes,
+        )
+        return FetchRequest(
+            replica_id=-1,
+            max_wait_ms=_WAIT_MS,
+            min_bytes=1,
+            max_bytes=max_bytes,
+            isolation_level=_READ_COMMITTED,
+            session_id=_NO_SESSION,
+            session_epoch=_FINAL_EPOCH,
+            topics=[kind(topic=self._topic, topic_id=self._uuid, partitions=[asked])],
+            forgotten_topics_data=[],
+            rack_id=self._rack or "",
+            min_version=OLDEST_VERSION,
+            max_version=NEWEST_VERSION,
+        )
+
+    def _checked(self, answer: PartitionAnswer, partition: int, at: int, broker: int) -> PartitionAnswer:
+        if answer.error_code == _OFFSET_OUT_OF_RANGE and self._replicas[partition].leader == broker:
+            first, end = self._range(partition)
+            if at < first:
+                raise DriftError(
+                    f"{self._topic}-{partition}: offset {at} was deleted by retention (the log begins at {first})",
+                    hint="raise retention.ms of the topic, or pin it again without --state",
+                )
+            if at > end:
+                raise DriftError(
+                    f"{self._topic}-{partition}: the log ends at offset {end}, before {at}",
+                    hint="the cluster has lost records, as after an unclean leader election",
+                )
+        if answer.error_code in (_OFFSET_OUT_OF_RANGE, _OFFSET_NOT_AVAILABLE):
+            # a follower may lag a little behind what its leader has promised
+            self._replicas[partition] = _Replica(self._replicas[partition].leader, self._replicas[partition].leader)
+        check(answer.error_code, f"read {self._topic}-{partition} from broker {broker}")
+        return answer
+
+    def _retried(self, ask: Any, patience: Deadline) -> Any:
+        """What ``ask`` answers, asked again while brokers are down or leaders change."""
+        for pause_s in pauses():
+            try:
+                return ask()
+            except (DriftError, NotAuthorizedError):
+                raise
+            except KafkabalError as error:
+                if patience.remaining_s < pause_s:
+                    raise UnreachableError(
+                        f"topic {self._topic} cannot be read: {error.message}",
+                        hint=error.hint or "is a broker down? kafkabal inspect shows which of them answer",
+                    ) from error
+            self._clock.sleep(pause_s)
+            self._replicas.clear()
+        raise AssertionError  # the pauses never end
+
+    def _locate(self) -> None:
+        """Learn which topic it is and where its replicas are."""
+        described = describe_topic(self._client, self._topic, self._client.deadline())
+        if described is None:
+            raise DriftError(f"topic {self._topic} was deleted since it was pinned")
+        if described.topic_id != self._topic_id:
+            raise DriftError(
+                f"topic {self._topic} was deleted and created again since it was pinned "
+                f"(its id was {self._topic_id} and is {described.topic_id})",
+                hint="pin it again: remove the manifest and the state",
+            )
+        topic = self._client.metadata([self._topic]).topics[0]
+        self._uuid = topic.topic_id
+        racks = self.racks()
+        replicas = {}
+        for p in topic.partitions:
+            if p.leader_id < 0:
+                check(p.error_code, f"find the leader of {self._topic}-{p.partition_index}")
+            near = [b for b in p.isr_nodes if self._rack is not None and racks.get(b) == self._rack]
+            chosen = p.leader_id if not near or p.leader_id in near else near[p.partition_index % len(near)]
+            replicas[p.partition_index] = _Replica(chosen, p.leader_id)
+        self._replicas = replicas

@@ -1,0 +1,236 @@
+"""Record batches as brokers keep and send them (magic 2, since Kafka 0.11), read without copying more than values.
+
+A reader that fetches ranges of offsets needs the batches themselves: which of them are control records, which belong
+to aborted transactions, and which offsets are missing. The layout is that of ``DefaultRecordBatch`` of Apache Kafka.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
+
+RawRecord: TypeAlias = "tuple[int, int, bytes | None, bytes | None, bytes]"
+"""Offset, timestamp in ms, key, value, and the headers as they are packed; see :func:`unpack_headers`."""
+Headers: TypeAlias = "list[tuple[str, bytes | None]]"
+
+# base offset, length, leader epoch, magic, checksum, attributes, last offset delta, first and last timestamp,
+# producer id, producer epoch, base sequence, count
+_HEAD = struct.Struct(">qiibIhiqqqhii")
+_BEFORE_LENGTH_ENDS = 12
+_MAGIC = 2
+_CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
+_ABORT = 0
+_CONTROL_KEY = struct.Struct(">hh")
+_XERIAL = b"\x82SNAPPY\x00"
+_XERIAL_HEAD_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The head of a batch, and where its records are."""
+
+    base_offset: int
+    last_offset: int
+    attributes: int
+    first_timestamp: int
+    last_timestamp: int
+    producer_id: int
+    count: int
+    begin: int
+    end: int
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it is part of a transaction."""
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it holds the marker that ends a transaction, and no record of anybody."""
+        return bool(self.attributes & _CONTROL)
+
+
+@dataclass(slots=True)
+class BatchReader:
+    """Reads what a fetch has brought, leaving out aborted transactions.
+
+    Parameters
+    ----------
+    aborted
+        Producer id and first offset of the aborted transactions that the broker named with the bytes (KIP-98).
+    """
+
+    aborted: Sequence[tuple[int, int]] = ()
+    largest_bytes: int = 0
+    """Of the batches that were read."""
+    _open: set[int] = field(default_factory=set)
+    _begun: int = 0
+
+    def records(self, packed: memoryview, begin: int, end: int) -> tuple[list[RawRecord], int]:
+        """Records at offsets ``begin`` to ``end - 1``, and the offset after the last whole batch; ``begin`` if none.
+
+        Raises
+        ------
+        RefusedByClusterError
+            If the bytes are no batches.
+        MissingCapabilityError
+            If they are older than Kafka 0.11.
+        """
+        found: list[RawRecord] = []
+        after = begin
+        for batch in batches(packed):
+            after = max(after, batch.last_offset + 1)
+            self.largest_bytes = max(self.largest_bytes, batch.end - batch.begin)
+            if self._is_visible(batch, packed):
+                _read(batch, packed, begin, end, found)
+        return found, after
+
+    def _is_visible(self, batch: Batch, packed: memoryview) -> bool:
+        while self._begun < len(self.aborted) and self.aborted[self._begun][1] <= batch.last_offset:
+            self._open.add(self.aborted[self._begun][0])
+            self._begun += 1
+        if batch.is_control:
+            if _ends_by_abort(batch, packed):
+                self._open.discard(batch.producer_id)
+            return False
+        return not (batch.is_transactional and batch.producer_id in self._open)
+
+
+def batches(packed: memoryview) -> Iterator[Batch]:
+    """Yield the whole batches; a last one that was cut off is left out.
+
+    Raises
+    ------
+    RefusedByClusterError
+        If the bytes are no batches.
+    MissingCapabilityError
+        If they are older than Kafka 0.11.
+    """
+    at, size = 0, len(packed)
+    while at + _HEAD.size <= size:
+        base, length, _, magic, _, attributes, last, first_ms, last_ms, producer, _, _, count = _HEAD.unpack_from(
+            packed, at
+        )
+        if magic != _MAGIC:
+            raise MissingCapabilityError(
+                f"offset {base}: written in the format of Kafka before 0.11, which cannot be read",
+                hint="produce the topic again with a client of Kafka 0.11 or later",
+            )
+        end = at + _BEFORE_LENGTH_ENDS + length
+        if length < _HEAD.size - _BEFORE_LENGTH_ENDS:
+            raise RefusedByClusterError(f"offset {base}: the batch is corrupt: its length is {length}")
+        if end > size:
+            return
+        yield Batch(base, base + last, attributes, first_ms, last_ms, producer, count, at + _HEAD.size, end)
+        at = end
+
+
+def unpack_headers(packed: bytes) -> Headers:
+    """Names and values of headers, in their order; a name may occur twice."""
+    at = 0
+    count, at = _varint(packed, at)
+    headers: Headers = []
+    for _ in range(count):
+        size, at = _varint(packed, at)
+        name = packed[at : at + size].decode("utf-8", "surrogateescape")
+        at += size
+        size, at = _varint(packed, at)
+        headers.append((name, None if size < 0 else packed[at : at + size]))
+        at += max(size, 0)
+    return headers
+
+
+def _read(batch: Batch, packed: memoryview, begin: int, end: int, found: list[RawRecord]) -> None:
+    codec = batch.attributes & _CODEC
+    try:
+        if codec:
+            plain = memoryview(_decompressed(codec, bytes(packed[batch.begin : batch.end])))
+            _parse(plain, 0, batch, begin, end, found)
+        else:
+            _parse(packed, batch.begin, batch, begin, end, found)
+    except (IndexError, ValueError, OverflowError) as error:
+        raise RefusedByClusterError(f"offset {batch.base_offset}: the batch is corrupt: {error}") from error
+
+
+def _parse(packed: memoryview, at: int, batch: Batch, begin: int, end: int, found: list[RawRecord]) -> None:
+    """Written out with the short form of every number inline: a call for each would take half of the time."""
+    base, first_ms = batch.base_offset, batch.first_timestamp
+    limit = len(packed)
+    append_ms = batch.last_timestamp if batch.attributes & _APPEND_TIME else None
+    for _ in range(batch.count):
+        size, at = _varint(packed, at)
+        after = at + size
+        if size < 0 or after > limit:
+            raise ValueError("a record ends after its batch")
+        at += 1  # attributes, unused
+        b = packed[at]
+        delta_ms, at = ((b >> 1) ^ -(b & 1), at + 1) if b < 128 else _varint(packed, at)
+        b = packed[at]
+        delta, at = ((b >> 1), at + 1) if b < 128 else _varint(packed, at)
+        offset = base + delta
+        b = packed[at]
+        size, at = ((b >> 1) ^ -(b & 1), at + 1) if b < 128 else _varint(packed, at)
+        if not begin <= offset < end:
+            at = after
+            continue
+        key = None if size < 0 else bytes(packed[at : at + size])
+        at += max(0, size)
+        size, at = _varint(packed, at)
+        value = None if size < 0 else bytes(packed[at : at + size])
+        at += max(0, size)
+        stamp = first_ms + delta_ms if append_ms is None else append_ms
+        found.append((offset, stamp, key, value, bytes(packed[at:after])))
+        at = after
+
+
+def _varint(packed: bytes | memoryview, at: int) -> tuple[int, int]:
+    b = packed[at]
+    at += 1
+    number, shift = b & 0x7F, 7
+    while b & 0x80:
+        b = packed[at]
+        at += 1
+        number |= (b & 0x7F) << shift
+        shift += 7
+    return (number >> 1) ^ -(number & 1), at
+
+
+def _ends_by_abort(batch: Batch, packed: memoryview) -> bool:
+    found: list[RawRecord] = []
+    _parse(packed, batch.begin, batch, batch.base_offset, batch.last_offset + 1, found)
+    return any(key is not None and _CONTROL_KEY.unpack_from(key)[1] == _ABORT for _, _, key, _, _ in found)
+
+
+def _decompressed(codec: int, packed: bytes) -> bytes:
+    import cramjam
+
+    if codec == 2 and packed.startswith(_XERIAL):
+        return _xerial(packed)
+    decoders = {
+        1: cramjam.gzip.decompress,
+        2: cramjam.snappy.decompress_raw,
+        3: cramjam.lz4.decompress,
+        4: cramjam.zstd.decompress,
+    }
+    if codec not in decoders:
+        raise ValueError(f"unknown compression {codec}")
+    try:
+        return bytes(decoders[codec](packed))
+    except cramjam.DecompressionError as error:
+        raise ValueError(str(error)) from error
+
+
+def _xerial(packed: bytes) -> bytes:
+    """Snappy as the Java client frames it."""
+    import cramjam
+
+    parts, at = [], _XERIAL_HEAD_BYTES
+    while at + 4 <= len(packed):
+        size = int.from_bytes(packed[at : at + 4], "big")
+        parts.append(bytes(cramjam.snappy.decompress_raw(packed[at + 4 : at + 4 + size])))
+        at += 4 + size
+    return b"".join(parts)

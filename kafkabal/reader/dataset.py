@@ -1,0 +1,448 @@
+"""A topic as a data set to iterate over."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from math import gcd
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.clusters.kafka.fetch import RangeFetcher
+from kafkabal.config.cluster_address import cluster_address
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.config.profiles import default_profiles_file
+from kafkabal.config.resolve_settings import resolve
+from kafkabal.errors import ConfigError, OperationError, UsageError
+from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
+from kafkabal.reader.decode import OnError, load_decoder
+from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
+from kafkabal.reader.metrics import ReaderMetrics, write_textfile
+from kafkabal.reader.progress import Progress
+from kafkabal.reader.sequence import SampleSequence, Supply
+from kafkabal.reader.share import Share, Tail
+from kafkabal.units import parse_bytes
+
+if TYPE_CHECKING:
+    from kafkabal.reader.blocks import BlockSource
+    from kafkabal.reader.decode import Decoder
+    from kafkabal.reader.sample import Sample
+
+_THREADS = 2
+"""Threads that load blocks: one receives while the other unpacks (2 reads 1.3 x as much as 1, and 4 no more than 2)."""
+_METRICS_EVERY_S = 5.0
+_ASYNC_SAMPLES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """What does not change while a data set is read."""
+
+    connection: ConnectionSettings
+    manifest: Manifest
+    seed: int | None
+    tail: Tail
+    decode: Decoder | None
+    on_error: OnError
+    prefetch_bytes: int
+    cache: Path | None
+    cache_bytes: int
+    rack: str | None
+    group: str | None
+    metrics_file: Path | None
+    on_metrics: Callable[[ReaderMetrics], None] | None
+
+
+class TopicReader:
+    """The samples of a topic, in one order that no number of readers changes.
+
+    Iterating gives the samples of this reader, ``epochs`` epochs of them; iterating again gives the next epochs. What
+    is read is pinned when the object is made, so that later records change nothing.
+
+    Parameters
+    ----------
+    topic
+        Name.
+    profile, bootstrap_servers, command_config
+        How to reach the cluster: a profile, or ``host:port`` and a Java ``client.properties``; else the environment.
+    shuffle_seed
+        Of the order; None reads blocks as they lie.
+    epochs
+        How many each iteration gives, 1 or more.
+    decode
+        ``image``, ``numpy``, ``text``, ``json``, ``package.module:function``, or a function from a sample to anything.
+    on_error
+        What becomes of a sample that the decoder refuses: ``raise``, ``skip`` or ``count``.
+    prefetch
+        Memory for blocks that are open or loaded ahead, such as ``256MiB``.
+    cache, cache_bytes
+        A folder for blocks on a local disk, and its limit; many readers may share it.
+    rack
+        Replicas in this rack are read from where they are in sync.
+    rank, world_size
+        Of this process among those that share the topic.
+    num_workers
+        Of the data loader around it; each worker is a reader of its own.
+    tail
+        ``drop``, ``repeat`` or ``keep``: see :class:`Tail`.
+    manifest
+        A manifest, or a file that all ranks see: the first one writes it, the others read it. Needed where
+        ``world_size`` is above 1, for ranks that pin by themselves may pin different offsets.
+    count
+        Whether to read the topic once to find missing offsets; None: where there must be some.
+    state
+        A state, or a file of one, to go on from; a file that is missing is the beginning.
+    group
+        Consumer group under which reader 0 commits how far all of them are, for others to see.
+    metrics_file, on_metrics
+        A textfile for Prometheus, and a function that gets a :class:`ReaderMetrics`, every 5 seconds.
+
+    Raises
+    ------
+    UsageError
+        If an option is wrong, the topic unknown or empty, or the state one of another data set.
+    KafkabalError
+        If brokers do not answer or refuse, or a file cannot be written.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        profile: str | None = None,
+        bootstrap_servers: str | None = None,
+        command_config: str | None = None,
+        shuffle_seed: int | None = None,
+        epochs: int = 1,
+        decode: str | Decoder | None = None,
+        on_error: str = "raise",
+        prefetch: str | int = "256MiB",
+        cache: str | Path | None = None,
+        cache_bytes: str | int = "100GB",
+        rack: str | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        num_workers: int = 0,
+        tail: str = "drop",
+        manifest: Manifest | str | Path | None = None,
+        count: bool | None = None,
+        state: Mapping[str, Any] | str | Path | None = None,
+        group: str | None = None,
+        metrics_file: str | Path | None = None,
+        on_metrics: Callable[[ReaderMetrics], None] | None = None,
+    ) -> None:
+        if not 0 <= rank < world_size:
+            raise UsageError(f"rank: must be 0 to {world_size - 1} ({rank})")
+        if epochs < 1:
+            raise UsageError(f"epochs: must be 1 or more ({epochs})")
+        connection = _connection(profile, bootstrap_servers, command_config)
+        self._rank, self._world_size, self._epochs = rank, world_size, epochs
+        self._state_file = Path(state) if isinstance(state, str | Path) else None
+        self._options = _Options(
+            connection=connection,
+            manifest=_manifest(
+                topic, connection, manifest, count=count, readers=world_size * max(1, num_workers), ranks=world_size
+            ),
+            seed=shuffle_seed,
+            tail=_choice(Tail, "tail", tail),
+            decode=load_decoder(decode),
+            on_error=_choice(OnError, "on_error", on_error),
+            prefetch_bytes=_bytes(prefetch),
+            cache=None if cache is None else Path(cache),
+            cache_bytes=_bytes(cache_bytes),
+            rack=rack,
+            group=group,
+            metrics_file=None if metrics_file is None else Path(metrics_file),
+            on_metrics=on_metrics,
+        )
+        if self._options.cache is not None:
+            self._cache()  # a folder that cannot be written is a mistake to be seen now
+        self._first_epoch = 0
+        self._progress, self._taken = Progress(), 0
+        self._resumed: Checkpoint | None = None
+        self._sequence: SampleSequence | None = None
+        self.metrics = ReaderMetrics(rack=rack)
+        """Counted over all iterations of this object, in this process."""
+        if self._state_file is None and state is not None:
+            assert not isinstance(state, str | Path)
+            self.load_state_dict(state)
+        elif self._state_file is not None and self._state_file.exists():
+            self.load_state_dict(load_state(self._state_file))
+
+    @property
+    def manifest(self) -> Manifest:
+        """What is read."""
+        return self._options.manifest
+
+    def __len__(self) -> int:
+        """Samples of an epoch that this rank gets, before any are left out by the decoder."""
+        share = Share(self._rank, self._world_size, self._options.tail)
+        return share.count(self.manifest.samples)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin the next iteration with this epoch, from 0 on."""
+        self._first_epoch = epoch
+        self._progress, self._taken, self._resumed, self._sequence = Progress(epoch), 0, None, None
+
+    def __iter__(self) -> Iterator[Sample]:
+        share = self._share()
+        if self._resumed is not None:
+            self._progress, self._taken = self._resumed.resumed_by(share)
+            self._resumed = None
+        self._adopt()
+        sequence = SampleSequence(
+            self.manifest,
+            Supply(source=self._source, limit_bytes=self._options.prefetch_bytes, threads=_THREADS),
+            seed=self._options.seed,
+            share=share,
+            progress=self._progress,
+            taken=self._taken,
+            until_epoch=max(self._first_epoch + self._epochs, self._progress.epoch + 1),
+            metrics=self.metrics,
+        )
+        self._sequence = sequence
+        yield from self._observed(self._decoded(sequence), share)
+        self._adopt()
+        self._first_epoch = self._progress.epoch
+
+    async def __aiter__(self) -> AsyncIterator[Sample]:
+        """Yield the same samples; blocks are waited for in a thread, and the event loop runs on."""
+        samples = iter(self)
+        while batch := await asyncio.to_thread(lambda: list(islice(samples, _ASYNC_SAMPLES))):
+            for sample in batch:
+                yield sample
+
+    def batches(self, batch_size: int) -> Iterator[list[Sample]]:
+        """Yield the same samples in lists of ``batch_size``; the last one may be shorter."""
+        samples = iter(self)
+        while batch := list(islice(samples, batch_size)):
+            yield batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this reader is: what was given out, to the sample; for the checkpoint of the trainer."""
+        if self._resumed is not None:
+            return self._resumed.as_dict()
+        share = self._share()
+        position = self._sequence or self
+        return Checkpoint(
+            identity=self.manifest.identity,
+            seed=self._options.seed,
+            progress=position.progress,
+            reader=share.reader,
+            readers=share.readers,
+            taken=position.taken,
+        ).as_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state, of as many readers as now or of any other number.
+
+        Raises
+        ------
+        UsageError
+            If it is none, or one of other data.
+        """
+        checkpoint = Checkpoint.from_dict(state)
+        if checkpoint.identity != self.manifest.identity:
+            raise UsageError(
+                f"the state is of another data set: {checkpoint.identity} (topic {self.manifest.topic} as pinned now "
+                f"is {self.manifest.identity})",
+                hint="keep the manifest with the state: manifest=FILE",
+            )
+        if checkpoint.seed != self._options.seed:
+            raise UsageError(f"the state is of another order: seed {checkpoint.seed} (not {self._options.seed})")
+        self._resumed, self._sequence = checkpoint, None
+
+    def save(self) -> None:
+        """Write the state to the file that was given as ``state``.
+
+        Raises
+        ------
+        UsageError
+            If none was given.
+        OutputError
+            If it cannot be written.
+        """
+        if self._state_file is None:
+            raise UsageError("no file to save the state to: give state=FILE")
+        save_state(self.state_dict(), self._state_file)
+
+    @property
+    def progress(self) -> Progress:
+        """When the readers began the current part of an epoch."""
+        return self._progress
+
+    @property
+    def taken(self) -> int:
+        """Samples that this reader has given out since."""
+        return self._taken
+
+    def _adopt(self) -> None:
+        """Go on where the last iteration was left."""
+        if self._sequence is not None:
+            self._progress, self._taken = self._sequence.progress, self._sequence.taken
+            self._sequence = None
+
+    def _share(self) -> Share:
+        worker, workers = _data_loader_worker()
+        share = Share(self._rank * workers + worker, self._world_size * workers, self._options.tail)
+        times = share.readers // gcd(share.readers, self.manifest.lanes)
+        if times > 1 and share.reader == 0:
+            warnings.warn(
+                f"{share.readers} readers share {self.manifest.lanes} lanes: every block is fetched {times} times; "
+                f"pin the topic for them (num_workers={workers})",
+                stacklevel=3,
+            )
+        return share
+
+    def _decoded(self, samples: SampleSequence) -> Iterator[Sample]:
+        decode, on_error = self._options.decode, self._options.on_error
+        if decode is None:
+            yield from samples
+            return
+        for sample in samples:
+            try:
+                sample.decoded = decode(sample)
+            except Exception as error:
+                self.metrics.corrupt += 1
+                if on_error is OnError.RAISE:
+                    raise OperationError(
+                        f"{self.manifest.topic}-{sample.partition}: offset {sample.offset} cannot be decoded: {error}",
+                        hint="on_error='skip' leaves such records out, on_error='count' gives them undecoded",
+                    ) from error
+                if on_error is OnError.SKIP:
+                    continue
+            yield sample
+
+    def _observed(self, samples: Iterator[Sample], share: Share) -> Iterator[Sample]:
+        """Pass the samples on, and show from time to time how it goes."""
+        listeners = self._listeners(share)
+        if not listeners:
+            yield from samples
+            return
+        next_s = time.monotonic() + _METRICS_EVERY_S
+        for sample in samples:
+            yield sample
+            if time.monotonic() >= next_s:
+                for listener in listeners:
+                    listener()
+                next_s = time.monotonic() + _METRICS_EVERY_S
+        for listener in listeners:
+            listener()
+
+    def _listeners(self, share: Share) -> list[Callable[[], None]]:
+        options, found = self._options, []
+        if options.metrics_file is not None:
+            path, labels = options.metrics_file, {"topic": self.manifest.topic, "reader": str(share.reader)}
+            found.append(lambda: write_textfile(self.metrics, path, labels))
+        if options.on_metrics is not None:
+            callback = options.on_metrics
+            found.append(lambda: callback(self.metrics))
+        if options.group is not None and share.reader == 0:
+            from kafkabal.reader.group_progress import GroupProgress
+
+            group = GroupProgress(options.connection, options.group, self.manifest)
+            found.append(lambda: group.commit(self._share_done(share)))
+        return found
+
+    def _share_done(self, share: Share) -> float:
+        """Part of the epoch that is done, if all readers are where this one is."""
+        position = self._sequence or self
+        left = self.manifest.samples - position.progress.left(self.manifest.samples)
+        return min(1.0, (left + position.taken * share.readers) / self.manifest.samples)
+
+    def _source(self) -> BlockSource:
+        fetcher = self._fetcher()
+        source: BlockSource = BrokerBlocks(self.manifest, fetcher)
+        if self._options.cache is None:
+            return source
+        from kafkabal.reader.block_cache import CachedBlocks
+
+        return CachedBlocks(self.manifest, self._cache(), source)
+
+    def _cache(self) -> Any:
+        from kafkabal.reader.block_cache import BlockCache
+
+        assert self._options.cache is not None
+        return BlockCache(self._options.cache, self._options.cache_bytes)
+
+    def _fetcher(self) -> RangeFetcher:
+        from kafkabal.clusters.kafka.fetch import RangeFetcher
+
+        options = self._options
+        return RangeFetcher(options.connection, self.manifest.topic, self.manifest.topic_id, rack=options.rack)
+
+
+def _connection(profile: str | None, bootstrap_servers: str | None, command_config: str | None) -> ConnectionSettings:
+    flags = {
+        "profile": profile,
+        "bootstrap_servers": bootstrap_servers,
+        "command_config": command_config,
+    }
+    settings = resolve(flags, environ=os.environ, profiles_file=default_profiles_file())
+    address = cluster_address(settings)
+    if not isinstance(address, ConnectionSettings):
+        raise ConfigError("a reader needs live brokers", hint="give bootstrap_servers or a profile that names them")
+    return address
+
+
+def _manifest(
+    topic: str,
+    connection: ConnectionSettings,
+    given: Manifest | str | Path | None,
+    *,
+    count: bool | None,
+    readers: int,
+    ranks: int,
+) -> Manifest:
+    path = Path(given) if isinstance(given, str | Path) else None
+    if isinstance(given, Manifest):
+        found = given
+    elif path is not None and path.exists():
+        found = load_manifest(path)
+    elif path is None and ranks > 1:
+        raise UsageError(
+            f"world_size {ranks} needs a manifest: ranks that pin the topic by themselves may pin different offsets",
+            hint="give manifest=FILE, in a folder that all ranks see",
+        )
+    else:
+        found = _pinned(topic, connection, lanes=lanes_for(readers), count=count)
+        found = found if path is None else publish_manifest(found, path)
+    if found.topic != topic:
+        raise UsageError(f"the manifest is of topic {found.topic}, not {topic}")
+    return found
+
+
+def _pinned(topic: str, connection: ConnectionSettings, *, lanes: int, count: bool | None) -> Manifest:
+    from kafkabal.clusters.kafka.cluster import KafkaCluster
+    from kafkabal.clusters.kafka.fetch import RangeFetcher
+    from kafkabal.reader.pin import pin_topic
+
+    with KafkaCluster(connection) as cluster:
+        return pin_topic(
+            cluster, lambda topic_id: RangeFetcher(connection, topic, topic_id), topic, lanes=lanes, count=count
+        )
+
+
+def _data_loader_worker() -> tuple[int, int]:
+    """Number of this worker of a torch DataLoader, and how many there are."""
+    torch = sys.modules.get("torch.utils.data")
+    info = torch.get_worker_info() if torch is not None else None
+    return (0, 1) if info is None else (info.id, info.num_workers)
+
+
+def _bytes(given: str | int) -> int:
+    return parse_bytes(given) if isinstance(given, str) else given
+
+
+def _choice(kind: Any, name: str, given: str) -> Any:
+    try:
+        return kind(given)
+    except ValueError:
+        raise UsageError(f"{name}: unknown {given!r}", hint=f"choose from: {', '.join(kind)}") from None

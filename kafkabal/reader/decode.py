@@ -1,0 +1,82 @@
+"""Decoders: from a sample to what the trainer computes with."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from kafkabal.errors import MissingCapabilityError, UsageError
+
+if TYPE_CHECKING:
+    from kafkabal.reader.sample import Sample
+
+Decoder: TypeAlias = "Callable[[Sample], Any]"
+
+
+class OnError(StrEnum):
+    """What becomes of a sample that the decoder refuses."""
+
+    RAISE = "raise"
+    SKIP = "skip"
+    """Left out, and counted: readers may then get unequal numbers of samples."""
+    COUNT = "count"
+    """Given out with ``decoded`` None, and counted."""
+
+
+def _image(sample: Sample) -> Any:
+    """Pixels: uint8, shape (height, width, 3)."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingCapabilityError("decoding images needs Pillow", hint="pip install 'kafkabal[images]'") from error
+    with Image.open(io.BytesIO(sample.value)) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def _numpy(sample: Sample) -> Any:
+    """An array that ``numpy.save`` wrote."""
+    return np.load(io.BytesIO(sample.value), allow_pickle=False)
+
+
+DECODERS: Final[Mapping[str, Decoder]] = MappingProxyType(
+    {
+        "image": _image,
+        "numpy": _numpy,
+        "text": lambda sample: sample.value.decode(),
+        "json": lambda sample: json.loads(sample.value),
+    }
+)
+
+
+def load_decoder(name: str | Decoder | None) -> Decoder | None:
+    """A decoder by its name, as ``package.module:function``, or as it is.
+
+    Raises
+    ------
+    UsageError
+        If it is unknown.
+    """
+    if name is None or not isinstance(name, str):
+        return name
+    if name in DECODERS:
+        return DECODERS[name]
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise UsageError(
+            f"unknown decoder: {name}", hint=f"choose from: {', '.join(DECODERS)}, or name a package.module:function"
+        )
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"cannot load decoder {name}: {error}") from error
+    if not callable(found):
+        raise UsageError(f"cannot load decoder {name}: not a function")
+    decoder: Decoder = found
+    return decoder

@@ -1,0 +1,85 @@
+"""What a reader did: bytes by broker and rack, waiting, cache; for a callback or a Prometheus textfile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafkabal.files import replacing
+
+_PREFIX = "kafkabal_reader"
+
+
+@dataclass(slots=True)
+class ReaderMetrics:
+    """Counted since the reader began."""
+
+    samples: int = 0
+    size_bytes: int = 0
+    """Of keys, values and headers that were given out."""
+    elapsed_s: float = 0.0
+    waited_s: float = 0.0
+    """How long the trainer has waited for samples."""
+    blocks: int = 0
+    blocks_from_cache: int = 0
+    corrupt: int = 0
+    """Records that the decoder refused."""
+    network_bytes: dict[int, int] = field(default_factory=dict)
+    """By broker, as fetched."""
+    racks: Mapping[int, str | None] = field(default_factory=dict)
+    """Of the brokers, once one was asked."""
+    rack: str | None = None
+    """Of the reader."""
+
+    @property
+    def waiting_share(self) -> float:
+        """Part of the time that the trainer waited, 0 to 1."""
+        return self.waited_s / self.elapsed_s if self.elapsed_s else 0.0
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Given out, mean."""
+        return self.size_bytes / self.elapsed_s if self.elapsed_s else 0.0
+
+    @property
+    def cross_rack_bytes(self) -> int:
+        """Fetched from brokers of other racks; 0 where the reader has none."""
+        if self.rack is None:
+            return 0
+        return sum(count for broker, count in self.network_bytes.items() if self.racks.get(broker) != self.rack)
+
+    def count_block(self, bytes_by_broker: Mapping[int, int]) -> None:
+        """Add a block that was opened, with what came over the network for it."""
+        self.blocks += 1
+        self.blocks_from_cache += not bytes_by_broker
+        for broker, count in bytes_by_broker.items():
+            self.network_bytes[broker] = self.network_bytes.get(broker, 0) + count
+
+
+def write_textfile(metrics: ReaderMetrics, path: Path, labels: Mapping[str, str]) -> None:
+    """Write what the textfile collector of the node exporter of Prometheus reads.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written; the earlier file stays.
+    """
+    own = ",".join(f'{name}="{value}"' for name, value in labels.items())
+    values = {
+        "samples_total": metrics.samples,
+        "bytes_total": metrics.size_bytes,
+        "elapsed_seconds": metrics.elapsed_s,
+        "waited_seconds_total": metrics.waited_s,
+        "blocks_total": metrics.blocks,
+        "cached_blocks_total": metrics.blocks_from_cache,
+        "corrupt_records_total": metrics.corrupt,
+        "cross_rack_bytes_total": metrics.cross_rack_bytes,
+    }
+    lines = [f"{_PREFIX}_{name}{{{own}}} {value}" for name, value in values.items()]
+    lines += [
+        f'{_PREFIX}_network_bytes_total{{{own},broker="{broker}",rack="{metrics.racks.get(broker) or ""}"}} {count}'
+        for broker, count in sorted(metrics.network_bytes.items())
+    ]
+    with replacing(path) as file:
+        file.write(("\n".join(lines) + "\n").encode())

@@ -1,0 +1,219 @@
+"""From a topic as it is now to a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from kafkabal.clusters.protocol import (
+    ConfigResource,
+    ConfigValue,
+    Fault,
+    PartitionStatus,
+    ReplicaLog,
+    ReplicaOn,
+    ResourceKind,
+    TopicDescription,
+)
+from kafkabal.errors import NotAuthorizedError, UsageError
+from kafkabal.model.cluster_state import I64
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.reader.blocks import FetchedRange, record_bytes
+from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRange, block_counts
+
+_ANSWER_S = 15.0
+_PROBE_BYTES = 2**20
+_COUNTED_AT_ONCE_BYTES = 4 * 2**20
+_COUNTING_THREADS = 4
+_CLEANUP_KEY = "cleanup.policy"
+
+
+class Brokers(Protocol):
+    """What a live cluster says of a topic: a :class:`~kafkabal.clusters.kafka.cluster.KafkaCluster`."""
+
+    def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
+        """What some broker says of a topic; None where it is unknown."""
+
+    def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
+        """Leader, replicas and ISR of every partition."""
+
+    def replica_logs(
+        self, brokers: Collection[int], partitions: Collection[TopicPartition]
+    ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
+        """Sizes of replicas, and which brokers did not answer."""
+
+    def configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
+        """Values of some keys, and the resources that did not answer."""
+
+
+class TopicFetcher(Protocol):
+    """Reads one topic: a :class:`~kafkabal.clusters.kafka.fetch.RangeFetcher`."""
+
+    def ranges(self) -> Mapping[int, tuple[int, int]]:
+        """First offset and last stable offset of every partition."""
+
+    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
+        """All committed records of a range."""
+
+    def close(self) -> None:
+        """Drop all connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Offsets of the records of a partition, and the bytes of each."""
+
+    offset: I64
+    size: I64
+
+
+def pin_topic(
+    brokers: Brokers,
+    fetcher: Callable[[str], TopicFetcher],
+    topic: str,
+    *,
+    lanes: int = LANES,
+    count: bool | None = None,
+) -> Manifest:
+    """Pin what a topic holds now.
+
+    Parameters
+    ----------
+    fetcher
+        Makes a fetcher for a topic id.
+    count
+        Whether to read the topic once to see which offsets hold records. None: where it is compacted, or the last
+        offset of a partition holds none, as after a transaction.
+
+    Raises
+    ------
+    UsageError
+        If the topic is unknown or empty.
+    KafkabalError
+        If the brokers do not answer, or refuse.
+    """
+    described = brokers.describe_topic(topic, _ANSWER_S)
+    if described is None:
+        raise UsageError(f"unknown topic: {topic}", hint=f"kafkabal create {topic}")
+    reader = fetcher(described.topic_id)
+    try:
+        ranges = reader.ranges()
+        filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
+        sizes = _sizes(brokers, reader, topic, filled)
+        if count or (count is None and (_is_compacted(brokers, topic) or _has_markers(reader, filled))):
+            partitions = _counted(lambda: fetcher(described.topic_id), filled, sizes, lanes)
+        else:
+            partitions = _dense(filled, sizes, lanes)
+    finally:
+        reader.close()
+    manifest = Manifest(
+        cluster_id=described.cluster_id,
+        topic=topic,
+        topic_id=described.topic_id,
+        lanes=lanes,
+        partitions=partitions,
+    )
+    if not manifest.samples:
+        raise UsageError(f"empty topic: {topic}", hint=f"kafkabal produce {topic} FOLDER")
+    return manifest
+
+
+def _dense(ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int) -> tuple[PartitionRange, ...]:
+    records = [end - begin for begin, end in ranges.values()]
+    cuts = block_counts(records, [sizes[p] for p in ranges], lanes)
+    return tuple(
+        PartitionRange(partition=p, begin=begin, end=end, size_bytes=sizes[p], blocks=blocks)
+        for (p, (begin, end)), blocks in zip(ranges.items(), cuts, strict=True)
+    )
+
+
+def _counted(
+    fetcher: Callable[[], TopicFetcher],
+    ranges: Mapping[int, tuple[int, int]],
+    sizes: Mapping[int, int],
+    lanes: int,
+) -> tuple[PartitionRange, ...]:
+    def find(p: int) -> _Found:
+        reader = fetcher()
+        try:
+            return _found(reader, p, ranges[p], sizes[p])
+        finally:
+            reader.close()
+
+    with ThreadPoolExecutor(_COUNTING_THREADS) as pool:
+        found = dict(zip(ranges, pool.map(find, ranges), strict=True))
+    cuts = block_counts([len(f.offset) for f in found.values()], [int(f.size.sum()) for f in found.values()], lanes)
+    return tuple(_listed(p, ranges[p], found[p], blocks) for p, blocks in zip(ranges, cuts, strict=True))
+
+
+def _listed(p: int, offsets: tuple[int, int], found: _Found, blocks: int) -> PartitionRange:
+    """The blocks of a partition: equal counts of records, each up to the first record of the next."""
+    count = len(found.offset)
+    cut = np.arange(blocks + 1, dtype=np.int64) * count // max(blocks, 1)
+    ends = [*found.offset[cut[1:-1]].tolist(), offsets[1]]
+    before = np.concatenate(([0], np.cumsum(found.size)))
+    counted = tuple(
+        CountedBlock(end, int(last - first), int(before[last] - before[first]))
+        for end, first, last in zip(ends, cut[:-1].tolist(), cut[1:].tolist(), strict=False)
+    )
+    return PartitionRange(
+        partition=p,
+        begin=offsets[0],
+        end=offsets[1],
+        size_bytes=int(found.size.sum()),
+        blocks=blocks,
+        counted=counted,
+    )
+
+
+def _found(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> _Found:
+    begin, end = offsets
+    step = max(1, (end - begin) * _COUNTED_AT_ONCE_BYTES // max(size_bytes, 1))
+    offset, size = [], []
+    for at in range(begin, end, step):
+        for record in reader.fetch(p, at, min(at + step, end), _COUNTED_AT_ONCE_BYTES).records:
+            offset.append(record[0])
+            size.append(record_bytes(record))
+    return _Found(np.array(offset, np.int64), np.array(size, np.int64))
+
+
+def _sizes(
+    brokers: Brokers, reader: TopicFetcher, topic: str, ranges: Mapping[int, tuple[int, int]]
+) -> Mapping[int, int]:
+    """Bytes of each partition in the log dir of its leader, or where that is hidden, estimated from a few records."""
+    leaders = {key: status.leader for key, status in brokers.partition_status([topic]).items()}
+    try:
+        logs, _ = brokers.replica_logs(set(leaders.values()) - {-1}, leaders.keys())
+    except NotAuthorizedError:
+        logs = {}
+    by_leader = {on.partition: log.size_bytes for on, log in logs.items() if leaders.get(_key(on)) == on.broker}
+    return {p: by_leader.get(p) or _estimated(reader, p, *offsets) for p, offsets in ranges.items()}
+
+
+def _key(on: ReplicaOn) -> TopicPartition:
+    return TopicPartition(on.topic, on.partition)
+
+
+def _estimated(reader: TopicFetcher, p: int, begin: int, end: int) -> int:
+    few = min(end - begin, 16)
+    records = reader.fetch(p, begin, begin + few, _PROBE_BYTES).records
+    mean = sum(map(record_bytes, records)) / max(len(records), 1)
+    return max(1, round(mean * (end - begin)))
+
+
+def _is_compacted(brokers: Brokers, topic: str) -> bool:
+    resource = ConfigResource(ResourceKind.TOPIC, topic)
+    found, _ = brokers.configs([resource], [_CLEANUP_KEY])
+    value = found.get(resource, {}).get(_CLEANUP_KEY)
+    return value is not None and "compact" in (value.value or "")
+
+
+def _has_markers(reader: TopicFetcher, ranges: Mapping[int, tuple[int, int]]) -> bool:
+    """Whether some partition ends with an offset without a record, as every transaction does."""
+    return any(not reader.fetch(p, end - 1, end, 0).records for p, (_, end) in ranges.items())

@@ -1,0 +1,154 @@
+"""Blocks are loaded by threads in the order in which they will be opened, as many as fit into the memory allowed.
+
+Memory is counted by what has been loaded and not been given out yet. A block that the reader waits for is loaded
+even where that exceeds the limit: without it nothing would ever be given out.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafkabal.reader.blocks import BlockSource, LoadedBlock
+    from kafkabal.reader.schedule import Opening, Visits
+
+_CLOSING_S = 5.0
+
+
+class Prefetch:
+    """Runs ahead of the reader; used as a context, within which its threads live.
+
+    Parameters
+    ----------
+    visits
+        The schedule.
+    source
+        Makes a source of blocks for each thread.
+    expected_bytes
+        What a block will take in memory.
+    limit_bytes
+        Of all blocks together.
+    """
+
+    def __init__(
+        self,
+        visits: Iterator[Visits],
+        source: Callable[[], BlockSource],
+        expected_bytes: Callable[[Opening], int],
+        *,
+        limit_bytes: int,
+        threads: int,
+    ) -> None:
+        self._visits = visits
+        self._source = source
+        self._expected_bytes = expected_bytes
+        self._limit_bytes = limit_bytes
+        self._changed = threading.Condition()
+        self._planned: deque[Visits] = deque()
+        """Pieces of the schedule that the reader has not come to."""
+        self._upcoming: deque[Opening] = deque()
+        """Of these pieces, blocks that no thread has begun to load."""
+        self._loaded: dict[int, LoadedBlock] = {}
+        """By their number in the order of opening."""
+        self._begun = 0
+        self._wanted = -1
+        self._held_bytes = 0
+        self._is_over = False
+        self._error: BaseException | None = None
+        self.waited_s = 0.0
+        """How long the reader has waited for blocks."""
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
+
+    def __enter__(self) -> Prefetch:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join(_CLOSING_S)
+
+    def visits(self) -> Iterator[Visits]:
+        """Yield the schedule, piece by piece."""
+        while True:
+            with self._changed:
+                if not self._planned and not self._plan():
+                    return
+                piece = self._planned.popleft()
+            yield piece
+
+    def next_block(self) -> LoadedBlock:
+        """The next block in the order of opening, once it is there.
+
+        Raises
+        ------
+        KafkabalError
+            What loading it, or one before it, ended with.
+        """
+        with self._changed:
+            self._wanted += 1
+            if self._wanted not in self._loaded:
+                self._changed.notify_all()
+                began_s = time.monotonic()
+                while self._wanted not in self._loaded:
+                    if self._error is not None:
+                        raise self._error
+                    self._changed.wait()
+                self.waited_s += time.monotonic() - began_s
+            return self._loaded.pop(self._wanted)
+
+    def release(self, size_bytes: int) -> None:
+        """Say that so many bytes were given out, or will never be."""
+        with self._changed:
+            self._held_bytes -= size_bytes
+            self._changed.notify_all()
+
+    def _plan(self) -> bool:
+        """Go on with the schedule; False at its end."""
+        piece = next(self._visits, None)
+        if piece is None:
+            return False
+        self._planned.append(piece)
+        self._upcoming.extend(piece.openings)
+        return True
+
+    def _work(self) -> None:
+        source = self._source()
+        try:
+            while (task := self._next_task()) is not None:
+                number, opening, expected = task
+                block = source.load(opening.block, opening.only)
+                with self._changed:
+                    self._held_bytes += block.size_bytes - expected
+                    self._loaded[number] = block
+                    self._changed.notify_all()
+        except BaseException as error:  # noqa: BLE001 - handed to the reader, which raises it
+            with self._changed:
+                self._error = self._error or error
+                self._changed.notify_all()
+        finally:
+            source.close()
+
+    def _next_task(self) -> tuple[int, Opening, int] | None:
+        """A block to load, as soon as there is room for it; None at the end."""
+        with self._changed:
+            while not self._is_over and self._error is None:
+                while not self._upcoming:
+                    if not self._plan():
+                        return None
+                expected = self._expected_bytes(self._upcoming[0])
+                fits = self._held_bytes + expected <= self._limit_bytes
+                if fits or self._wanted >= self._begun:
+                    number, opening = self._begun, self._upcoming.popleft()
+                    self._begun += 1
+                    self._held_bytes += expected
+                    return number, opening, expected
+                self._changed.wait()
+            return None

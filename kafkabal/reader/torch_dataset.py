@@ -1,0 +1,21 @@
+"""The class that a data loader of torch accepts; torch is imported only where it is installed and this is asked for."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from kafkabal.reader.dataset import TopicReader
+
+
+@cache
+def topic_dataset_type() -> type[TopicReader]:
+    """:class:`TopicReader`, derived from torch's ``IterableDataset`` as well where torch is installed."""
+    if find_spec("torch") is None:
+        return TopicReader
+    from torch.utils.data import IterableDataset
+
+    base: Any = IterableDataset
+    made: type[TopicReader] = type("TopicDataset", (TopicReader, base), {"__module__": "kafkabal.reader"})
+    return made

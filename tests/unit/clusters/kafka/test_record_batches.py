@@ -1,0 +1,137 @@
+"""Batches and answers, read in place: held against what kafka-python makes of the same bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import cramjam
+import pytest
+from kafka.protocol.consumer import FetchResponse
+from kafka.record.default_records import DefaultRecordBatchBuilder
+
+from kafkabal.clusters.kafka.fetch_answer import fetch_answer
+from kafkabal.clusters.kafka.record_batches import BatchReader, unpack_headers
+from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
+
+HEADERS = [("path", b"a/b"), ("path", None), ("é", b"")]
+
+
+def _batch(
+    base: int, values: list[bytes | None], *, producer: int = -1, control: bytes | None = None, aborts: bool = False
+) -> bytes:
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=0,
+        is_transactional=producer >= 0,
+        producer_id=producer,
+        producer_epoch=0,
+        base_sequence=0,
+        batch_size=10**7,
+    )
+    for number, value in enumerate(values):
+        key = control if control is not None else b"key%d" % number
+        builder.append(number, 1000 + number, key, value, HEADERS)
+    packed = bytearray(builder.build())
+    packed[0:8] = base.to_bytes(8, "big")
+    if control is not None:
+        packed[22] |= 0x20
+    return bytes(packed)
+
+
+def _recompressed(batch: bytes, codec: int) -> bytes:
+    head, records = bytearray(batch[:61]), batch[61:]
+    squeeze = {
+        1: lambda b: bytes(cramjam.gzip.compress(b)),
+        2: lambda b: bytes(cramjam.snappy.compress_raw(b)),
+        3: lambda b: bytes(cramjam.lz4.compress(b)),
+        4: lambda b: bytes(cramjam.zstd.compress(b)),
+        10: lambda b: b"\x82SNAPPY\x00" + bytes(8) + _framed(b),
+    }[codec]
+    packed = squeeze(records)
+    head[22] |= 2 if codec == 10 else codec
+    head[8:12] = (49 + len(packed)).to_bytes(4, "big")
+    return bytes(head) + packed
+
+
+def _framed(plain: bytes) -> bytes:
+    block = bytes(cramjam.snappy.compress_raw(plain))
+    return len(block).to_bytes(4, "big") + block
+
+
+@pytest.mark.parametrize("codec", [0, 1, 2, 3, 4, 10])
+def test_records_are_read_whatever_compressed_them(codec: int) -> None:
+    """Every codec of Kafka, Snappy also as the Java client frames it; only the range that was asked for."""
+    batch = _batch(50, [b"x" * 300, None, b"", b"last"])
+    packed = batch if codec == 0 else _recompressed(batch, codec)
+    records, after = BatchReader().records(memoryview(packed + packed[:40]), 51, 54)
+    assert [(r[0], r[1], r[2], r[3]) for r in records] == [
+        (51, 1001, b"key1", None),
+        (52, 1002, b"key2", b""),
+        (53, 1003, b"key3", b"last"),
+    ]
+    assert after == 54
+    assert unpack_headers(records[0][4]) == HEADERS
+
+
+def test_aborted_transactions_are_left_out() -> None:
+    """Of two producers, what the aborted one wrote until its marker is missing, and what it wrote later is there."""
+    abort, commit = b"\0\0\0\0", b"\0\0\0\1"
+    log = (
+        _batch(0, [b"a"], producer=7)
+        + _batch(1, [b"b"], producer=8)
+        + _batch(2, [b""], producer=7, control=abort)
+        + _batch(3, [b"c"], producer=7)
+        + _batch(4, [b""], producer=8, control=commit)
+    )
+    records, after = BatchReader([(7, 0)]).records(memoryview(log), 0, 10)
+    assert [r[3] for r in records] == [b"b", b"c"]
+    assert after == 5
+
+
+def test_old_and_broken_batches_are_refused() -> None:
+    """The format before Kafka 0.11, and bytes that are none, are named with their offset."""
+    batch = bytearray(_batch(5, [b"x"]))
+    old = bytes(batch[:16]) + b"\1" + bytes(batch[17:])
+    with pytest.raises(MissingCapabilityError, match="offset 5"):
+        BatchReader().records(memoryview(old), 0, 10)
+    batch[61] = 0xFF
+    batch[62] = 0xFF
+    with pytest.raises(RefusedByClusterError, match="offset 5: the batch is corrupt"):
+        BatchReader().records(memoryview(bytes(batch)), 0, 10)
+
+
+@pytest.mark.parametrize("version", [7, 10, 11, 12, 13, 16, 17])
+def test_answers_of_every_version_are_read(version: int) -> None:
+    """Error code, aborted transactions and records are those that kafka-python wrote."""
+    kind: Any = FetchResponse.FetchableTopicResponse
+    answer = FetchResponse(
+        throttle_time_ms=3,
+        error_code=0,
+        session_id=0,
+        responses=[
+            kind(
+                topic="images",
+                topic_id=UUID(int=5),
+                partitions=[
+                    kind.PartitionData(
+                        partition_index=2,
+                        error_code=6,
+                        high_watermark=9,
+                        last_stable_offset=8,
+                        log_start_offset=1,
+                        aborted_transactions=[
+                            kind.PartitionData.AbortedTransaction(producer_id=4, first_offset=3),
+                            kind.PartitionData.AbortedTransaction(producer_id=5, first_offset=2),
+                        ],
+                        preferred_read_replica=-1,
+                        records=b"records",
+                    )
+                ],
+            )
+        ],
+    )
+    body = answer.encode(version=version)
+    header = (1).to_bytes(4, "big") + (b"\0" if version >= 12 else b"")
+    found = fetch_answer(memoryview(header + body), version)
+    assert (found.error_code, bytes(found.records), found.aborted) == (6, b"records", ((5, 2), (4, 3)))

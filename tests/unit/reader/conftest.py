@@ -1,0 +1,94 @@
+"""A topic in memory, for tests of what reads one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kafkabal.clusters.kafka.fetch import FetchedRange
+from kafkabal.clusters.kafka.record_batches import RawRecord
+from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
+from kafkabal.reader.metrics import ReaderMetrics
+from kafkabal.reader.progress import Progress
+from kafkabal.reader.sequence import SampleSequence, Supply
+from kafkabal.reader.share import Share
+
+LANES = 6
+BROKER = 1
+
+
+class MemoryTopic:
+    """Partitions of records with a few bytes each; what is fetched of it is counted."""
+
+    def __init__(self, counts: list[int], record_bytes: int = 10, missing: frozenset[tuple[int, int]] = frozenset()):
+        self.records: dict[int, list[RawRecord]] = {
+            p: [(o, 1000 + o, None, bytes(record_bytes), b"\0") for o in range(n) if (p, o) not in missing]
+            for p, n in enumerate(counts)
+        }
+        self.counts = counts
+        self.fetched_records = 0
+        self.fault: Exception | None = None
+        """Raised by the next fetch."""
+
+    def manifest(self) -> Manifest:
+        """Pin all of it as dense."""
+        sizes = [n * 10 for n in self.counts]
+        cuts = block_counts(self.counts, sizes, LANES)
+        ranges = (
+            PartitionRange(partition=p, begin=0, end=n, size_bytes=s, blocks=k)
+            for p, (n, s, k) in enumerate(zip(self.counts, sizes, cuts, strict=True))
+        )
+        return Manifest(cluster_id="c", topic="t", topic_id="i", lanes=LANES, partitions=tuple(ranges))
+
+    def ranges(self) -> dict[int, tuple[int, int]]:
+        """Offsets of every partition."""
+        return {p: (0, n) for p, n in enumerate(self.counts)}
+
+    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
+        """Records of a range."""
+        if self.fault is not None:
+            raise self.fault
+        found = [record for record in self.records[partition] if begin <= record[0] < end]
+        self.fetched_records += len(found)
+        return FetchedRange(found, {BROKER: sum(len(record[3] or b"") for record in found)})
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def sequence(
+        self,
+        share: Share,
+        progress: Progress | None = None,
+        *,
+        taken: int = 0,
+        seed: int | None = 1,
+        until_epoch: int = 1,
+        limit_bytes: int = 10_000,
+        source: Callable[[], BrokerBlocks] | None = None,
+        manifest: Manifest | None = None,
+    ) -> SampleSequence:
+        """What a reader gets of it."""
+        pinned = manifest or self.manifest()
+        return SampleSequence(
+            pinned,
+            Supply(source=source or (lambda: BrokerBlocks(pinned, self)), limit_bytes=limit_bytes, threads=2),
+            seed=seed,
+            share=share,
+            progress=progress or Progress(),
+            taken=taken,
+            until_epoch=until_epoch,
+            metrics=ReaderMetrics(),
+        )
+
+
+def places(samples: SampleSequence, count: int | None = None) -> Iterator[tuple[int, int]]:
+    """Partition and offset of each sample, or of the first ``count``."""
+    iterator = iter(samples)
+    at = 0
+    while count is None or at < count:
+        sample = next(iterator, None)
+        if sample is None:
+            return
+        at += 1
+        yield sample.partition, sample.offset
+    iterator.close()  # type: ignore[attr-defined]

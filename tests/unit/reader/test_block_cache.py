@@ -1,0 +1,111 @@
+"""The cache of blocks: complete or absent, checked, bounded, shared."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from kafkabal.clusters.kafka.record_batches import RawRecord
+from kafkabal.errors import OutputError
+from kafkabal.reader.block_cache import BlockCache, CachedBlocks
+from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.share import Share
+from tests.unit.reader.conftest import MemoryTopic, places
+
+RECORDS: list[RawRecord] = [(7, 1000, b"k", b"value", b"\0"), (9, 1001, None, None, b"\0"), (10, 1002, b"", b"", b"\0")]
+
+
+def test_blocks_come_back_as_they_were(tmp_path: Path) -> None:
+    """Keys and values that are absent stay apart from empty ones."""
+    cache = BlockCache(tmp_path, 10_000)
+    cache.put("t/0/7-11", RECORDS)
+    assert cache.get("t/0/7-11") == RECORDS
+    assert cache.get("t/0/11-12") is None
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
+def test_a_damaged_file_is_no_block(tmp_path: Path, damage: str) -> None:
+    """Cut off, changed by a bit, or empty: it is removed, and fetched again."""
+    cache = BlockCache(tmp_path, 10_000)
+    cache.put("b", RECORDS)
+    path = tmp_path / "b.block"
+    packed = bytearray(path.read_bytes())
+    packed[-3] ^= 1
+    path.write_bytes({"cut": packed[:-4], "flip": packed, "empty": b""}[damage])
+    assert cache.get("b") is None
+    assert not path.exists()
+
+
+def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
+    """Above the limit the oldest go, those that were read lately stay."""
+    block = [(0, 0, None, bytes(1000), b"\0")]
+    cache = BlockCache(tmp_path, 4 * 1100)
+    for number in range(4):
+        cache.put(f"b{number}", block)
+        os.utime(tmp_path / f"b{number}.block", (number, number))
+    cache.get("b0")
+    cache.put("b4", block)
+    kept = sorted(path.name for path in tmp_path.glob("*.block"))
+    assert "b0.block" in kept
+    assert "b4.block" in kept
+    assert "b1.block" not in kept
+    assert sum(path.stat().st_size for path in tmp_path.glob("*.block")) <= 4 * 1100
+
+
+def test_the_total_is_right_after_many_writers(tmp_path: Path) -> None:
+    """Eight caches that write the same and other blocks at once agree on what the folder holds."""
+
+    def write(number: int) -> None:
+        cache = BlockCache(tmp_path, 10**9)
+        for block in range(20):
+            cache.put(f"{(number + block) % 24}", RECORDS)
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sizes = [path.stat().st_size for path in tmp_path.glob("*.block")]
+    assert int((tmp_path / "total").read_text()) == sum(sizes)
+
+
+def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first write that fails is remembered, nothing half written stays, and blocks can still be read."""
+    cache = BlockCache(tmp_path, 10_000)
+    cache.put("a", RECORDS)
+
+    def full(path: Path, packed: bytes) -> int:
+        path.open("wb").close()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    cache.put("b", RECORDS)
+    assert cache.fault is not None
+    assert "No space left" in cache.fault
+    assert cache.get("a") == RECORDS
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.block", "total"]
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """A file in its place gives one line."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be used as a cache"):
+        BlockCache(tmp_path / "file", 100)
+
+
+def test_a_second_epoch_asks_no_broker(tmp_path: Path) -> None:
+    """With all blocks in the cache nothing is fetched, and the samples are the same."""
+    topic = MemoryTopic([300, 40])
+    manifest, cache = topic.manifest(), BlockCache(tmp_path, 10**6)
+
+    def source() -> BrokerBlocks:
+        return CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))  # type: ignore[return-value]
+
+    first = list(places(topic.sequence(Share(), source=source, manifest=manifest)))
+    fetched = topic.fetched_records
+    again = list(places(topic.sequence(Share(), source=source, manifest=manifest, until_epoch=3)))
+    assert again[: len(first)] == first
+    assert topic.fetched_records == fetched

@@ -1,0 +1,67 @@
+"""States of readers: exact, small, and refused where they do not belong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.reader.checkpoint import Checkpoint, combine_states, load_state, save_state
+from kafkabal.reader.progress import Progress
+from kafkabal.reader.share import Share
+
+
+def _checkpoint(reader: int = 0, readers: int = 2, taken: int = 5) -> Checkpoint:
+    return Checkpoint(identity="abc", seed=1, progress=Progress(2, 100), reader=reader, readers=readers, taken=taken)
+
+
+def test_a_state_survives_a_file(tmp_path: Path) -> None:
+    """What is written is read back, as the same state."""
+    path = tmp_path / "state.json"
+    save_state(_checkpoint().as_dict(), path)
+    assert Checkpoint.from_dict(load_state(path)) == _checkpoint()
+
+
+def test_readers_in_step_are_one_position() -> None:
+    """Combined, or resumed in another number, readers that took equally many leave no gaps."""
+    states = [_checkpoint(r).as_dict() for r in range(2)]
+    combined = Checkpoint.from_dict(combine_states(states))
+    assert combined.progress == Progress(2, 110)
+    assert _checkpoint().resumed_by(Share(3, 7)) == (Progress(2, 110), 0)
+    assert _checkpoint(1).resumed_by(Share(1, 2)) == (Progress(2, 100), 5)
+
+
+def test_states_of_many_uneven_readers_stay_small() -> None:
+    """64 workers, some a batch ahead, take less than 1 kB."""
+    states = [_checkpoint(r, 64, 3200 + 32 * (r < 40)).as_dict() for r in range(64)]
+    combined = combine_states(states)
+    assert len(json.dumps(combined)) < 1000
+
+
+def test_states_that_do_not_belong_together_are_refused() -> None:
+    """One that is missing, of another seed, or of another epoch."""
+    one, other = _checkpoint(0), _checkpoint(1)
+    with pytest.raises(UsageError, match="all 2 readers"):
+        combine_states([one.as_dict()])
+    with pytest.raises(UsageError, match="different runs or epochs"):
+        combine_states([one.as_dict(), replace(other, seed=2).as_dict()])
+    with pytest.raises(UsageError, match="different runs or epochs"):
+        combine_states([one.as_dict(), replace(other, progress=Progress(3)).as_dict()])
+
+
+@pytest.mark.parametrize("wrong", [{}, {"kafkabal_reader": 9}, {**_checkpoint().as_dict(), "taken": -1}])
+def test_other_things_are_no_states(wrong: dict[str, object]) -> None:
+    """An empty object, another format, a negative number: one line each."""
+    with pytest.raises(UsageError):
+        Checkpoint.from_dict(wrong)
+
+
+def test_a_file_that_is_no_state_is_named(tmp_path: Path) -> None:
+    """The message begins with the path."""
+    path = tmp_path / "state.json"
+    path.write_text("[1]")
+    with pytest.raises(InputFileError, match=r"state\.json"):
+        load_state(path)

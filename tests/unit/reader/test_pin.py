@@ -1,0 +1,125 @@
+"""Pinning: offsets, sizes, gaps, and one manifest for all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.protocol import (
+    ConfigSource,
+    ConfigValue,
+    PartitionStatus,
+    ReplicaLog,
+    ReplicaOn,
+    TopicDescription,
+)
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
+from kafkabal.reader.pin import pin_topic
+from kafkabal.reader.share import Share
+from tests.unit.reader.conftest import MemoryTopic, places
+
+
+class MemoryBrokers:
+    """A cluster with one topic."""
+
+    def __init__(self, topic: MemoryTopic, cleanup: str = "delete", exists: bool = True) -> None:
+        self._topic = topic
+        self._cleanup = cleanup
+        self._exists = exists
+
+    def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
+        """The topic, where it exists."""
+        described = TopicDescription(cluster_id="c", topic_id="i", partitions=len(self._topic.counts))
+        return described if self._exists else None
+
+    def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
+        """Broker 1 leads all."""
+        status = PartitionStatus(leader=1, replicas=(1,), isr=(1,))
+        return {TopicPartition("t", p): status for p in range(len(self._topic.counts))}
+
+    def replica_logs(self, brokers: Collection[int], partitions: Collection[TopicPartition]) -> Any:
+        """Ten bytes a record."""
+        logs = {
+            ReplicaOn("t", p, 1): ReplicaLog(log_dir="/d", size_bytes=10 * n) for p, n in enumerate(self._topic.counts)
+        }
+        return logs, {}
+
+    def configs(self, resources: Collection[Any], keys: Collection[str]) -> Any:
+        """The cleanup policy."""
+        return {r: {"cleanup.policy": ConfigValue(self._cleanup, ConfigSource.OWN)} for r in resources}, {}
+
+
+def _pin(topic: MemoryTopic, **options: Any) -> Manifest:
+    return pin_topic(MemoryBrokers(topic, **options), lambda _: topic, "t", lanes=6)
+
+
+def test_a_dense_topic_is_three_numbers_a_partition() -> None:
+    """Offsets and sizes are those of the brokers; partitions without records are left out; nothing is counted."""
+    manifest = _pin(MemoryTopic([50, 0, 700]))
+    assert [(p.partition, p.begin, p.end, p.size_bytes) for p in manifest.partitions] == [
+        (0, 0, 50, 500),
+        (2, 0, 700, 7000),
+    ]
+    assert manifest.is_dense
+    assert manifest.samples == 750
+
+
+@pytest.mark.parametrize(
+    ("cleanup", "missing"),
+    [("compact", {(0, 3), (0, 4), (1, 0)}), ("delete", {(0, 99), (1, 29)}), ("delete", {(1, 29), (1, 7)})],
+)
+def test_gaps_are_counted(cleanup: str, missing: set[tuple[int, int]]) -> None:
+    """A compacted topic, and one whose partitions end with a marker, is counted; every record is then read once."""
+    topic = MemoryTopic([100, 30], missing=frozenset(missing))
+    manifest = _pin(topic, cleanup=cleanup)
+    assert not manifest.is_dense
+    got = sorted(places(topic.sequence(Share(), manifest=manifest)))
+    assert got == [(p, o) for p, n in enumerate(topic.counts) for o in range(n) if (p, o) not in missing]
+
+
+def test_unknown_and_empty_topics_are_named() -> None:
+    """One line each, exit code 2."""
+    with pytest.raises(UsageError, match="unknown topic: t"):
+        _pin(MemoryTopic([5]), exists=False)
+    with pytest.raises(UsageError, match="empty topic: t"):
+        _pin(MemoryTopic([0, 0]))
+
+
+def test_the_first_of_many_ranks_writes_the_manifest(tmp_path: Path) -> None:
+    """Ranks that pinned different offsets all go on with one of them."""
+    path = tmp_path / "images.manifest"
+    got: list[Manifest] = []
+    pinned = [_pin(MemoryTopic([10 + rank])) for rank in range(8)]
+    threads = [threading.Thread(target=lambda m=m: got.append(publish_manifest(m, path))) for m in pinned]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({m.identity for m in got}) == 1
+    assert got[0].identity == load_manifest(path).identity
+    assert [p.name for p in tmp_path.iterdir()] == ["images.manifest"]
+
+
+def test_the_identity_is_that_of_the_content() -> None:
+    """Equal topics have equal ones, a record more is another data set, and a file keeps it."""
+    assert _pin(MemoryTopic([10])).identity == _pin(MemoryTopic([10])).identity
+    assert _pin(MemoryTopic([10])).identity != _pin(MemoryTopic([11])).identity
+
+
+def test_other_files_are_no_manifests(tmp_path: Path) -> None:
+    """The path is named, and what is wrong."""
+    path = tmp_path / "m"
+    path.write_text('{"kafkabal_manifest": 2}')
+    with pytest.raises(InputFileError, match="not a manifest"):
+        load_manifest(path)
+
+
+def test_lanes_are_a_multiple_of_the_readers() -> None:
+    """So that whoever pins the topic fetches nothing twice."""
+    assert [lanes_for(n) for n in (1, 4, 5, 24, 32, 64)] == [24, 24, 25, 24, 32, 64]

@@ -1,0 +1,114 @@
+"""The samples of a reader: all of them, each once, in one order, within memory."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import pytest
+
+from kafkabal.errors import DriftError, OperationError
+from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
+from kafkabal.reader.progress import Progress
+from kafkabal.reader.share import Share, Tail
+from tests.unit.reader.conftest import MemoryTopic, places
+
+
+@pytest.fixture
+def topic() -> MemoryTopic:
+    """Partitions of very different sizes; their records do not divide evenly among the lanes."""
+    return MemoryTopic([997, 101, 1, 0, 55])
+
+
+def _all(topic: MemoryTopic) -> list[tuple[int, int]]:
+    return [(p, o) for p, n in enumerate(topic.counts) for o in range(n)]
+
+
+def test_one_reader_gets_everything_once(topic: MemoryTopic) -> None:
+    """An epoch holds every record once, and the next one does so in another order."""
+    first = list(places(topic.sequence(Share())))
+    both = list(places(topic.sequence(Share(), until_epoch=2)))
+    assert sorted(first) == _all(topic)
+    assert both[: len(first)] == first
+    assert sorted(both[len(first) :]) == _all(topic)
+    assert both[len(first) :] != first
+
+
+@pytest.mark.parametrize("readers", [2, 3, 4, 7])
+def test_readers_interleave_to_the_order_of_one(topic: MemoryTopic, readers: int) -> None:
+    """Whatever their number, readers in step give the sequence of a single reader, dropping less than one round."""
+    whole = list(places(topic.sequence(Share())))
+    each = [list(places(topic.sequence(Share(r, readers)))) for r in range(readers)]
+    together = [place for step in zip(*each, strict=True) for place in step]
+    assert together == whole[: len(together)]
+    assert len(whole) - len(together) < readers
+
+
+def test_readers_that_divide_the_lanes_fetch_nothing_twice(topic: MemoryTopic) -> None:
+    """Three readers of six lanes fetch each record once, but for the few that are left when a lane has run out."""
+    for reader in range(3):
+        list(places(topic.sequence(Share(reader, 3, Tail.KEEP))))
+    assert topic.fetched_records <= sum(topic.counts) * 1.02
+
+
+def test_runs_that_end_anywhere_are_resumed_exactly(topic: MemoryTopic) -> None:
+    """Readers stopped at uneven moments and resumed in other numbers, from their states, give each record once."""
+    randomness = random.Random(5)
+    progress, seen = Progress(), []
+    for readers in (2, 5, 1, 3, 4):
+        taken = []
+        for reader in range(readers):
+            sequence = topic.sequence(Share(reader, readers, Tail.KEEP), progress)
+            stop = None if readers == 4 else randomness.randrange(200)
+            mine = list(places(sequence, stop))
+            seen += mine
+            taken.append(len(mine))
+        progress = progress.after(taken)
+    assert sorted(seen) == _all(topic)
+
+
+def test_memory_is_bounded(topic: MemoryTopic) -> None:
+    """What is loaded and not given out stays within the limit, and blocks that must be open, whatever is read ahead."""
+    held, most = 0, 0
+    guard = threading.Lock()
+
+    class Counting(BrokerBlocks):
+        def load(self, block: int, only: int | None = None) -> LoadedBlock:
+            nonlocal held, most
+            loaded = super().load(block, only)
+            with guard:
+                held += loaded.size_bytes
+                most = max(most, held)
+            return loaded
+
+    large = MemoryTopic([600], record_bytes=10)
+    manifest = large.manifest()
+    sequence = large.sequence(
+        Share(), limit_bytes=700, manifest=manifest, source=lambda: Counting(manifest, large), until_epoch=4
+    )
+    for sample in sequence:
+        with guard:
+            held -= len(sample.value) + 1
+    assert most <= 6 * 1100 + 1100  # six lanes with a block of 100 records each, and one being loaded
+
+
+def test_an_error_of_the_source_ends_the_reader(topic: MemoryTopic) -> None:
+    """What a thread meets is raised where the samples are taken, not swallowed or waited for."""
+    topic.fault = OperationError("the log dir is on fire")
+    with pytest.raises(OperationError, match="on fire"):
+        list(places(topic.sequence(Share())))
+
+
+def test_missing_records_are_refused() -> None:
+    """A gap where every offset should hold a record is named, with what to do."""
+    topic = MemoryTopic([100], missing=frozenset({(0, 41)}))
+    with pytest.raises(DriftError, match="hold 16 records, not 17") as caught:
+        list(places(topic.sequence(Share())))
+    assert "count=True" in (caught.value.hint or "")
+
+
+def test_no_thread_outlives_its_reader(topic: MemoryTopic) -> None:
+    """Threads end with the iteration, also with one that is given up half way."""
+    before = threading.active_count()
+    list(places(topic.sequence(Share()), 10))
+    assert threading.active_count() == before
