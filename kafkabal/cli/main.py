@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _EPILOG = (
-    "Every option can also be set in the environment, as KAFKABAL_<OPTION>, or in a profile: "
+    "Options can also be set in the environment (KAFKABAL_<OPTION>) or in a profile; precedence: "
     "flags > environment > profile > defaults."
 )
 

@@ -107,7 +107,7 @@ class PlanOptions:
         for name in ("drain", "replication_factor"):
             _check(
                 self.mode.moves_replicas or not getattr(self, name),
-                f"--{self.mode} and --{name.replace('_', '-')} exclude each other: no replica may move then",
+                f"--{self.mode} and --{name.replace('_', '-')} cannot be combined: no replica may move",
             )
         _check(
             self.max_duration_s is None or bool(self.throttle_bytes_per_s),

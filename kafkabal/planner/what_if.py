@@ -72,7 +72,7 @@ def suppose(cluster: ClusterState, options: PlanOptions, what_if: WhatIf) -> tup
     if strange:
         raise UsageError(f"--what-if remove={strange[0]}: this cluster has no broker {strange[0]}")
     if what_if.remove and not options.mode.moves_replicas:
-        raise UsageError(f"--{options.mode} and --what-if remove exclude each other: no replica may move then")
+        raise UsageError(f"--{options.mode} and --what-if remove cannot be combined: no replica may move")
     return grown, replace(options, drain=options.drain | what_if.remove)
 
 

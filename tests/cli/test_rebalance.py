@@ -106,7 +106,7 @@ def test_a_crashed_run_is_ended_first(
         assert snapshot.read_bytes() == before
     else:
         assert done.code == 0
-        assert f"run {journal.stem} was left in state 'moving': resuming it first" in done.err
+        assert f"run {journal.stem} is unfinished (phase: moving); resuming it first" in done.err
         assert journal.read_bytes().splitlines()[-1].startswith(b'{"record":"closed"')
         assert _replicas(snapshot)[:2] == [[3, 2], [3, 1]]
 
@@ -119,7 +119,7 @@ def test_max_runtime_holds_for_a_run_that_is_resumed_first(
     run_cli("rebalance", "apply", str(plan_file), *words)
     journal = _crash(tmp_path)
     done = run_cli("rebalance", *words, "--max-runtime", "0.001ms")
-    assert (done.code, "its time is over" in done.err) == (3, True)
+    assert (done.code, "--max-runtime reached" in done.err) == (3, True)
     assert max(tmp_path.rglob("*.jsonl")) == journal
 
 
@@ -175,7 +175,7 @@ def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("8MiB",), "8.00 MiB/s a broker"),
+        (("8MiB",), "8.00 MiB/s per broker"),
         (("auto", "--log-dir-throttle", "7MiB"), "an automatic rate and 7.00 MiB/s between log dirs"),
     ],
 )
@@ -186,7 +186,7 @@ def test_another_throttle(
     run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
     _crash(tmp_path)
     asked = run_cli("rebalance", "throttle", *words, "--snapshot", str(snapshot))
-    assert f"goes on with {said} within seconds" in asked.err
+    assert f"will use {said} within seconds" in asked.err
     assert run_cli("rebalance", "throttle", "--snapshot", str(snapshot)).code == 2
 
 

@@ -106,14 +106,14 @@ def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) 
     [
         (["--drain", "99"], 2, "this cluster has no broker 99"),
         (["--topics", "nosuch*"], 2, "no topic 'nosuch*'"),
-        (["--what-if", "add=90:r1:4TiB", "-o", "plan.json"], 2, "cannot be kept as a plan"),
+        (["--what-if", "add=90:r1:4TiB", "-o", "plan.json"], 2, "cannot be combined with --out"),
         (["--what-if", "add=1:r1:4TiB"], 2, "1"),
         (["--what-if", "remove=77"], 2, "--what-if remove=77: this cluster has no broker 77"),
-        (["--what-if", "remove=3", "--log-dirs-only"], 2, "--log-dirs-only and --what-if remove exclude"),
+        (["--what-if", "remove=3", "--log-dirs-only"], 2, "--log-dirs-only and --what-if remove cannot be combined"),
         (["--drain", "1,2,3,4,5,6"], 4, "cannot be drained"),
         (["--tolerance", "10"], 2, "10"),
         (["--below", "85%", "--score", "replicas"], 2, "--below goes by disk alone, not by replicas"),
-        (["--leaders-only", "--drain", "3"], 2, "--leaders-only and --drain exclude each other"),
+        (["--leaders-only", "--drain", "3"], 2, "--leaders-only and --drain cannot be combined"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

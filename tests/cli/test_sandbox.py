@@ -32,12 +32,12 @@ def home(tmp_path: Path) -> Path:
     [
         (["up", "--brokers", "0"], "1 to 50 brokers"),
         (["up", "--name", "../x"], "is no name of a sandbox"),
-        (["up", "--property", "x"], "--property: 'x' is no setting"),
-        (["up", "--broker-property", "x=y"], "--broker-property: 'x=y' is no setting of a broker"),
+        (["up", "--property", "x"], "--property: invalid setting: 'x'"),
+        (["up", "--broker-property", "x=y"], "--broker-property: invalid broker setting: 'x=y'"),
         (["up", "--listener", "TLS=TSL"], "--listener: 'TSL' is no security protocol"),
         (["up", "--capacity", "much"], "--capacity: 'much' is not a size"),
         (["up", "--timeout", "0s"], "--timeout: '0s' is no time at all"),
-        (["kill", "one"], "NODE...: 'one' is no node"),
+        (["kill", "one"], "NODE...: not a node: 'one'"),
         (["kill"], "missing argument"),
         (["kill", "1"], "there is no sandbox default"),
         (["logs", "3", "--name", "ended"], "sandbox ended has no node 3"),
@@ -89,7 +89,7 @@ def test_logs(run_cli: RunCli, home: Path) -> None:
 def test_down_removes_what_no_longer_runs(run_cli: RunCli, home: Path) -> None:
     """Nothing of it is left, and others are not touched."""
     outcome = run_cli("sandbox", "down", "--name", "ended")
-    assert (outcome.code, outcome.err) == (ExitCode.DONE, "sandbox ended is gone\n")
+    assert (outcome.code, outcome.err) == (ExitCode.DONE, "removed sandbox ended\n")
     assert [path.name for path in home.iterdir()] == ["fresh"]
 
 

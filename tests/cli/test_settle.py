@@ -38,5 +38,5 @@ def test_the_newest_sandbox_is_taken(tmp_path: Path, names: list[str], warns: bo
         settings = settle({"bootstrap_servers": None}, context)
     assert settings.bootstrap_servers == ((f"127.0.0.1:{port}",) if names else ())
     other = home / "old" / "profile.yaml"
-    expected = f"several sandboxes are up, and new is the newest; --profile {other} takes another"
+    expected = f"several sandboxes are up; using the newest, new (choose with --profile {other})"
     assert told.getvalue() == (f"kafkabal: warning: {expected}\n" if warns else "")

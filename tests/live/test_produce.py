@@ -115,7 +115,7 @@ def test_an_interrupted_run_says_how_to_go_on(bench: Bench, data: Path) -> None:
     process.send_signal(2)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "run the same command again, it goes on where it stopped" in err
+    assert "run the same command again to continue" in err
     assert bench.run(str(data))[0] == 0
     assert set(bench.paths().values()) == {1}
     assert bench.records() == FILES

@@ -1,1 +1,1 @@
-"""One module a command: parse, call the library, show."""
+"""One module per command: parse, call the library, show."""

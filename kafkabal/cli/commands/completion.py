@@ -1,4 +1,4 @@
-"""``kafkabal completion``: the script that teaches a shell our commands."""
+"""``kafkabal completion``: print the completion script of a shell."""
 
 from enum import StrEnum
 from importlib import import_module
@@ -10,7 +10,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 
 
 class Shell(StrEnum):
-    """A shell whose language we speak."""
+    """A supported shell."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -18,12 +18,12 @@ class Shell(StrEnum):
 
 
 def completion(
-    context: CommandContext, shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]
+    context: CommandContext, shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="Shell: bash, zsh or fish.")]
 ) -> None:
     """Print the completion script of a shell.
 
-    Commands and options stand in the script itself; names of topics and ids of brokers come from what the last
-    command saw, so that completing never waits for a cluster.
+    The script contains the commands and options; topic names and broker ids come from a cache that every command
+    updates, so completion never waits for a cluster.
 
     Examples:
 

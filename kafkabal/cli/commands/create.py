@@ -1,4 +1,4 @@
-"""``kafkabal create``: new topics where there is room."""
+"""``kafkabal create``: create topics on the least loaded brokers."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,11 +32,11 @@ def parse_config(text: str) -> tuple[str, str]:
     Raises
     ------
     UsageError
-        If it is none.
+        If it is malformed.
     """
     key, given, value = text.partition("=")
     if not given or not key.strip():
-        raise UsageError(f"{text!r} is no config", hint="write it like retention.ms=604800000")
+        raise UsageError(f"invalid config: {text!r}", hint="write it like retention.ms=604800000")
     return key.strip(), value.strip()
 
 
@@ -50,17 +50,17 @@ def _each_once(configs: "Sequence[tuple[str, str]]") -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOptions:
-    """The topic, or the file that describes many."""
+    """The topic, or a file of topics."""
 
-    topic: Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="Name of the topic.")] = None
+    topic: Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="Topic name.")] = None
     partitions: Annotated[
         int | None,
-        typer.Option("-p", "--partitions", metavar="N", min=1, help="How many partitions.", rich_help_panel=_TOPIC),
+        typer.Option("-p", "--partitions", metavar="N", min=1, help="Number of partitions.", rich_help_panel=_TOPIC),
     ] = None
     replication_factor: Annotated[
         int | None,
         typer.Option(
-            "-r", "--replication-factor", metavar="N", min=1, help="How many replicas of each.", rich_help_panel=_TOPIC
+            "-r", "--replication-factor", metavar="N", min=1, help="Replication factor.", rich_help_panel=_TOPIC
         ),
     ] = None
     preset: Annotated[
@@ -68,7 +68,7 @@ class TopicOptions:
         typer.Option(
             "--preset",
             metavar="PRESET",
-            help="'training': 10 partitions, factor 3, lz4, 168 h, messages of 10 MiB; other flags are stronger.",
+            help="'training': 10 partitions, factor 3, lz4, 168 h, messages up to 10 MiB. Other flags override it.",
             rich_help_panel=_TOPIC,
         ),
     ] = None
@@ -78,7 +78,7 @@ class TopicOptions:
             "--config",
             metavar="KEY=VALUE",
             parser=parse_config,
-            help="A config of the topic; may be repeated.",
+            help="Topic config. Repeatable.",
             rich_help_panel=_TOPIC,
         ),
     ] = None
@@ -88,7 +88,7 @@ class TopicOptions:
             "--partition-bytes",
             metavar="SIZE",
             parser=parse_bytes,
-            help="What a partition is expected to grow to. [default: mean of the cluster]",
+            help="Expected size of a partition. [default: mean of the cluster]",
             rich_help_panel=_TOPIC,
         ),
     ] = None
@@ -98,27 +98,27 @@ class TopicOptions:
             "-f",
             "--file",
             metavar="FILE",
-            help="Create the topics of a topics.yaml; those that exist are compared and left as they are.",
+            help="Create the topics in a topics.yaml. Existing topics are compared, not changed.",
             rich_help_panel=_TOPIC,
         ),
     ] = None
 
     def specs(self) -> "tuple[TopicSpec, ...]":
-        """The topics that are wanted.
+        """The requested topics.
 
         Raises
         ------
         UsageError
-            If none or too much is named, or a description makes no sense.
+            If no topic or contradictory options are given, or a topic is invalid.
         """
         from kafkabal.config.topics_file import read_topics, topic_spec
 
         if self.file is not None:
             if any((self.topic, self.partitions, self.replication_factor, self.preset, self.config)):
-                raise UsageError("--file describes the topics: no TOPIC, and no flag that describes one, goes with it")
+                raise UsageError("--file cannot be combined with TOPIC or with flags that describe a topic")
             return read_topics(self.file)
         if self.topic is None:
-            raise UsageError("no topic is named", hint="kafkabal create TOPIC -p 12 -r 3, or -f topics.yaml")
+            raise UsageError("no topic given", hint="kafkabal create TOPIC -p 12 -r 3, or -f topics.yaml")
         spec = topic_spec(
             self.topic,
             preset=self.preset,
@@ -138,21 +138,23 @@ def create(
     placement: Annotated[
         str,
         typer.Option(
-            "--placement", metavar="HOW", help="score, even, brokers+2[:SEED] or binomial:P[:SEED]: who leads what."
+            "--placement",
+            metavar="HOW",
+            help="How leaders are spread: score, even, brokers+2[:SEED] or binomial:P[:SEED].",
         ),
     ] = "score",
     if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="A topic that exists is compared and left as it is.")
+        bool, typer.Option("--if-not-exists", help="Skip topics that exist; report how they differ.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the assignment and the scores after; create nothing.")
+        bool, typer.Option("--dry-run", help="Show the assignment and the resulting scores; create nothing.")
     ] = False,
 ) -> None:
-    """Create topics where there is room.
+    """Create topics on the least loaded brokers.
 
-    Every replica goes where the scores rise least, in as many racks as there are, leaders spread; dead, cordoned and
-    full brokers take none. The controller is asked first: a topic that it would refuse keeps all of them from being
-    created. --placement brokers+2 and binomial:P place unevenly on purpose, to study what that does.
+    Every replica goes where it raises the scores least, over as many racks as possible, with leaders spread; dead,
+    cordoned and full brokers receive none. All topics are validated by the controller first: if it rejects one, none
+    is created. --placement brokers+2 and binomial:P place unevenly on purpose, for experiments.
 
     Examples:
 
@@ -180,7 +182,7 @@ def create(
             create_all(cluster, wanted)
     show(creation_report(creation), output, context)
     if output.output is not Format.TABLE or output.output_file is not None:
-        # the table tells them itself
+        # the table shows them itself
         for warning in creation.warnings():
             context.warn(warning)
 
@@ -194,7 +196,7 @@ def _place(
     tolerated: bool,
     dry_run: bool,
 ) -> "Creation":
-    """Place the topics that are missing; ``tolerated`` says that finding some is no mistake."""
+    """Place the missing topics; ``tolerated``: existing ones are not an error."""
     from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
     from kafkabal.config.topics_file import differences
     from kafkabal.placement.place_topics import place_topics

@@ -1,4 +1,4 @@
-"""``kafkabal demo``: the whole story on a cluster of its own, told by the commands themselves."""
+"""``kafkabal demo``: the main commands, run on a sandbox of its own."""
 
 import shlex
 import tempfile
@@ -23,7 +23,7 @@ _PLACEMENT: Final = "binomial:0.5:1"
 _LEAST_SKEW: Final = 0.3
 _TOLERANCE: Final = 0.10
 _NEXT: Final = """\
-The cluster stays up, and kafkabal finds it without being told. Try:
+The cluster stays up; kafkabal uses it by default. Try:
 
   kafkabal inspect --by log-dir
   kafkabal rebalance --drain 3 --dry-run
@@ -34,13 +34,15 @@ The cluster stays up, and kafkabal finds it without being told. Try:
 
 def demo(
     context: CommandContext,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the cluster up, and say what to try next.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the cluster running and suggest commands to try.")
+    ] = False,
 ) -> ExitCode:
-    """See a lopsided cluster inspected and put right, in two minutes.
+    """Watch an unbalanced cluster get inspected and rebalanced (2 minutes).
 
-    Starts a real Apache Kafka of six brokers in three racks on this machine, places a topic unevenly, fills it, and
-    runs the commands that you would run. Nothing is staged: if the cluster is not lopsided at the start, or not even
-    at the end, the exit code is 1.
+    Starts a real Apache Kafka cluster of six brokers in three racks on this machine, places a topic unevenly, fills
+    it, and runs the commands that you would run. Nothing is staged: the exit code is 1 if the cluster is not
+    unbalanced at the start or not balanced at the end.
     """
     started_s = context.monotonic()
     with ExitStack() as cleaning:
@@ -48,7 +50,7 @@ def demo(
         story = _Story(context)
         if not keep:
             cleaning.callback(story.run, "sandbox", "down", "--name", _SANDBOX)
-        story.tell("A real Apache Kafka: six brokers in three racks, two log dirs each")
+        story.tell("Start a real Apache Kafka cluster: six brokers in three racks, two log dirs each")
         story.run("sandbox", "up", "--name", _SANDBOX, "--brokers", "6", "--racks", "3", "--log-dirs", "2", "-q")
         cluster = story.on_sandbox()
         before = _fill(cluster, Path(cleaning.enter_context(tempfile.TemporaryDirectory())))
@@ -56,20 +58,20 @@ def demo(
         if keep:
             context.say(f"\n{_NEXT}")
     context.say(
-        f"\nThe busiest or idlest broker was {before:.0%} off its fair share of the disks and is now {after:.0%} off; "
-        f"all of it took {context.monotonic() - started_s:.0f} s."
+        f"\nThe largest deviation from a fair share of the disks went from {before:.0%} to {after:.0%}; "
+        f"the demo took {context.monotonic() - started_s:.0f} s."
     )
     return ExitCode.DONE
 
 
 def _only_one(context: CommandContext) -> "AbstractContextManager[None]":
-    """Keep out other demos: all of them have one sandbox, and the first to end would take it from the others."""
+    """Refuse a second demo: they would share one sandbox, and the first to finish would remove it."""
     from kafkabal.sandbox.sandbox_home import HOME_VARIABLE, claimed, home_of
 
     home = home_of(context.environ, context.state_dir)
     busy = BusyError(
-        f"another kafkabal demo is running on the sandbox {_SANDBOX} in {home}",
-        hint=f"wait for it to end, or give this one a folder of its own: {HOME_VARIABLE}=DIR kafkabal demo",
+        f"another kafkabal demo is running: sandbox {_SANDBOX} in {home}",
+        hint=f"wait for it to finish, or use another folder: {HOME_VARIABLE}=DIR kafkabal demo",
     )
     return claimed(home / f".{_SANDBOX}.story", busy)
 
@@ -89,21 +91,21 @@ class _Story:
         Raises
         ------
         OperationError
-            If it does not end well; what went wrong has been said by then.
+            If the command fails; its error has been printed already.
         """
         from kafkabal.cli.main import main
 
         self._context.say(f"$ kafkabal {shlex.join(words)}")
         code = main(words, self._context)
         if code:
-            raise OperationError(f"kafkabal {words[0]} ended with exit code {code}")
+            raise OperationError(f"kafkabal {words[0]} failed with exit code {code}")
 
     def on_sandbox(self) -> "_Story":
-        """The same story, every command of which is about the sandbox and no other cluster."""
+        """The same story, with every command on the sandbox and no other cluster."""
         return _Story(replace(self._context, environ=_only_profile(self._context.environ, self._sandbox_profile())))
 
     def disk_skew(self) -> float:
-        """How uneven the disks are now, as ``inspect`` reckons it."""
+        """Current skew of the disks, as ``inspect`` computes it."""
         from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
         from kafkabal.cli.framework.command_settings import settle
         from kafkabal.scoring.evaluation import evaluate
@@ -122,38 +124,38 @@ class _Story:
 
 
 def _only_profile(environ: Mapping[str, str], profile: Path) -> dict[str, str]:
-    """The environment without the options that others have set in it for clusters of their own."""
+    """The environment without KAFKABAL_ options, which may name another cluster."""
     others = {key: value for key, value in environ.items() if not key.startswith("KAFKABAL_") or "SANDBOX" in key}
     return {**others, "KAFKABAL_PROFILE": str(profile)}
 
 
 def _fill(story: _Story, folder: Path) -> float:
-    """Place a topic unevenly, fill it, show what came of it, and return the skew of the disks."""
+    """Place a topic unevenly, fill it, show the result, and return the skew of the disks."""
     from kafkabal.sandbox.sample_data_set import write_data_set
 
-    story.tell("A topic whose leaders lie unevenly, as they do after years of growth")
+    story.tell("Create a topic with unevenly distributed leaders, as after years of growth")
     story.run("create", _TOPIC, "-p", str(_PARTITIONS), "-r", "2", "--placement", _PLACEMENT)
-    story.tell("A data set: one file a record, by the hash of its path, as most clients send")
+    story.tell("Produce a data set: one record per file, partitioned by a hash of its path, as most clients do")
     data_set = write_data_set(folder / "images", seed=1)
     story.run("produce", _TOPIC, str(data_set), "--policy", "key-hash", "--key", "path", "--no-manifest")
-    story.tell("How it lies now")
+    story.tell("Show the imbalance")
     story.run("inspect")
     skew = story.disk_skew()
     if skew < _LEAST_SKEW:
-        raise OperationError(f"the cluster came out even: skew {skew:.2f}, the story needs {_LEAST_SKEW} or more")
-    story.tell("How would another routing policy have spread this data set over the very same topic?")
+        raise OperationError(f"the cluster is already balanced: skew {skew:.2f}, the demo needs at least {_LEAST_SKEW}")
+    story.tell("Simulate how each routing policy would have distributed this data set over the same topic")
     policies = ("--policy", "key-hash", "--policy", "default", "--policy", "score")
     story.run("route-simulate", "--topic", _TOPIC, "--data", str(data_set), *policies)
     return skew
 
 
 def _put_right(story: _Story) -> float:
-    """Rebalance, show what came of it, and return the skew of the disks."""
-    story.tell("Put it right, under a throttle")
+    """Rebalance, show the result, and return the skew of the disks."""
+    story.tell("Rebalance, with a throttle")
     story.run("rebalance", "--yes", "--throttle", "4MB/s")
-    story.tell("And again")
+    story.tell("Show the result")
     try:
         story.run("inspect", "--check", "--tolerance", f"{_TOLERANCE:g}")
     except KafkabalError as error:
-        raise OperationError("the cluster did not come inside the tolerance") from error
+        raise OperationError("the cluster is still outside the tolerance") from error
     return story.disk_skew()

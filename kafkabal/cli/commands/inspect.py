@@ -1,4 +1,4 @@
-"""``kafkabal inspect``: how evenly the load lies."""
+"""``kafkabal inspect``: show how evenly load is distributed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,14 +30,15 @@ _SECTION = "Checks"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions:
-    """Whether the exit code tells what was found."""
+    """Whether and how findings set the exit code."""
 
     check: Annotated[
-        bool, typer.Option("--check", help="Exit 3 where something is uneven or broken.", rich_help_panel=_SECTION)
+        bool,
+        typer.Option("--check", help="Exit 3 if the cluster is unbalanced or unhealthy.", rich_help_panel=_SECTION),
     ] = False
     nagios: Annotated[
         bool,
-        typer.Option("--nagios", help="One line and exit 0 to 3, as a monitoring plugin.", rich_help_panel=_SECTION),
+        typer.Option("--nagios", help="Monitoring plugin: one line of output, exit 0 to 3.", rich_help_panel=_SECTION),
     ] = False
     warning: Annotated[
         float | None,
@@ -46,7 +47,7 @@ class CheckOptions:
             "--warning",
             metavar="SHARE",
             parser=parse_share,
-            help="Tolerance of --nagios. [default: 10%]",
+            help="Warning threshold for --nagios. [default: 10%]",
             rich_help_panel=_SECTION,
         ),
     ] = None
@@ -57,25 +58,25 @@ class CheckOptions:
             "--critical",
             metavar="SHARE",
             parser=parse_share,
-            help="The same, for CRITICAL. [default: 25%]",
+            help="Critical threshold for --nagios. [default: 25%]",
             rich_help_panel=_SECTION,
         ),
     ] = None
 
     def thresholds(self) -> tuple[float, float]:
-        """Tolerances above which ``--nagios`` warns and alarms.
+        """Warning and critical thresholds of ``--nagios``.
 
         Raises
         ------
         UsageError
-            If they make no sense.
+            If they are contradictory or given without --nagios.
         """
         if not self.nagios and (self.warning, self.critical) != (None, None):
-            raise UsageError("-w and -c belong to --nagios", hint="with --check, set --tolerance")
+            raise UsageError("-w and -c require --nagios", hint="with --check, set --tolerance")
         warning = _DEFAULT_THRESHOLDS[0] if self.warning is None else self.warning
         critical = _DEFAULT_THRESHOLDS[1] if self.critical is None else self.critical
         if warning > critical:
-            raise UsageError(f"the warning threshold {warning:g} is above the critical one {critical:g}")
+            raise UsageError(f"warning threshold above the critical threshold: {warning:g} > {critical:g}")
         return warning, critical
 
 
@@ -84,28 +85,31 @@ def inspect(
     settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance")],
     output: OutputOptions,
     checks: CheckOptions,
-    by: Annotated[By, typer.Option("--by", help="What a row stands for.")] = By.BROKER,
+    by: Annotated[By, typer.Option("--by", help="Group rows by.")] = By.BROKER,
     top: Annotated[
         int | None,
-        typer.Option("--top", metavar="N", min=0, help="Show N rows, 0 for all. [default: 20 topics or partitions]"),
+        typer.Option("--top", metavar="N", min=0, help="Number of rows, 0 for all. [default: 20 topics or partitions]"),
     ] = None,
     sample_s: Annotated[
         float | None,
-        typer.Option("--sample", metavar="TIME", parser=parse_some_time, help="Read twice, so far apart, for rates."),
+        typer.Option(
+            "--sample", metavar="TIME", parser=parse_some_time, help="Sample twice, TIME apart, to measure rates."
+        ),
     ] = None,
     watch_s: Annotated[
         float | None,
-        typer.Option("--watch", metavar="TIME", parser=parse_some_time, help="Show it anew so often, until Ctrl-C."),
+        typer.Option("--watch", metavar="TIME", parser=parse_some_time, help="Refresh every TIME until Ctrl-C."),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Write a snapshot; a small one to FILE.gz.")
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="Save a snapshot of the cluster; compressed if FILE ends in .gz."),
     ] = None,
 ) -> ExitCode | int:
-    """Show how evenly the load lies, worst first.
+    """Show how evenly load is distributed, worst first.
 
-    A share of 1.00x is exactly the fair one. An arrow marks what lies outside the band of --tolerance (10% unless
-    set), a little wider than the one that rebalance aims at. Sizes come from the brokers' own log-dir metadata:
-    nothing has to be installed on them.
+    A share of 1.00x is exactly fair. An arrow marks a share outside the band of --tolerance (default 10%, slightly
+    wider than the 9% that rebalance aims at). Sizes come from the brokers' own log-dir metadata: nothing has to be
+    installed on the brokers.
 
     Examples:
 
@@ -121,7 +125,7 @@ def inspect(
     """
     thresholds = checks.thresholds()
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
-        raise UsageError("--nagios prints one line of its own", hint="leave -o and --output-file away")
+        raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
     detailed = save is not None or by is By.TOPIC
     with open_cluster(settings, context) as cluster:
         for state in _states(cluster, settings, context, sample_s=sample_s, watch_s=watch_s, detailed=detailed):
@@ -143,7 +147,7 @@ def _states(
     watch_s: float | None,
     detailed: bool,
 ) -> "Iterator[ClusterState]":
-    """The state now and, with ``watch_s``, again and again until Ctrl-C."""
+    """The state now and, with ``watch_s``, again every so many seconds until Ctrl-C."""
     while True:
         yield _read(cluster, settings, context, sample_s=sample_s, detailed=detailed)
         if watch_s is None:
@@ -163,7 +167,7 @@ def _read(
         return before
     from kafkabal.telemetry.partition_rates import with_rates
 
-    context.say(f"sampling for {sample_s:g} s")
+    context.say(f"sampling rates for {sample_s:g} s")
     context.sleep(sample_s)
     after = read_cluster(cluster, settings, context, request).state
     return with_rates(before, after, context.monotonic() - started_s, group_offsets=groups)
@@ -202,7 +206,7 @@ def _show(
 
 
 def _seconds(taken_at: str) -> float:
-    """Since the epoch; 0 where a snapshot says something else than a time."""
+    """Seconds since the epoch; 0 if the snapshot has no valid time."""
     from datetime import UTC, datetime
 
     try:
@@ -216,7 +220,7 @@ def _save(state: "ClusterState", path: Path, context: CommandContext) -> None:
     from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
 
     write_snapshot(state, path)
-    context.say(f"snapshot written to {path}")
+    context.say(f"wrote snapshot {path}")
 
 
 def _exit_code(inspection: "Inspection") -> ExitCode:

@@ -1,4 +1,4 @@
-"""``kafkabal policies``: what can decide where a record goes."""
+"""``kafkabal policies``: list the routing policies."""
 
 from typing import Annotated
 
@@ -13,13 +13,14 @@ def policies(
     context: CommandContext,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these; package.module:object works too.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Policies to show, by name or package.module:object. [default: all]"),
     ] = None,
 ) -> None:
-    """List the routing policies: how each decides, what it needs, whether it keeps key order.
+    """List routing policies: how each decides, what it needs, whether it keeps key order.
 
-    The same policies are compared by route-simulate and used by produce. Your own is used as package.module:object,
-    or offered by an installed package through the entry-point group kafkabal.policies.
+    route-simulate and produce use the same policies. Use your own as package.module:object, or install a package that
+    offers it in the entry-point group kafkabal.policies.
 
     Examples:
 

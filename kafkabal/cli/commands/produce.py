@@ -1,4 +1,4 @@
-"""``kafkabal produce``: records to where there is room for them."""
+"""``kafkabal produce``: produce records to the least loaded brokers."""
 
 import random
 from contextlib import contextmanager
@@ -50,22 +50,22 @@ _MOST_REFRESH_S = 86_400.0
 def _parse_refresh(text: str) -> float:
     refresh_s = parse_duration(text)
     if refresh_s < _LEAST_REFRESH_S:
-        raise UsageError(f"{text!r} would keep the brokers busy with being read", hint="the least is 100ms")
+        raise UsageError(f"refresh interval too short: {text!r}", hint="the minimum is 100ms")
     if refresh_s > _MOST_REFRESH_S:
-        raise UsageError(f"{text!r} would never show what became of the brokers", hint="the most is 1d")
+        raise UsageError(f"refresh interval too long: {text!r}", hint="the maximum is 1d")
     return refresh_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """How records are taken from the source."""
+    """How records are read from the source."""
 
     row_format: Annotated[
         str | None,
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="Of rows: jsonl, text, csv or parquet. [default: by the name]",
+            help="Format of rows: jsonl, text, csv or parquet. [default: by the file name]",
             rich_help_panel=_SECTION,
         ),
     ] = None
@@ -74,14 +74,17 @@ class SourceOptions:
         typer.Option(
             "--key",
             metavar="FIELD",
-            help="Key of a record: a field of the row; of a file, 'path' or 'label'.",
+            help="Record key: a field of the row; for files, 'path' or 'label'.",
             rich_help_panel=_SECTION,
         ),
     ] = None
     value: Annotated[
         str | None,
         typer.Option(
-            "--value", metavar="FIELD", help="Send this field of a row only, not all of it.", rich_help_panel=_SECTION
+            "--value",
+            metavar="FIELD",
+            help="Send only this field of each row. [default: the whole row]",
+            rich_help_panel=_SECTION,
         ),
     ] = None
     chunk_bytes: Annotated[
@@ -90,7 +93,7 @@ class SourceOptions:
             "--chunk",
             metavar="SIZE",
             parser=parse_bytes,
-            help="Split files into records of so many bytes, headers and key apart.",
+            help="Split files into records of this size, headers and key excluded.",
             rich_help_panel=_SECTION,
         ),
     ] = None
@@ -102,56 +105,67 @@ class SendingOptions:
 
     policy: Annotated[
         str,
-        typer.Option("--policy", metavar="NAME[:OPTION=VALUE,...]", help="Who decides; see 'kafkabal policies'."),
+        typer.Option("--policy", metavar="NAME[:OPTION=VALUE,...]", help="Routing policy; see 'kafkabal policies'."),
     ] = "score"
     refresh_s: Annotated[
         float | None,
         typer.Option(
-            "--refresh", metavar="TIME", parser=_parse_refresh, help="How often the cluster is read. [default: 5s]"
+            "--refresh",
+            metavar="TIME",
+            parser=_parse_refresh,
+            help="Interval for re-reading the cluster. [default: 5s]",
         ),
     ] = None
     producer_config: Annotated[
         list[str] | None,
-        typer.Option(
-            "--producer-config", metavar="NAME=VALUE", help="Setting of librdkafka's producer; may be repeated."
-        ),
+        typer.Option("--producer-config", metavar="NAME=VALUE", help="librdkafka producer setting. Repeatable."),
     ] = None
     any_key_order: Annotated[
-        bool, typer.Option("--any-key-order", help="Let a policy send records of one key to several partitions.")
+        bool, typer.Option("--any-key-order", help="Allow policies that spread one key over several partitions.")
     ] = False
     manifest: Annotated[
         Path | None,
         typer.Option(
-            "--manifest", metavar="FILE", help="Memory of what was sent. [default: one for each topic and source]"
+            "--manifest",
+            metavar="FILE",
+            help="File that records what has been sent. [default: one per topic and source]",
         ),
     ] = None
     no_manifest: Annotated[
-        bool, typer.Option("--no-manifest", help="Remember nothing: a repeated run sends all again.")
+        bool, typer.Option("--no-manifest", help="Keep no manifest: a repeated run sends everything again.")
     ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementOptions:
-    """Where figures of brokers come from that Kafka itself does not tell."""
+    """Sources of broker metrics that Kafka itself does not report."""
 
     telemetry: Annotated[
         str | None,
         typer.Option(
             "--telemetry",
             metavar="SOURCE",
-            help="Produce latencies: 'topic' for what all clients push, or [HOST:]PORT to take OTLP/HTTP posts. "
+            help="Source of produce latencies: 'topic' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver). "
             "[default: this producer's own]",
             rich_help_panel=_MEASUREMENTS,
         ),
     ] = None
     prometheus: Annotated[
         str | None,
-        typer.Option("--prometheus", metavar="URL", help="For the score 'prometheus'.", rich_help_panel=_MEASUREMENTS),
+        typer.Option(
+            "--prometheus",
+            metavar="URL",
+            help="Prometheus server for the score 'prometheus'.",
+            rich_help_panel=_MEASUREMENTS,
+        ),
     ] = None
     prometheus_query: Annotated[
         str | None,
         typer.Option(
-            "--prometheus-query", metavar="PROMQL", help="One series a broker.", rich_help_panel=_MEASUREMENTS
+            "--prometheus-query",
+            metavar="PROMQL",
+            help="PromQL query that returns one series per broker.",
+            rich_help_panel=_MEASUREMENTS,
         ),
     ] = None
     prometheus_label: Annotated[
@@ -159,13 +173,13 @@ class MeasurementOptions:
         typer.Option(
             "--prometheus-label",
             metavar="LABEL",
-            help="Label that ends in the broker's id.",
+            help="Label whose value ends in the broker id.",
             rich_help_panel=_MEASUREMENTS,
         ),
     ] = "broker"
 
     def query(self) -> "Callable[[], Mapping[int, float]] | None":
-        """What asks Prometheus, if one is named.
+        """The Prometheus query, if one is given.
 
         Raises
         ------
@@ -173,7 +187,7 @@ class MeasurementOptions:
             If only the URL or only the query is given.
         """
         if (self.prometheus is None) != (self.prometheus_query is None):
-            raise UsageError("--prometheus and --prometheus-query go together")
+            raise UsageError("--prometheus and --prometheus-query must be given together")
         if self.prometheus is None or self.prometheus_query is None:
             return None
         from kafkabal.telemetry.prometheus import PrometheusSource
@@ -217,14 +231,14 @@ def produce(
     source_options: SourceOptions,
     sending: SendingOptions,
     measurements: MeasurementOptions,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="An existing topic.")],
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folder, a file of rows, or - for rows on stdin.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Existing topic.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Folder, file of rows, or - for rows on stdin.")],
 ) -> ExitCode:
-    """Send files or rows, each to where there is room.
+    """Produce files or rows to the least loaded brokers.
 
-    Of a folder every file is a record, with its path, checksum and label (the first sub-folder) as headers. What was
-    sent is remembered: the same command sends what is new, goes on after an interruption, and sends nothing twice.
-    Scores that stand in a profile are read again when its file changes.
+    Every file of a folder is one record, with its path, checksum and label (the first sub-folder) as headers. A
+    manifest records what has been sent: the same command sends new files, continues after an interruption, and sends
+    nothing twice. Scores from a profile are reloaded when its file changes.
 
     Examples:
 
@@ -244,12 +258,12 @@ def produce(
 
     show(production_report(delivery.outcome, delivery.view), output, context)
     for name in delivery.outcome.changed:
-        context.warn(f"{name}: changed since it was sent; the topic holds what it was")
+        context.warn(f"{name}: changed since it was sent; the topic holds the earlier version")
     if delivery.outcome.failures:
         raise PartialFailureError(
-            f"{len(delivery.outcome.failures)} files were not sent, {delivery.outcome.sent} records were",
+            f"{len(delivery.outcome.failures)} files not sent; {delivery.outcome.sent} records sent",
             delivery.outcome.failures,
-            hint="run the same command again for those",
+            hint="run the same command again to send the rest",
         )
     return ExitCode.DONE
 
@@ -281,22 +295,22 @@ def _deliver(
 def _source(name: str, options: SourceOptions, context: CommandContext) -> "Source":
     path = Path(name)
     if name != _STDIN and not path.exists():
-        raise InputFileError(path, "there is no such file or folder")
+        raise InputFileError(path, "no such file or folder")
     if name != _STDIN and path.is_dir():
         from kafkabal.sources.folder import FolderSource
 
         if options.row_format or options.value:
-            raise UsageError(f"{name} is a folder: --format and --value are for rows")
+            raise UsageError(f"--format and --value apply to rows only: {name} is a folder")
         if options.chunk_bytes == 0:
-            raise UsageError("--chunk: a record of 0 bytes holds nothing")
+            raise UsageError("--chunk must be above 0")
         return FolderSource(path, key=options.key, chunk_bytes=options.chunk_bytes)
     from kafkabal.sources.row_files import RowFormat, RowSource
 
     if options.chunk_bytes is not None:
-        raise UsageError("--chunk splits the files of a folder, not rows")
+        raise UsageError("--chunk applies to folders only, not to rows")
     known = {f.value: f for f in RowFormat}
     if options.row_format is not None and options.row_format not in known:
-        raise UsageError(f"--format: there is no {options.row_format!r}", hint=f"there are: {', '.join(known)}")
+        raise UsageError(f"--format: unknown format: {options.row_format!r}", hint=f"choose from: {', '.join(known)}")
     stream: Any = getattr(context.stdin, "buffer", None)
     return RowSource(
         None if name == _STDIN else path,
@@ -315,7 +329,7 @@ def _order(
     from kafkabal.producer.routing_producer import DEFAULT_REFRESH_S
 
     if sending.manifest is not None and sending.no_manifest:
-        raise UsageError("--manifest and --no-manifest contradict each other")
+        raise UsageError("--manifest and --no-manifest cannot be combined")
     return Order(
         topic=topic,
         source=source,
@@ -334,7 +348,7 @@ def _order(
 
 
 def _policy(text: str) -> "PolicyChoice":
-    """The policy, once one was made: its options are right."""
+    """The policy, created once to validate its options."""
     from kafkabal.routing.policy_protocol import Context
     from kafkabal.routing.registry import load_policy
 
@@ -354,12 +368,12 @@ def _manifest_path(source: "Source", sending: SendingOptions, context: CommandCo
 
 
 def _default_manifest(facts: "TopicFacts", source: "Source", folder: Path) -> Path:
-    """One for each topic, source and set of options that make other records of it.
+    """One manifest per topic, source and set of options that change the records.
 
     Raises
     ------
     UsageError
-        If there is only one that may or may not have been begun with these options.
+        If the only manifest is of an older version that does not record its options.
     """
     from kafkabal.producer.manifest import keeps_options_quiet
 
@@ -368,8 +382,8 @@ def _default_manifest(facts: "TopicFacts", source: "Source", folder: Path) -> Pa
     older = folder / _manifest_name(facts, source.name)
     if options and not own.exists() and keeps_options_quiet(older):
         raise UsageError(
-            f"{older}: it cannot be told whether this manifest was begun with {' '.join(options)}",
-            hint="if it was, name it with --manifest; to send everything, name another file",
+            f"{older}: manifest of an older version does not record its options (given {' '.join(options)})",
+            hint="to continue it, name it with --manifest; to send everything, name a new file",
         )
     return own
 
@@ -385,7 +399,7 @@ def _producer_settings(given: list[str] | None, context: CommandContext) -> "Map
     pairs = [text.partition("=") for text in given or ()]
     for name, equals, _ in pairs:
         if not (name and equals):
-            raise UsageError(f"--producer-config: {name!r} is no setting", hint="write it like compression.type=lz4")
+            raise UsageError(f"--producer-config: not NAME=VALUE: {name!r}", hint="write it like compression.type=lz4")
     settings = {name: value for name, _, value in pairs}
     if settings:
         from kafkabal.producer.producer_settings import broken_promises, check_own_settings
@@ -405,7 +419,7 @@ def _connection(settings: Settings) -> "ConnectionSettings":
 
     address = cluster_address(settings)
     if not isinstance(address, ConnectionSettings):
-        raise ConfigError("records can only be sent to live brokers", hint="give --bootstrap-server HOST:PORT")
+        raise ConfigError("produce requires a live cluster", hint="give --bootstrap-server HOST:PORT")
     return address
 
 
@@ -428,15 +442,15 @@ def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
 def _interrupted(screen: "_Screen", order: "Order", signal: KeyboardInterrupt) -> InterruptedRunError:
     forgotten = order.manifest_path is None
     return InterruptedRunError(
-        f"interrupted: {screen.sent} records were sent to topic {order.topic} by this run",
+        f"interrupted: {screen.sent} records sent to topic {order.topic}",
         terminated=isinstance(signal, Terminated),
-        hint=None if forgotten else "run the same command again, it goes on where it stopped",
+        hint=None if forgotten else "run the same command again to continue",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Completed:
-    """The cluster, with the volumes and capacities that the profile states."""
+    """The cluster, with volumes and capacities from the profile."""
 
     cluster: "Cluster"
     settings: Settings
@@ -450,11 +464,11 @@ class _Completed:
 
 
 class _Screen(DeliveryListener):
-    """Shows how it goes, and watches the profile."""
+    """Shows progress and watches the profile."""
 
     def __init__(self, context: CommandContext, settings: Settings) -> None:
         self.sent = 0
-        """By this run."""
+        """Records sent by this run."""
         self._context = context
         self._settings = settings
         self._bar: Bar | None = None
@@ -470,41 +484,41 @@ class _Screen(DeliveryListener):
             self._bar.__exit__(*error)
 
     def starts(self, *, total_bytes: int, total_records: int | None) -> None:
-        """All checks are passed."""
+        """All checks have passed."""
         if total_records is not None:
             self._context.detail(f"{total_records} records")
         self._total_bytes = total_bytes
 
     def measures(self) -> None:
-        """Say why it does not start yet."""
-        self._context.say("reading all rows to see that each fits into the topic, before any is sent")
+        """Explain the delay before the first record."""
+        self._context.say("validating all rows before sending")
 
     def reads_back(self) -> None:
-        """Say why it does not start yet."""
-        self._context.say("an earlier run did not end in order; looking for its records in the topic")
+        """Explain the delay before the first record."""
+        self._context.say("the previous run crashed; looking for its records in the topic")
 
     def progressed(self, progress: Progress) -> None:
-        """Show it, once there is something to send; what earlier runs have sent takes no time and makes no rate."""
+        """Show progress once there is something to send; records of earlier runs do not count for the rate."""
         self.sent = progress.sent
         if not progress.handed_over:
             return
         bar = self._bar or self._context.progress("sending", self._total_bytes or None)
         bar.update(progress.bytes, skipped_bytes=progress.skipped_bytes, note=f"{progress.records} records")
         if self._bar is None:
-            self._bar = bar.__enter__()  # only now: a run that goes on does not begin at 0
+            self._bar = bar.__enter__()  # only now: a continued run does not start at 0
 
     def refresh_failed(self, error: Exception) -> None:
-        """Warn, but not of the same every few seconds."""
-        text = f"there is no new view of the cluster, records go by the last one: {error}"
+        """Warn, but not about the same error every few seconds."""
+        text = f"cannot refresh cluster metadata, routing by the last known state: {error}"
         self._warn_once(text, text)
 
     def topic_unseen(self, error: "KafkabalError") -> None:
-        """Warn once: records go on, and end the run if they are not taken."""
-        doubt = "nobody says whether the topic is still the same, records go on"
+        """Warn once: sending continues, and fails if the brokers refuse the records."""
+        doubt = "cannot verify the topic id, continuing"
         self._warn_once(doubt, f"{doubt}: {error.message}")
 
     def new_scores(self) -> "tuple[WeightedScore, ...] | None":
-        """The scores of the profile, if its file changed and still makes sense."""
+        """The scores of the profile, if its file changed and is still valid."""
         time_ns = self._profile_time()
         if time_ns == self._profile_time_ns:
             return None
@@ -512,9 +526,9 @@ class _Screen(DeliveryListener):
         try:
             scores = _scores(self._settings_now())
         except UsageError as error:
-            self._context.warn(f"the changed profile is not used: {error.message}")
+            self._context.warn(f"changed profile ignored: {error.message}")
             return None
-        self._context.say(f"scores from the changed profile: {', '.join(s.score.name for s in scores)}")
+        self._context.say(f"profile changed; scores: {', '.join(s.score.name for s in scores)}")
         return scores
 
     def _warn_once(self, what: str, text: str) -> None:
@@ -535,4 +549,4 @@ class _Screen(DeliveryListener):
         try:
             return profile.path.stat().st_mtime_ns if profile else 0
         except OSError:
-            return 0  # it is just being replaced
+            return 0  # the file is being replaced at this moment

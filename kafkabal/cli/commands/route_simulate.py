@@ -1,4 +1,4 @@
-"""``kafkabal route-simulate``: how a data set would lie, before a byte of it is written."""
+"""``kafkabal route-simulate``: how policies would distribute a workload, before a byte is written."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,42 +23,40 @@ if TYPE_CHECKING:
 
 _WORKLOAD = "Workload"
 _TRAINING = "Training"
-# twice as narrow an interval takes four times as many: nobody waits for more
+# halving the confidence interval takes four times as many seeds; more would take hours
 _MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadOptions:
-    """What is written."""
+    """The workload to write."""
 
     workload: Annotated[
         str,
         typer.Option(
-            "--workload", metavar="NAME|FILE", help="A built-in workload or a .yaml file.", rich_help_panel=_WORKLOAD
+            "--workload", metavar="NAME|FILE", help="Built-in workload or .yaml file.", rich_help_panel=_WORKLOAD
         ),
     ] = "records"
     records: Annotated[
         int | None,
-        typer.Option("--records", metavar="N", min=1, help="Write so many records.", rich_help_panel=_WORKLOAD),
+        typer.Option("--records", metavar="N", min=1, help="Number of records to write.", rich_help_panel=_WORKLOAD),
     ] = None
     total_bytes: Annotated[
         int | None,
-        typer.Option(
-            "--bytes", metavar="SIZE", parser=parse_bytes, help="Write so many bytes.", rich_help_panel=_WORKLOAD
-        ),
+        typer.Option("--bytes", metavar="SIZE", parser=parse_bytes, help="Bytes to write.", rich_help_panel=_WORKLOAD),
     ] = None
     data: Annotated[
         Path | None,
         typer.Option(
             "--data",
             metavar="DIR",
-            help="Write records of the sizes of these files, each once unless --records or --bytes says otherwise.",
+            help="Take record sizes from the files of this folder, each once unless --records or --bytes is given.",
             rich_help_panel=_WORKLOAD,
         ),
     ] = None
 
     def load(self) -> "WorkloadFile":
-        """The chosen workload with what the other options change.
+        """The chosen workload, changed by the other options.
 
         Raises
         ------
@@ -69,9 +67,9 @@ class WorkloadOptions:
         from kafkabal.simulator.workload_file import load_workload
 
         if self.records is not None and self.total_bytes is not None:
-            raise UsageError("--records and --bytes both say when to end", hint="give one of them")
+            raise UsageError("--records and --bytes cannot be combined", hint="give one of them")
         if self.total_bytes == 0:
-            raise UsageError("--bytes: must be above 0")
+            raise UsageError("--bytes must be above 0")
         chosen = load_workload(self.workload)
         workload = chosen.workload
         if self.data is not None:
@@ -86,14 +84,14 @@ class WorkloadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingOptions:
-    """Who reads the data afterwards."""
+    """The training job that reads the data afterwards."""
 
     storage: Annotated[
         str | None,
         typer.Option(
             "--storage",
             metavar="NAME",
-            help="Predict training time: brokers read as local-ssd, nfs, lustre or a profile of yours.",
+            help="Predict training time with this storage: local-ssd, nfs, lustre or one of --training.",
             rich_help_panel=_TRAINING,
         ),
     ] = None
@@ -102,28 +100,28 @@ class TrainingOptions:
         typer.Option(
             "--training",
             metavar="FILE",
-            help="YAML with profiles, the job and brokers' read rates.",
+            help="YAML file with storage profiles, the training job and read rates of brokers.",
             rich_help_panel=_TRAINING,
         ),
     ] = None
     rack: Annotated[
         str | None,
-        typer.Option("--rack", metavar="RACK", help="Rack of the readers.", rich_help_panel=_TRAINING),
+        typer.Option("--rack", metavar="RACK", help="Rack of the training readers.", rich_help_panel=_TRAINING),
     ] = None
 
     def load(self) -> "TrainingSetup | None":
-        """Profile and job; None where no training is asked for.
+        """Storage profile and training job; None without --storage.
 
         Raises
         ------
         UsageError
-            If there is no such profile or the file is wrong.
+            If the profile is unknown or the file is invalid.
         """
         from kafkabal.simulator.training_time import load_training
 
         if self.storage is None:
             if self.training is not None:
-                raise UsageError("--training needs to know the storage", hint="add --storage NAME")
+                raise UsageError("--training requires --storage", hint="add --storage NAME")
             return None
         return load_training(self.storage, self.training)
 
@@ -136,25 +134,32 @@ def route_simulate(
     training_options: TrainingOptions,
     policy: Annotated[
         list[str] | None,
-        typer.Option("--policy", metavar="NAME[:OPTION=VALUE,...]", help="Simulate it; repeatable. [default: all]"),
+        typer.Option(
+            "--policy", metavar="NAME[:OPTION=VALUE,...]", help="Policy to simulate. Repeatable. [default: all]"
+        ),
     ] = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", metavar="TOPIC", help="Its partitions and leaders are taken as they are.")
+        str | None,
+        typer.Option("--topic", metavar="TOPIC", help="Existing topic to write to, with its partitions and leaders."),
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", metavar="N", min=1, max=_MOST_SEEDS, help="Repeat with so many seeds.")
+        int,
+        typer.Option(
+            "--seeds", metavar="N", min=1, max=_MOST_SEEDS, help="Number of seeds to repeat each simulation with."
+        ),
     ] = 1,
     latency: Annotated[
-        bool, typer.Option("--latency/--no-latency", help="Simulate batches, queues and acknowledgements too.")
+        bool, typer.Option("--latency/--no-latency", help="Also simulate batches, queues and acknowledgements.")
     ] = True,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .svg, .png or .html (extra 'plots').")
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Write a plot: .svg, .png or .html (needs the extra 'plots')."),
     ] = None,
 ) -> None:
-    """Predict how a workload would lie and what it would cost, for one policy after the other.
+    """Simulate how each routing policy would distribute a workload, and at what cost.
 
-    Starts from a topic of a live cluster or snapshot, or from the cluster that the workload describes. Nothing is
-    written. The same seeds give the same figures.
+    Starts from a topic of a live cluster or snapshot, or from the cluster that the workload describes. Writes nothing.
+    The same seeds give the same figures.
 
     Examples:
 
@@ -191,12 +196,12 @@ def route_simulate(
         from kafkabal.reporting.simulation_plots import plot_simulation
 
         plot_simulation(simulated, plot)
-        context.say(f"plot written to {plot}")
+        context.say(f"wrote plot {plot}")
     show(simulation_report(simulated), output, context)
 
 
 def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context: CommandContext) -> "RoutingView":
-    """The topic at the start: of the cluster that the workload brings along, unless a real topic is named."""
+    """The topic at the start: a real one if named, else that of the cluster described in the workload."""
     from kafkabal.routing.topic_view import view_of
     from kafkabal.scoring.protocol import Need
     from kafkabal.simulator.synthetic_topic import TOPIC, build_synthetic
@@ -212,11 +217,11 @@ def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context
 def _expect_rack(rack: str | None, view: "RoutingView") -> None:
     if rack is not None and rack not in view.racks:
         listed = ", ".join(view.racks) or "none"
-        raise UsageError(f"--rack: no broker is in rack {rack!r}", hint=f"racks of this cluster: {listed}")
+        raise UsageError(f"--rack: unknown rack: {rack!r}", hint=f"racks of this cluster: {listed}")
 
 
 def _only_topic(state: "ClusterState") -> str:
     own = [name for name, internal in zip(state.topics.name, state.topics.internal, strict=True) if not internal]
     if len(own) == 1:
         return own[0]
-    raise UsageError("which topic is to be written to?", hint="add --topic NAME")
+    raise UsageError("no topic given and the cluster has several", hint="add --topic NAME")

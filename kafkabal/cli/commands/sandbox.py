@@ -1,4 +1,4 @@
-"""``kafkabal sandbox``: a real Apache Kafka of several brokers on this machine."""
+"""``kafkabal sandbox``: run a real Apache Kafka cluster on this machine."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ def parse_node(text: str) -> int:
     if text == _ZOOKEEPER:
         return _ZOOKEEPER_ID
     if not text.isdecimal():
-        raise UsageError(f"{text!r} is no node", hint="give the number of a broker or controller, or zookeeper")
+        raise UsageError(f"not a node: {text!r}", hint="give a broker id, a controller id, or zookeeper")
     return int(text)
 
 
@@ -46,7 +46,7 @@ def parse_assignment(text: str) -> tuple[str, str]:
     """
     key, equals, value = text.partition("=")
     if not key.strip() or not equals:
-        raise UsageError(f"{text!r} is no setting", hint="write it like num.io.threads=8")
+        raise UsageError(f"invalid setting: {text!r}", hint="write it like num.io.threads=8")
     return key.strip(), value.strip()
 
 
@@ -60,7 +60,7 @@ def parse_broker_assignment(text: str) -> tuple[int, tuple[str, str]]:
     """
     broker, colon, setting = text.partition(":")
     if not broker.isdecimal() or not colon:
-        raise UsageError(f"{text!r} is no setting of a broker", hint="write it like 3:num.io.threads=8")
+        raise UsageError(f"invalid broker setting: {text!r}", hint="write it like 3:num.io.threads=8")
     return int(broker), parse_assignment(setting)
 
 
@@ -80,18 +80,21 @@ def parse_listener(text: str) -> "Listener":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeOptions:
-    """What a sandbox is made of; what is not given is left to its defaults."""
+    """Size and settings of a sandbox; None means the default."""
 
     brokers: Annotated[
-        int | None, typer.Option("--brokers", metavar="N", help="Brokers. [default: 3]", rich_help_panel=_SECTION)
+        int | None,
+        typer.Option("--brokers", metavar="N", help="Number of brokers. [default: 3]", rich_help_panel=_SECTION),
     ] = None
     racks: Annotated[
         int | None,
-        typer.Option("--racks", metavar="N", help="Racks, 0 for none. [default: up to 3]", rich_help_panel=_SECTION),
+        typer.Option(
+            "--racks", metavar="N", help="Number of racks, 0 for none. [default: up to 3]", rich_help_panel=_SECTION
+        ),
     ] = None
     log_dirs: Annotated[
         int | None,
-        typer.Option("--log-dirs", metavar="N", help="Log dirs a broker. [default: 2]", rich_help_panel=_SECTION),
+        typer.Option("--log-dirs", metavar="N", help="Log dirs per broker. [default: 2]", rich_help_panel=_SECTION),
     ] = None
     capacity: Annotated[
         int | None,
@@ -99,7 +102,7 @@ class ShapeOptions:
             "--capacity",
             metavar="SIZE",
             parser=parse_bytes,
-            help="What a log dir is said to hold. [default: 10GiB]",
+            help="Reported size of each log dir. [default: 10GiB]",
             rich_help_panel=_SECTION,
         ),
     ] = None
@@ -108,29 +111,34 @@ class ShapeOptions:
         typer.Option(
             "--controllers",
             metavar="N",
-            help="Controllers of their own, 1 for broker 1. [default: 1]",
+            help="Number of dedicated controllers; 1 means broker 1 is the controller. [default: 1]",
             rich_help_panel=_SECTION,
         ),
     ] = None
     zookeeper: Annotated[
-        bool, typer.Option("--zookeeper", help="ZooKeeper and the last Kafka with it.", rich_help_panel=_SECTION)
+        bool,
+        typer.Option(
+            "--zookeeper", help="Use ZooKeeper, with the last Kafka version that supports it.", rich_help_panel=_SECTION
+        ),
     ] = False
     kafka_version: Annotated[
         str | None,
-        typer.Option("--kafka-version", metavar="VERSION", help="Version of Kafka.", rich_help_panel=_SECTION),
+        typer.Option("--kafka-version", metavar="VERSION", help="Kafka version.", rich_help_panel=_SECTION),
     ] = None
     expected_replicas: Annotated[
         int | None,
         typer.Option(
             "--replicas",
             metavar="N",
-            help="Replicas that a broker is to bear; its heap grows with them. [default: 1000]",
+            help="Number of replicas to size each broker's heap for. [default: 1000]",
             rich_help_panel=_SECTION,
         ),
     ] = None
     heap: Annotated[
         int | None,
-        typer.Option("--heap", metavar="SIZE", parser=parse_bytes, help="Heap of a broker.", rich_help_panel=_SECTION),
+        typer.Option(
+            "--heap", metavar="SIZE", parser=parse_bytes, help="Heap size of each broker.", rich_help_panel=_SECTION
+        ),
     ] = None
     properties: Annotated[
         list[tuple[str, str]] | None,
@@ -138,7 +146,7 @@ class ShapeOptions:
             "--property",
             metavar="KEY=VALUE",
             parser=parse_assignment,
-            help="Setting of every node; may be repeated.",
+            help="Setting for all nodes. Repeatable.",
             rich_help_panel=_SECTION,
         ),
     ] = None
@@ -148,7 +156,7 @@ class ShapeOptions:
             "--broker-property",
             metavar="ID:KEY=VALUE",
             parser=parse_broker_assignment,
-            help="Setting of one broker; may be repeated.",
+            help="Setting for one broker. Repeatable.",
             rich_help_panel=_SECTION,
         ),
     ] = None
@@ -158,24 +166,27 @@ class ShapeOptions:
             "--listener",
             metavar="NAME=PROTOCOL",
             parser=parse_listener,
-            help="One more listener, such as TLS=SSL; may be repeated.",
+            help="Additional listener, such as TLS=SSL. Repeatable.",
             rich_help_panel=_SECTION,
         ),
     ] = None
     class_path: Annotated[
         list[Path] | None,
         typer.Option(
-            "--class-path", metavar="PATH", help="Jar for every node; may be repeated.", rich_help_panel=_SECTION
+            "--class-path",
+            metavar="PATH",
+            help="Jar for the class path of all nodes. Repeatable.",
+            rich_help_panel=_SECTION,
         ),
     ] = None
 
     def spec(self) -> "SandboxSpec | None":
-        """What was asked for, None if nothing was.
+        """The requested sandbox, None if no option was given.
 
         Raises
         ------
         UsageError
-            If it does not fit together.
+            If options contradict each other.
         """
         from kafkabal.sandbox import SandboxSpec
 
@@ -204,8 +215,10 @@ class ShapeOptions:
         return settings
 
 
-Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Which sandbox.")]
-Nodes = Annotated[list[int], typer.Argument(metavar="NODE...", parser=parse_node, help="By number, or zookeeper.")]
+Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Sandbox name.")]
+Nodes = Annotated[
+    list[int], typer.Argument(metavar="NODE...", parser=parse_node, help="Broker or controller ids, or zookeeper.")
+]
 ReportOptions = Annotated[OutputOptions, Forms("table", "json", "yaml")]
 
 
@@ -216,13 +229,13 @@ def up(
     name: Name = _DEFAULT_NAME,
     timeout_s: Annotated[
         float,
-        typer.Option("--timeout", metavar="TIME", parser=parse_some_time, help="How long to wait. [default: 90s]"),
+        typer.Option("--timeout", metavar="TIME", parser=parse_some_time, help="Time to wait. [default: 90s]"),
     ] = 90.0,
 ) -> None:
-    """Start a cluster, or what is missing of one.
+    """Start a cluster, or the stopped nodes of one.
 
-    The first time, Apache Kafka is fetched as ordinary packages and checked against the checksums that kafkabal
-    comes with; later the network is not needed. While it is up, commands that are given no cluster use it.
+    The first start downloads Apache Kafka as ordinary packages and verifies their checksums; later starts need no
+    network. While the sandbox is up, commands without a cluster option use it.
 
     Examples:
 
@@ -253,9 +266,9 @@ def up(
 def status(
     context: CommandContext,
     output: ReportOptions,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Only this sandbox.")] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Sandbox name. [default: all]")] = None,
 ) -> None:
-    """Show how the nodes are, and why one has ended."""
+    """Show node status and why a node exited."""
     from kafkabal.reporting.sandbox_report import status_report
     from kafkabal.sandbox import list_sandboxes
     from kafkabal.sandbox.sandbox_home import home_of
@@ -267,11 +280,11 @@ def status(
 
 def logs(
     context: CommandContext,
-    node: Annotated[int, typer.Argument(metavar="NODE", parser=parse_node, help="The node, as status names it.")],
+    node: Annotated[int, typer.Argument(metavar="NODE", parser=parse_node, help="Node, as named by 'sandbox status'.")],
     name: Name = _DEFAULT_NAME,
-    lines: Annotated[int, typer.Option("-n", "--lines", metavar="N", min=0, help="How many of the last.")] = 50,
+    lines: Annotated[int, typer.Option("-n", "--lines", metavar="N", min=0, help="Number of lines.")] = 50,
 ) -> None:
-    """Show the end of what a node has printed."""
+    """Show the last log lines of a node."""
     from kafkabal.sandbox.exit_diagnosis import last_lines
 
     log = _find(context, name).log(node)
@@ -280,32 +293,32 @@ def logs(
 
 
 def kill(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
-    """Kill nodes, as a crash would (SIGKILL)."""
+    """Kill nodes with SIGKILL, like a crash."""
     _find(context, name).kill(*nodes)
 
 
 def pause(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
-    """Pause nodes, as a machine that hangs would (SIGSTOP)."""
+    """Pause nodes with SIGSTOP, like a hung machine."""
     _find(context, name).pause(*nodes)
 
 
 def stop(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
-    """Stop nodes in good order (SIGTERM)."""
+    """Shut nodes down gracefully (SIGTERM)."""
     _find(context, name).stop(*nodes)
 
 
 def start(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
-    """Bring nodes back, and wait until they answer."""
+    """Start or continue nodes and wait until they respond."""
     _find(context, name).start(*nodes, on_step=context.say)
 
 
 def down(context: CommandContext, name: Name = _DEFAULT_NAME) -> None:
-    """Kill every process of a sandbox and remove every file of it."""
+    """Remove a sandbox: its processes and files."""
     from kafkabal.sandbox import take_down
     from kafkabal.sandbox.sandbox_home import home_of
 
     take_down(name, home=home_of(context.environ, context.state_dir))
-    context.say(f"sandbox {name} is gone")
+    context.say(f"removed sandbox {name}")
 
 
 def _find(context: CommandContext, name: str) -> "Sandbox":

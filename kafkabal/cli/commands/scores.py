@@ -1,4 +1,4 @@
-"""``kafkabal scores``: what evenness can be judged by."""
+"""``kafkabal scores``: list the scores."""
 
 from typing import Annotated
 
@@ -17,14 +17,15 @@ def scores(
     settings: Annotated[Settings, Uses(*CLUSTER)],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these; package.module:object works too.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Scores to show, by name or package.module:object. [default: all]"),
     ] = None,
 ) -> None:
-    """List the scores: what each measures and needs, and whether this cluster supplies it.
+    """List scores: what each measures and needs, and whether this cluster supplies it.
 
-    A score says how loaded each broker or log dir is. The same scores are shown by inspect, placed by in create,
-    routed by in produce, and evened by rebalance. Your own is used as package.module:object, or offered by an
-    installed package through the entry-point group kafkabal.scores.
+    A score measures how loaded each broker or log dir is. The same scores drive inspect, create, produce and
+    rebalance. Use your own as package.module:object, or install a package that offers it in the entry-point group
+    kafkabal.scores.
 
     Examples:
 

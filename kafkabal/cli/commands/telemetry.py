@@ -1,4 +1,4 @@
-"""``kafkabal telemetry``: what clients measure, brought to where routing can use it (KIP-714)."""
+"""``kafkabal telemetry``: collect client metrics for latency-aware routing (KIP-714)."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,9 +47,9 @@ _TOPIC_CONFIGS = {
 _TOPIC_EXISTS = "TOPIC_ALREADY_EXISTS"
 
 LiveSettings = Annotated[Settings, Uses(*_CLUSTER)]
-Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Of the subscription.")]
+Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Subscription name.")]
 TopicName = Annotated[
-    str | None, typer.Option("--topic", metavar="TOPIC", help="Where brokers forward to. [default: ours]")
+    str | None, typer.Option("--topic", metavar="TOPIC", help="Topic to which brokers forward metrics.")
 ]
 
 
@@ -59,22 +59,22 @@ def subscribe(
     name: Name = DEFAULT_NAME,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", metavar="PREFIX", help="Push metrics of this prefix; may be repeated."),
+        typer.Option("--metric", metavar="PREFIX", help="Metrics to push, by prefix. Repeatable."),
     ] = None,
     interval_s: Annotated[
         float | None,
-        typer.Option("--interval", metavar="TIME", parser=parse_some_time, help="Push so often. [default: 10s]"),
+        typer.Option("--interval", metavar="TIME", parser=parse_some_time, help="Push interval. [default: 10s]"),
     ] = None,
     match: Annotated[
         list[str] | None,
-        typer.Option("--match", metavar="KEY=PATTERN", help="Only clients like this; may be repeated."),
+        typer.Option("--match", metavar="KEY=PATTERN", help="Only clients that match, as KEY=REGEX. Repeatable."),
     ] = None,
     topic: TopicName = None,
 ) -> None:
     """Make clients push metrics to the brokers.
 
-    Without --metric, what the score 'latency' needs is asked for. The topic that brokers forward to is made as well.
-    Clients push only while a broker has a plug-in that takes what they push, see 'kafkabal telemetry plugin'.
+    Without --metric, subscribes to the metrics that the score 'latency' needs. Also creates the topic to which brokers
+    forward. Clients push only while a broker has a plug-in that receives metrics; see 'kafkabal telemetry plugin'.
 
     Examples:
 
@@ -91,7 +91,7 @@ def subscribe(
         )
     )
     if wanted.is_longer_than_brokers_allow:
-        context.warn("clients push every 5 minutes at the longest, whatever a subscription asks for")
+        context.warn("clients push at least every 5 minutes, whatever the interval of the subscription")
     from kafkabal.clusters.protocol import ConfigChange
 
     with _live(settings, context) as cluster:
@@ -108,7 +108,7 @@ def list_subscriptions(
     settings: LiveSettings,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
 ) -> None:
-    """List the subscriptions: which clients push which metrics, and how often."""
+    """List subscriptions: which clients push which metrics, and how often."""
     from kafkabal.reporting.telemetry_report import subscriptions_report
 
     with _live(settings, context) as cluster:
@@ -125,9 +125,9 @@ def list_subscriptions(
 def remove(
     context: CommandContext,
     settings: LiveSettings,
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Subscriptions to remove.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Subscription names.")],
 ) -> None:
-    """Remove subscriptions; what was forwarded stays until it is too old."""
+    """Remove subscriptions; metrics already forwarded expire by retention."""
     from kafkabal.clusters.protocol import ConfigChange
 
     names = list(dict.fromkeys(names))
@@ -136,7 +136,7 @@ def remove(
         for name in names:
             if name not in known:
                 listed = ", ".join(known) or "none"
-                raise UsageError(f"there is no subscription {name!r}", hint=f"there are: {listed}")
+                raise UsageError(f"unknown subscription: {name!r}", hint=f"choose from: {listed}")
         _expect_done(
             cluster.alter_configs([ConfigChange(_resource(name), key, None) for name in names for key in KEYS])
         )
@@ -145,16 +145,18 @@ def remove(
 
 def plugin(
     context: CommandContext,
-    libs: Annotated[list[Path], typer.Option("--libs", metavar="PATH", help="Kafka's libs folder, or jars of it.")],
+    libs: Annotated[list[Path], typer.Option("--libs", metavar="PATH", help="Kafka's libs folder, or jars from it.")],
     jar: Annotated[
         Path,
-        typer.Option("-o", "--output-file", metavar="FILE.jar", parser=check_replaceable, help="Where the jar goes."),
+        typer.Option(
+            "-o", "--output-file", metavar="FILE.jar", parser=check_replaceable, help="Path of the jar to write."
+        ),
     ],
 ) -> None:
-    """Build the broker plug-in that forwards what clients push.
+    """Build the broker plug-in that forwards client metrics to a topic.
 
-    The jar belongs into the libs folder of every broker, with metric.reporters=kafkabal.telemetry.TelemetryForwarder
-    in its properties. It works with Kafka 3.7 and later, in KRaft mode. No JDK is needed.
+    Put the jar into the libs folder of every broker and set metric.reporters=kafkabal.telemetry.TelemetryForwarder in
+    server.properties. Requires Kafka 3.7 or later in KRaft mode. Building needs no JDK.
 
     Examples:
 
@@ -168,7 +170,7 @@ def plugin(
     class_path = kafka_jars(libs)
     compiler = ensure_java_compiler(cache_of(context.cache_dir), on_step=context.say)
     build_plugin(jar, class_path, java=java_binary(), compiler=compiler)
-    context.say(f"{jar}: put it on the class path of every broker, and set metric.reporters={REPORTER_CLASS}")
+    context.say(f"wrote {jar}: add it to the class path of every broker and set metric.reporters={REPORTER_CLASS}")
 
 
 def latency(
@@ -178,20 +180,26 @@ def latency(
     topic: TopicName = None,
     listen: Annotated[
         str | None,
-        typer.Option("--listen", metavar="[HOST:]PORT", help="Take OTLP/HTTP posts instead of reading the topic."),
+        typer.Option(
+            "--listen",
+            metavar="[HOST:]PORT",
+            help="Receive OTLP/HTTP posts on this address instead of reading the topic.",
+        ),
     ] = None,
     for_s: Annotated[
         float | None,
-        typer.Option("--for", metavar="TIME", parser=parse_some_time, help="How long to collect. [default: 15s]"),
+        typer.Option("--for", metavar="TIME", parser=parse_some_time, help="Time to collect. [default: 15s]"),
     ] = None,
     last_s: Annotated[
         float | None,
-        typer.Option("--last", metavar="TIME", parser=parse_duration, help="Also what came before. [default: 1m]"),
+        typer.Option(
+            "--last", metavar="TIME", parser=parse_duration, help="Also include the preceding TIME. [default: 1m]"
+        ),
     ] = None,
 ) -> None:
-    """Show how long each broker takes to answer producers, as they measure it.
+    """Show the produce latency of each broker, as measured by clients.
 
-    A broker that no client wrote to is unknown, not fast.
+    A broker that no client wrote to has an unknown latency, not a low one.
 
     Examples:
 
@@ -239,7 +247,7 @@ def _connection(settings: Settings) -> "ConnectionSettings":
 
     address = cluster_address(settings)
     if not isinstance(address, ConnectionSettings):
-        raise ConfigError("only live brokers have telemetry", hint="give --bootstrap-server HOST:PORT")
+        raise ConfigError("telemetry requires a live cluster", hint="give --bootstrap-server HOST:PORT")
     return address
 
 
@@ -250,7 +258,9 @@ def _live(settings: Settings, context: CommandContext) -> "KafkaCluster":
     cluster = open_cluster(settings, context)
     if not isinstance(cluster, KafkaCluster):
         cluster.close()
-        raise MissingCapabilityError(f"{cluster.name} has no telemetry", hint="give --bootstrap-server HOST:PORT")
+        raise MissingCapabilityError(
+            f"telemetry not supported: {cluster.name}", hint="give --bootstrap-server HOST:PORT"
+        )
     return cluster
 
 
@@ -272,9 +282,9 @@ def _make_topic(cluster: "KafkaCluster", topic: str, context: CommandContext) ->
     faults = cluster.create_topics([NewTopic(name=topic, assignment=assignment, configs=_TOPIC_CONFIGS)])
     fault = faults.get(topic)
     if fault is None:
-        context.detail(f"topic {topic} made")
+        context.detail(f"created topic {topic}")
     elif fault.name != _TOPIC_EXISTS:
-        raise RefusedByClusterError(f"topic {topic} cannot be made: {fault}")
+        raise RefusedByClusterError(f"cannot create topic {topic}: {fault}")
 
 
 def _expect_done(faults: "Mapping[ConfigResource, Fault]") -> None:

@@ -119,7 +119,9 @@ class CommandContext:
             If nobody is there to ask; it names ``flag``.
         """
         if not self.can_ask:
-            raise UsageError(f"cannot ask {question!r} without a terminal", hint=f"add {flag} to answer yes")
+            raise UsageError(
+                f"not a terminal: cannot prompt for {question!r}", hint=f"add {flag} to run without a prompt"
+            )
         print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
         return self.stdin.readline().strip().lower() in _YES
 

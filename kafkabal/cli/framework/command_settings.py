@@ -45,7 +45,7 @@ def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
     newest, *others = sandboxes
     if others:
         context.warn(
-            f"several sandboxes are up, and {newest.parent.name} is the newest; --profile {others[0]} takes another"
+            f"several sandboxes are up; using the newest, {newest.parent.name} (choose with --profile {others[0]})"
         )
     return resolve({**flags, "profile": str(newest)}, environ=context.environ, profiles_file=profiles_file)
 

@@ -60,9 +60,9 @@ def _as_ours(error: BaseException) -> BaseException:
     if isinstance(error, typer.TyperException):
         return _usage_error(error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF):
-        return OutputError(f"the output cannot be written: {os.strerror(error.errno)}")
+        return OutputError(f"cannot write the output: {os.strerror(error.errno)}")
     if isinstance(error, ValueError) and "closed file" in str(error):
-        return OutputError("the output cannot be written: it is closed")
+        return OutputError("cannot write the output: closed")
     return error
 
 
@@ -108,7 +108,7 @@ def _report_ours(error: KafkabalError, context: CommandContext) -> int:
         for name, reason in error.failures[:_FAILURES_SHOWN]:
             print(f"  {name}: {reason}", file=context.stderr)
         if len(error.failures) > _FAILURES_SHOWN:
-            print(f"  ... and {len(error.failures) - _FAILURES_SHOWN} more", file=context.stderr)
+            print(f"  and {len(error.failures) - _FAILURES_SHOWN} more", file=context.stderr)
     return error.exit_code
 
 
@@ -117,7 +117,7 @@ def report_bug(error: BaseException, context: CommandContext) -> None:
     print("".join(traceback.format_exception(error)), end="", file=context.stderr)
     context.complain(
         f"error: {type(error).__name__}: this is a bug in kafkabal",
-        hint="please report it together with the lines above",
+        hint="please report it with the traceback above",
     )
 
 

@@ -32,11 +32,11 @@ def open_http_intake(address: str, table: LatencyTable) -> HttpIntake:
 
     host, _, port = address.rpartition(":")
     if not (port.isascii() and port.isdecimal() and len(port) <= _PORT_DIGITS and int(port) in _PORTS):
-        raise UsageError(f"{address!r} is no port", hint=_WRITE_IT)
+        raise UsageError(f"invalid port: {address!r}", hint=_WRITE_IT)
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise UsageError(f"{address!r} is no address to listen on", hint=_WRITE_IT)
+        raise UsageError(f"cannot listen on address: {address!r}", hint=_WRITE_IT)
     return HttpIntake(table, host=host or _LOOPBACK, port=int(port))
 
 

@@ -86,14 +86,14 @@ class Group(TyperGroup):
         if args[0] not in self.rows:
             near = get_close_matches(args[0], self.rows, n=1)
             raise UsageError(
-                f"{ctx.command_path} has no command {args[0]!r}",
+                f"unknown command: {ctx.command_path} {args[0]}",
                 hint=f"did you mean {near[0]!r}?" if near else f"see '{ctx.command_path} --help'",
             )
         misplaced = [p.opts[-1] for p in self.params if ctx.get_parameter_source(p.name).name == "COMMANDLINE"]
         if misplaced:
             raise UsageError(
-                f"{misplaced[0]} stands before {args[0]!r}",
-                hint=f"options go after the command: {ctx.command_path} {args[0]} {misplaced[0]} ...",
+                f"option before the command: {misplaced[0]}",
+                hint=f"put options after the command: {ctx.command_path} {args[0]} {misplaced[0]} ...",
             )
         return super().resolve_command(ctx, args)
 

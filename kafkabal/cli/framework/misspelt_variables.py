@@ -21,7 +21,7 @@ _LIKENESS: Final = 0.8
 def warn_of_misspelt(context: CommandContext) -> None:
     """Warn of each variable that is none of ours and is nearly one; what resembles none may be somebody else's."""
     for name, near in misspelt(context.environ):
-        context.warn(f"the environment variable {name} means nothing to {PROGRAM}; did you mean {near}?")
+        context.warn(f"unknown environment variable ignored: {name}; did you mean {near}?")
 
 
 def misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

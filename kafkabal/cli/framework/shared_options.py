@@ -40,39 +40,41 @@ CLUSTER: Final = ("bootstrap_servers", "command_config", "profile", "snapshot", 
 """The settings of a command that reads a cluster; without any, the current sandbox is meant."""
 
 SETTINGS: Final[Mapping[str, SettingOption]] = {
-    "bootstrap_servers": SettingOption("Brokers to ask first.", "HOST:PORT[,...]", CLUSTER_SECTION, "-b"),
+    "bootstrap_servers": SettingOption("Bootstrap brokers.", "HOST:PORT[,...]", CLUSTER_SECTION, "-b"),
     "bootstrap_controllers": SettingOption(
-        "KRaft controllers, for the configs of dead brokers.", "HOST:PORT[,...]", CLUSTER_SECTION
+        "KRaft controllers; needed to change configs of dead brokers.", "HOST:PORT[,...]", CLUSTER_SECTION
     ),
-    "command_config": SettingOption("client.properties, as for Kafka's own tools.", "FILE", CLUSTER_SECTION),
+    "command_config": SettingOption("client.properties file, as for Kafka's own tools.", "FILE", CLUSTER_SECTION),
     "profile": SettingOption("Profile to use: a name, FILE or FILE#NAME.", "NAME", CLUSTER_SECTION),
-    "snapshot": SettingOption("A saved snapshot in place of a live cluster.", "FILE", CLUSTER_SECTION),
-    "zookeeper": SettingOption("ZooKeeper of a cluster of Kafka 3.9 or older.", "HOST:PORT[/PATH]", CLUSTER_SECTION),
-    "broker_timeout": SettingOption("How long each broker may take. [default: 10s]", "TIME", CLUSTER_SECTION),
+    "snapshot": SettingOption("Use a saved snapshot instead of a live cluster.", "FILE", CLUSTER_SECTION),
+    "zookeeper": SettingOption("ZooKeeper servers, for Kafka 3.9 and older.", "HOST:PORT[/PATH]", CLUSTER_SECTION),
+    "broker_timeout": SettingOption("Timeout per broker request. [default: 10s]", "TIME", CLUSTER_SECTION),
     "scores": SettingOption(
-        "Score to go by: a name of 'kafkabal scores' or package.module:object; may be repeated.",
+        "Score to balance by (see 'kafkabal scores'), or package.module:object. Repeatable.",
         "NAME[=WEIGHT]",
         repeated=True,
     ),
-    "tolerance": SettingOption("How far from the fair share is still even, as 9% or 0.09.", "SHARE"),
-    "count_capacity": SettingOption("Replicas and leaders a broker: 'equal', or in proportion to its 'disk'.", "HOW"),
+    "tolerance": SettingOption("Allowed deviation from the fair share, such as 9% or 0.09.", "SHARE"),
+    "count_capacity": SettingOption(
+        "Target replica and leader counts per broker: 'equal', or proportional to 'disk'.", "HOW"
+    ),
     "throttle": SettingOption(
-        "Most bytes a second that a broker sends or takes, 'auto' or 'none'. [default: auto]", "RATE", SAFETY_SECTION
+        "Replication throttle per broker: a rate, 'auto' or 'none'. [default: auto]", "RATE", SAFETY_SECTION
     ),
-    "log_dir_throttle": SettingOption("The same between log dirs of one broker.", "RATE", SAFETY_SECTION),
-    "window": SettingOption("Time of day in which data may move.", "01:00-05:00", SAFETY_SECTION),
-    "max_bytes": SettingOption("Most bytes to move between brokers.", "SIZE", SAFETY_SECTION),
-    "max_moves": SettingOption("Most replicas to move.", "COUNT", SAFETY_SECTION),
-    "max_leader_changes": SettingOption(
-        "Most leaders to change; followers move in their place.", "COUNT", SAFETY_SECTION
+    "log_dir_throttle": SettingOption("Throttle for moves between log dirs of one broker.", "RATE", SAFETY_SECTION),
+    "window": SettingOption("Only move data in this time window, local time.", "01:00-05:00", SAFETY_SECTION),
+    "max_bytes": SettingOption("Maximum bytes to move between brokers.", "SIZE", SAFETY_SECTION),
+    "max_moves": SettingOption("Maximum replicas to move.", "COUNT", SAFETY_SECTION),
+    "max_leader_changes": SettingOption("Maximum leader changes; followers move instead.", "COUNT", SAFETY_SECTION),
+    "max_duration": SettingOption("Maximum duration of the moves at the throttle.", "TIME", SAFETY_SECTION),
+    "topics": SettingOption(
+        "Only topics that match this glob pattern. Repeatable.", "PATTERN", SCOPE_SECTION, repeated=True
     ),
-    "max_duration": SettingOption("Longest time that moving may take at the throttle.", "TIME", SAFETY_SECTION),
-    "topics": SettingOption("Only topics of this pattern; may be repeated.", "PATTERN", SCOPE_SECTION, repeated=True),
     "exclude_topics": SettingOption(
-        "Leave topics of this pattern alone; may be repeated.", "PATTERN", SCOPE_SECTION, repeated=True
+        "Do not move topics that match this glob pattern. Repeatable.", "PATTERN", SCOPE_SECTION, repeated=True
     ),
-    "exclude_brokers": SettingOption("Brokers that take nothing.", "ID[,...]", SCOPE_SECTION),
-    "include_internal": SettingOption("Internal topics too.", section=SCOPE_SECTION),
+    "exclude_brokers": SettingOption("Brokers that receive no replicas or leaders.", "ID[,...]", SCOPE_SECTION),
+    "include_internal": SettingOption("Also balance internal topics.", section=SCOPE_SECTION),
 }
 
 
@@ -107,16 +109,16 @@ class Forms:
 class OutputOptions:
     """Where the result goes, and in which form."""
 
-    output: Annotated[
-        Format, typer.Option("-o", "--output", help="Form of the result.", rich_help_panel=OUTPUT_SECTION)
-    ] = Format.TABLE
+    output: Annotated[Format, typer.Option("-o", "--output", help="Output format.", rich_help_panel=OUTPUT_SECTION)] = (
+        Format.TABLE
+    )
     output_file: Annotated[
         Path | None,
         typer.Option(
             "--output-file",
             metavar="FILE",
             parser=check_replaceable,
-            help="Write the result there, whole or not at all.",
+            help="Write the output to FILE atomically.",
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None
@@ -127,7 +129,7 @@ class CommonOptions:
     """Options of every command; the framework adds them and acts on them."""
 
     quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Only results and errors.", rich_help_panel=OUTPUT_SECTION)
+        bool, typer.Option("-q", "--quiet", help="Show only results and errors.", rich_help_panel=OUTPUT_SECTION)
     ] = False
     verbose: Annotated[
         int,
@@ -136,10 +138,10 @@ class CommonOptions:
             "--verbose",
             count=True,
             show_default=False,
-            help="Tell more; -vv also what the libraries say.",
+            help="Verbose output; -vv adds library logs.",
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = 0
-    no_color: Annotated[
-        bool, typer.Option("--no-color", help="No colour, even on a terminal.", rich_help_panel=OUTPUT_SECTION)
-    ] = False
+    no_color: Annotated[bool, typer.Option("--no-color", help="Disable colour.", rich_help_panel=OUTPUT_SECTION)] = (
+        False
+    )

@@ -62,7 +62,7 @@ class RackLocal(RingPolicy):
             return np.ones(view.n_brokers, np.bool_)
         if self._rack not in view.racks:
             listed = ", ".join(view.racks) or "none"
-            raise UsageError(f"no broker is in rack {self._rack!r}", hint=f"racks of this cluster: {listed}")
+            raise UsageError(f"unknown rack: {self._rack!r}", hint=f"racks of this cluster: {listed}")
         mean = view.used_bytes.sum() / view.capacity_bytes.sum()
         in_rack = view.rack == view.racks.index(self._rack)
         return np.asarray(in_rack & view.live & (view.used_ratio <= self._spill * mean))

@@ -63,7 +63,7 @@ def _jars(lib: Path) -> list[Path]:
     if lib.is_dir():
         return sorted(lib.glob("*.jar"))
     if not lib.is_file():
-        raise InputFileError(lib, "there is no such file or folder", hint="give the libs folder of Kafka")
+        raise InputFileError(lib, "no such file or folder", hint="give the libs folder of Kafka")
     return [lib]
 
 

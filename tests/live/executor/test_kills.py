@@ -115,7 +115,7 @@ def _kill_and_mend(stage: Stage, moment: Moment, then: str, host: str) -> Phase:
             path.unlink()
     found = find_run(stage.environment(host))
     if found is None or (known and found.record.run_id == known.record.run_id):
-        assert phase is Phase.PREPARED  # nothing was changed, and nothing is to be mended
+        assert phase is Phase.PREPARED  # nothing changed, and nothing is to be mended
     else:
         _mend(stage, then.partition(" from")[0], host)
     stage.assert_as_at_start()

@@ -170,7 +170,7 @@ def test_a_drain_that_leaves_too_few_brokers_is_refused() -> None:
 @pytest.mark.parametrize("mode", [Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY])
 def test_what_has_to_move_replicas_is_refused_where_none_may(mode: Mode) -> None:
     """A drain or another replication factor is not left out in silence."""
-    with pytest.raises(UsageError, match=f"--{mode} and --drain exclude"):
+    with pytest.raises(UsageError, match=f"--{mode} and --drain cannot be combined"):
         PlanOptions(mode=mode, drain=frozenset({3}))
     with pytest.raises(UsageError, match=f"--{mode} and --replication-factor exclude"):
         PlanOptions(mode=mode, replication_factor=2)

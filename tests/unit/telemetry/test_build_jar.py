@@ -41,7 +41,7 @@ def test_what_is_no_jar_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jar").write_bytes(b"no jar")
     with pytest.raises(InputFileError, match=r"a\.jar: is no jar"):
         kafka_jars([tmp_path])
-    with pytest.raises(InputFileError, match="there is no such file or folder"):
+    with pytest.raises(InputFileError, match="no such file or folder"):
         kafka_jars([tmp_path / "b.jar"])
 
 

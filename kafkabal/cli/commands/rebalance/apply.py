@@ -1,4 +1,4 @@
-"""``kafkabal rebalance apply``: carry out a plan from a file."""
+"""``kafkabal rebalance apply``: apply a plan file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,15 +19,17 @@ def apply(
     begin: BeginFlags,
     flags: RunFlags,
     output: RunOutput,
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, or JSON for Kafka's own tool.")],
+    plan_file: Annotated[
+        Path, typer.Argument(metavar="PLAN", help="Plan file, or reassignment JSON of Kafka's own tool.")
+    ],
     skip_drifted: Annotated[
-        bool, typer.Option("--skip-drifted", help="Leave out partitions that have changed since.")
+        bool, typer.Option("--skip-drifted", help="Skip partitions that have changed since planning.")
     ] = False,
 ) -> ExitCode:
-    """Carry out a plan from a file.
+    """Apply a plan file.
 
-    The plan is refused (exit 4) where a partition is no longer as it was when the plan was made. Everything that is
-    needed to resume, undo or clean up is written down before the first change.
+    Refuses the plan (exit 4) if a partition has changed since planning. Before the first change it records everything
+    needed to resume, roll back or clean up.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""From a plan to a run: checks shown, the question asked, the plan carried out."""
+"""From a plan to a run: show preflight checks, prompt, apply."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def resume_unfinished(
     context: CommandContext,
     command: str,
 ) -> RunEnvironment:
-    """Bring a run that this host began and did not end to its end, where nobody is there to be asked.
+    """Finish an unfinished run of this host without a prompt.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def resume_unfinished(
     Raises
     ------
     KafkabalError
-        Where it could not be ended; then nothing new is begun.
+        If it could not be finished; then no new run is started.
     """
     from kafkabal.cli.commands.rebalance.run_flags import OnUnfinished
     from kafkabal.executor.run_actions import resume
@@ -50,7 +50,7 @@ def resume_unfinished(
         return environment
     if flags.max_runtime_s is not None:
         environment = replace(environment, ends_at_s=environment.clock.monotonic() + flags.max_runtime_s)
-    context.say(f"run {found.record.run_id} was left in state '{found.state.phase}': resuming it first")
+    context.say(f"run {found.record.run_id} is unfinished (phase: {found.state.phase}); resuming it first")
     result = work(environment, context, lambda: resume(environment))
     assert result is not None
     if result.is_complete:
@@ -72,7 +72,7 @@ def apply_plan(
     *,
     skip_drifted: bool = False,
 ) -> ExitCode:
-    """Check, ask, and carry a plan out; or show what would be asked of the brokers.
+    """Check, prompt and apply a plan; or show the requests that would be sent.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def apply_plan(
     if begin.dry_run:
         return _dry_run(plan, environment, options, begin, context)
     if not begin.yes and not context.confirm(f"apply {len(plan.partitions)} changes?", flag="--yes"):
-        context.say("nothing was changed")
+        context.say("nothing changed")
         return ExitCode.DONE
     result = work(
         environment,
@@ -101,7 +101,7 @@ def apply_plan(
         lambda: apply(environment, plan, options, rollback_file=begin.rollback_file, skip_drifted=skip_drifted),
     )
     if result is None:
-        context.say("nothing to do: every partition is as planned")
+        context.say("nothing to do: all partitions are as planned")
         return ExitCode.DONE
     return end(result, output, context, command)
 
@@ -122,7 +122,7 @@ def _check(
     checks = preflight(environment, plan, options, find_run(environment), state=state, skip_drifted=skip_drifted)
     for check in checks:
         if check.verdict is Verdict.OK:
-            context.detail(f"check {check.name}: {check.message}")
+            context.detail(f"preflight check {check.name}: {check.message}")
         elif check.verdict is Verdict.WARNING or begin.force:
             context.warn(check.message)
     enforce(checks, force=begin.force)
@@ -137,7 +137,7 @@ def _dry_run(
     rehearsal = rehearse(plan, environment.read_state(), options)
     for line in rehearsal.calls:
         context.stdout.write(line + "\n")
-    context.say(f"{len(rehearsal.calls)} requests, about {format_duration(rehearsal.elapsed_s)}; nothing was changed")
+    context.say(f"{len(rehearsal.calls)} requests, about {format_duration(rehearsal.elapsed_s)}; nothing changed")
     if begin.exit_code and rehearsal.calls:
         raise FindingsError("a plan is pending")
     return ExitCode.DONE

@@ -16,10 +16,9 @@ def cancel(
     output: RunOutput,
     journal: JournalOption = None,
 ) -> ExitCode:
-    """Stop what the latest run has in flight, and put its throttles back.
+    """Cancel the latest run's reassignments in flight and restore its throttles.
 
-    What has finished stays as it is. A partition whose original replicas are offline cannot be cancelled, and is
-    named.
+    Finished moves are kept. A partition whose original replicas are all offline cannot be cancelled and is listed.
 
     Examples:
 

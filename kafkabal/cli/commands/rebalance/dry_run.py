@@ -1,4 +1,4 @@
-"""A run rehearsed on an in-memory copy of the cluster: the very requests that it would make, in their order."""
+"""A run rehearsed on an in-memory copy of the cluster: the requests it would send, in order."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _NAMES = {
 }
 _SIGNS = {ConfigOperation.SET: "=", ConfigOperation.APPEND: "+=", ConfigOperation.SUBTRACT: "-="}
 _LOOKS = 200
-"""About how often the rehearsed run looks at its copies."""
+"""Approximate number of observations of a rehearsed run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What a run would do."""
+    """The requests and the duration of a run."""
 
     calls: tuple[str, ...]
-    """One line a request."""
+    """One line per request."""
     elapsed_s: float
-    """How long it took on the clock of the copy."""
+    """Duration on the simulated clock."""
 
 
 def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
-    """Carry a plan out on a copy of the cluster that has no throttles yet."""
+    """Apply a plan to a copy of the cluster without throttles."""
     from kafkabal.clusters.simulated.cluster import InMemoryCluster
     from kafkabal.clusters.simulated.fault_injection import FaultyCluster
     from kafkabal.executor.run_actions import apply
@@ -65,7 +65,7 @@ def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
 
 
 def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:
-    """Look less often where copies take long, and at any time of day."""
+    """Observe less often where copies take long, and ignore the time window."""
     rate = options.throttle.bytes_per_s or 100_000_000
     poll_s = max(options.timeouts.poll_s, plan.moved_bytes / rate / _LOOKS)
     timeouts = msgspec.structs.replace(options.timeouts, poll_s=poll_s)

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance explain``: tell in words why a partition is planned."""
+"""``kafkabal rebalance explain``: explain why the plan moves a partition."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,10 +14,10 @@ from kafkabal.errors import ExitCode, UsageError
 def explain(
     context: CommandContext,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml")],
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan file.")],
-    partition: Annotated[str, typer.Argument(metavar="TOPIC-PARTITION", help="Such as img-3.")],
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file.")],
+    partition: Annotated[str, typer.Argument(metavar="TOPIC-PARTITION", help="Partition, such as img-3.")],
 ) -> ExitCode:
-    """Tell in words why a partition is planned.
+    """Explain why the plan moves a partition.
 
     Examples:
 
@@ -29,6 +29,8 @@ def explain(
     plan = read_plan(plan_file)
     change = next((c for c in plan.partitions if str(c.name) == partition), None)
     if change is None:
-        raise UsageError(f"{plan_file} plans nothing for {partition}", hint="it lists only partitions that change")
+        raise UsageError(
+            f"{plan_file}: partition not in the plan: {partition}", hint="a plan lists only partitions that change"
+        )
     show(explanation_report(change), output, context)
     return ExitCode.DONE

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance plan``: make a plan and change nothing."""
+"""``kafkabal rebalance plan``: make a plan; change nothing."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,28 +31,32 @@ def plan(
             "--plan-file",
             metavar="FILE",
             parser=check_replaceable,
-            help="Write the plan there.",
+            help="Write the plan to FILE.",
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None,
     form: Annotated[
         Format,
-        typer.Option("--format", help="Form of what is shown.", rich_help_panel=OUTPUT_SECTION),
+        typer.Option("--format", help="Output format.", rich_help_panel=OUTPUT_SECTION),
         Forms("table", "json", "yaml", "csv"),
     ] = Format.TABLE,
     frontier: Annotated[
-        bool, typer.Option("--frontier", help="Show bytes against tolerance; no plan is kept.")
+        bool, typer.Option("--frontier", help="Show the trade-off between bytes moved and tolerance; write no plan.")
     ] = False,
     what_if: Annotated[
         list[str] | None,
-        typer.Option("--what-if", metavar="add=ID:RACK:SIZE", help="Suppose brokers, or remove=ID; only shown."),
+        typer.Option(
+            "--what-if",
+            metavar="add=ID:RACK:SIZE",
+            help="Simulate adding (add=ID:RACK:SIZE) or removing (remove=ID) brokers; write no plan.",
+        ),
     ] = None,
 ) -> ExitCode:
-    """Make a plan and change nothing.
+    """Make a plan; change nothing.
 
-    The plan brings every score inside its band with as few bytes moved as possible, and says how few any plan must
-    move. The same cluster and options give the same plan on every machine. The file can be applied by 'kafkabal
-    rebalance apply', and by Kafka's own kafka-reassign-partitions.
+    The plan brings every score inside its band with as few bytes moved as possible, and states the lower bound for any
+    plan. The same cluster and options give the same plan on every machine. Apply the file with 'kafkabal rebalance
+    apply' or Kafka's own kafka-reassign-partitions.
 
     Examples:
 
@@ -69,8 +73,8 @@ def plan(
       kafkabal rebalance plan --what-if add=7:r1:4TiB
     """
     if plan_file is not None and (frontier or what_if):
-        raise UsageError("what is only supposed cannot be kept as a plan", hint="leave out -o")
-    # rows and changes by the million, none of them in a cycle
+        raise UsageError("--what-if and --frontier cannot be combined with --out", hint="leave out -o")
+    # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
         state, options = _supposed(what_if or [], _state(settings, context), plan_options(settings, flags))
         if frontier:
@@ -102,7 +106,7 @@ def _show_plan(
     if form is not Format.TABLE or not context.quiet:
         show(plan_report(made, "rebalance plan"), OutputOptions(output=form), context)
     if form is not Format.TABLE or context.quiet:
-        # the table tells them itself
+        # the table shows them itself
         for warning in made.warnings:
             context.warn(warning)
 
@@ -113,7 +117,7 @@ def _state(settings: Settings, context: CommandContext) -> "ClusterState":
 
 
 def _supposed(what_if: list[str], state: "ClusterState", options: "PlanOptions") -> "tuple[ClusterState, PlanOptions]":
-    """The cluster and the options, with the brokers that are supposed to come and go."""
+    """The cluster and the options, with the brokers of --what-if added and removed."""
     if not what_if:
         return state, options
     from kafkabal.planner.what_if import parse_what_if, suppose

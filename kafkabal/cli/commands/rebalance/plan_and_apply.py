@@ -27,12 +27,11 @@ def rebalance(
     flags: RunFlags,
     output: RunOutput,
 ) -> ExitCode:
-    """Bring what lies unevenly into place, safely.
+    """Rebalance partitions across brokers, safely.
 
-    Plans, shows the plan, asks, and carries it out under a throttle. Everything that is needed to resume, undo or
-    clean up is written down before the first change. With --yes it is safe for cron: it refuses (exit 4) what is not
-    safe, leaves no throttle behind, and is quiet when there is nothing to do. A run of this host that crashed is
-    resumed first.
+    Makes a plan, shows it, prompts, and applies it under a throttle. Before the first change it records everything
+    needed to resume, roll back or clean up. With --yes it is safe for cron: it refuses (exit 4) what is not safe,
+    leaves no throttle behind, and is quiet when there is nothing to do. A crashed run of this host is resumed first.
 
     Examples:
 
@@ -56,7 +55,7 @@ def rebalance(
         if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
             show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)
         else:
-            # the table tells them itself
+            # the table shows them itself
             for warning in plan.warnings:
                 context.warn(warning)
         return apply_plan(plan, environment, settings, begin, flags, output, context, "rebalance")

@@ -41,17 +41,17 @@ def parse_brokers(text: str) -> frozenset[int]:
     Raises
     ------
     UsageError
-        If one of them is no id.
+        If one of them is not an id.
     """
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() for word in words):
-        raise UsageError(f"{text!r} is no list of broker ids", hint="write it like 3,4")
+        raise UsageError(f"invalid list of broker ids: {text!r}", hint="write it like 3,4")
     return frozenset(map(int, words))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFlags:
-    """What is planned, beside the settings."""
+    """Planning options that are not settings."""
 
     drain: Annotated[
         frozenset[int] | None,
@@ -59,22 +59,28 @@ class PlanFlags:
             "--drain",
             metavar="ID[,...]",
             parser=parse_brokers,
-            help="Brokers to empty.",
+            help="Move all replicas and leaders off these brokers.",
             rich_help_panel=SCOPE_SECTION,
         ),
     ] = None
     repair_only: Annotated[
-        bool, typer.Option("--repair-only", help="Racks and dead brokers only.", rich_help_panel=SCOPE_SECTION)
+        bool,
+        typer.Option(
+            "--repair-only", help="Only fix rack placement and replicas on dead brokers.", rich_help_panel=SCOPE_SECTION
+        ),
     ] = False
     leaders_only: Annotated[
-        bool, typer.Option("--leaders-only", help="Leaders only; no byte moves.", rich_help_panel=SCOPE_SECTION)
+        bool, typer.Option("--leaders-only", help="Only change leaders; move no data.", rich_help_panel=SCOPE_SECTION)
     ] = False
     log_dirs_only: Annotated[
         bool,
-        typer.Option("--log-dirs-only", help="Between log dirs of one broker only.", rich_help_panel=SCOPE_SECTION),
+        typer.Option(
+            "--log-dirs-only", help="Only move data between log dirs of the same broker.", rich_help_panel=SCOPE_SECTION
+        ),
     ] = False
     only_to_new: Annotated[
-        bool, typer.Option("--only-to-new", help="Only onto brokers that are empty.", rich_help_panel=SCOPE_SECTION)
+        bool,
+        typer.Option("--only-to-new", help="Only move data to brokers without data.", rich_help_panel=SCOPE_SECTION),
     ] = False
     below: Annotated[
         float | None,
@@ -82,7 +88,7 @@ class PlanFlags:
             "--below",
             metavar="SHARE",
             parser=parse_share,
-            help="Only relieve brokers whose disks are fuller.",
+            help="Only move data off brokers above this disk usage.",
             rich_help_panel=SCOPE_SECTION,
         ),
     ] = None
@@ -91,7 +97,7 @@ class PlanFlags:
         typer.Option(
             "--broker-limit",
             metavar="ID:REPLICAS[:SIZE]",
-            help="Most that a broker may hold; may be repeated.",
+            help="Maximum replicas and bytes of a broker. Repeatable.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = None
@@ -100,7 +106,7 @@ class PlanFlags:
         typer.Option(
             "--keep-moved",
             metavar="PLAN",
-            help="Leave what an earlier plan moved where it is; a folder stands for its plans; may be repeated.",
+            help="Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.",
             rich_help_panel=SCOPE_SECTION,
         ),
     ] = None
@@ -110,18 +116,18 @@ class PlanFlags:
             "--replication-factor",
             metavar="N",
             min=1,
-            help="Change how many replicas the partitions have.",
+            help="Change the replication factor.",
             rich_help_panel=SCOPE_SECTION,
         ),
     ] = None
 
     def chosen_mode(self) -> Mode:
-        """The part of the work that a flag chooses.
+        """The planning mode chosen by a flag.
 
         Raises
         ------
         UsageError
-            If several flags choose.
+            If several modes are chosen.
         """
         flags = {
             Mode.REPAIR_ONLY: self.repair_only,
@@ -131,7 +137,7 @@ class PlanFlags:
         }
         chosen = [mode for mode, given in flags.items() if given]
         if len(chosen) > 1:
-            raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
+            raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be combined")
         return chosen[0] if chosen else Mode.FULL
 
 
@@ -141,13 +147,13 @@ def parse_broker_limits(texts: "Iterable[str]") -> dict[int, BrokerLimit]:
     Raises
     ------
     UsageError
-        If a text is no limit.
+        If a limit is malformed.
     """
     limits = {}
     for text in texts:
         broker, replicas, size, *rest = [*text.split(":"), "", ""]
         if not broker.isdecimal() or not (replicas or size) or any(rest) or (replicas and not replicas.isdecimal()):
-            raise UsageError(f"{text!r} is no broker limit", hint="write it like 3:4000:2TiB or 3::2TiB")
+            raise UsageError(f"invalid broker limit: {text!r}", hint="write it like 3:4000:2TiB or 3::2TiB")
         limits[int(broker)] = BrokerLimit(
             replicas=int(replicas) if replicas else None, bytes=parse_bytes(size) if size else None
         )
@@ -155,12 +161,12 @@ def parse_broker_limits(texts: "Iterable[str]") -> dict[int, BrokerLimit]:
 
 
 def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":
-    """Read plans, and all plans of a folder, in an order of their own: by id, each once.
+    """Read plan files and all plans of a folder, each once, sorted by id.
 
     Raises
     ------
     InputFileError
-        If one cannot be read, or is no plan.
+        If a file cannot be read or is not a plan.
     """
     from kafkabal.plan.plan_file import read_plan
 
@@ -182,11 +188,11 @@ def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
     Raises
     ------
     UsageError
-        If one is wrong.
+        If an option is invalid.
     """
     from kafkabal.scoring.registry import DEFAULT_SCORES
 
-    # --below looks at disks alone, so that it does not matter what replicas are counted against
+    # --below considers disks only, so count capacity has no effect
     counts_by_disk = settings.count_capacity == "disk" and flags.below is None
     return PlanOptions(
         tolerance=DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance,
@@ -210,7 +216,7 @@ def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
 
 
 def _rate_to_plan_with(settings: Settings) -> int | None:
-    """The throttle, where it shapes the plan: without a longest duration the same plan comes of any."""
+    """The throttle if it affects the plan, which it does only with --max-duration."""
     if settings.max_duration_s is None or not isinstance(settings.throttle, int):
         return None
     return settings.throttle

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance repair``: throttles that were left behind."""
+"""``kafkabal rebalance repair``: restore or list leftover throttles."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,12 +22,12 @@ def repair(
     settings: Annotated[Settings, Uses(*RUN_CLUSTER)],
     output: RunOutput,
     journal: JournalOption = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Delete throttles that no known run has set.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Also delete throttles that no known run has set.")] = False,
 ) -> ExitCode:
-    """Put back throttles that a run has left behind, and list others that nothing uses.
+    """Restore throttles left by an earlier run and list unused ones.
 
-    Those of a known run are put back as they were found; what it has in flight goes on, and keeps its throttle.
-    Throttles of unknown origin may be somebody's intention: they are listed, and only deleted with --remove.
+    Throttles of a known run are restored to their earlier values; reassignments in flight continue and keep theirs.
+    Throttles of unknown origin may be intended: they are listed, and only deleted with --remove.
 
     Examples:
 
@@ -48,7 +48,7 @@ def repair(
         leftovers = find_leftovers(cluster)
         _list(leftovers, context)
         if leftovers and not remove:
-            context.say("they stay, since somebody may want them; delete them with --remove")
+            context.say("not set by kafkabal, so kept; delete them with --remove")
             return ExitCode.FINDINGS
         if leftovers:
             remove_leftovers(environment, leftovers)
@@ -60,4 +60,4 @@ def _list(leftovers: "Sequence[LeftoverThrottle]", context: CommandContext) -> N
     for leftover in leftovers:
         context.stdout.write(f"{leftover.key} of {leftover.resource}: {leftover.value}\n")
     if not leftovers:
-        context.say("no throttle is left over")
+        context.say("no leftover throttles")

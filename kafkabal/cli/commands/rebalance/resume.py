@@ -22,10 +22,10 @@ def resume(
     output: RunOutput,
     journal: JournalOption = None,
 ) -> ExitCode:
-    """Go on with the latest run, after whatever stopped it.
+    """Resume the latest interrupted run.
 
-    What has been done is not done again. A run that was being rolled back or cancelled goes on with that. With
-    --throttle, the other options of speed and safety are those given here too.
+    Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. With --throttle,
+    the other speed and safety options are also taken from this command instead of the original one.
 
     Examples:
 
@@ -50,7 +50,7 @@ def resume(
 def _options(
     settings: Settings, flags: RunFlags, environment: "RunEnvironment", context: CommandContext, journal: Path | None
 ) -> "RunOptions | None":
-    """Whoever says here how fast means it; else the run goes on as it was begun, at the rate that it had last."""
+    """Options given here override those of the run; without any it keeps its options and its last rate."""
     from kafkabal.cli.commands.rebalance.run_command import measured_load, run_options
     from kafkabal.executor.observe.cluster_load import moves_of_run
     from kafkabal.executor.state.find_run import find_run

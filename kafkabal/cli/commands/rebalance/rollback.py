@@ -16,10 +16,10 @@ def rollback(
     output: RunOutput,
     journal: JournalOption = None,
 ) -> ExitCode:
-    """Undo the latest run.
+    """Roll back the latest run.
 
-    Every partition, leader and config is brought back to what it was. What is in flight is cancelled first. Leaders
-    are those of before when the command ends; the cluster may elect others later.
+    Cancels what is in flight, then returns every partition, leader and config to its state before the run. The cluster
+    may elect other leaders later.
 
     Examples:
 

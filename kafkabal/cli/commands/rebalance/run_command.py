@@ -34,7 +34,7 @@ _NO_WAIT_S = 0.01
 def make_environment(
     cluster: Cluster, settings: Settings, context: CommandContext, output: RunOutput, command: str
 ) -> RunEnvironment:
-    """The place in which runs on this cluster are worked on; those on a snapshot have one of their own."""
+    """Where runs on this cluster keep their journals and lock; runs on a snapshot have their own place."""
     from kafkabal.clusters.protocol import ReadRequest
     from kafkabal.executor.run_environment import RunEnvironment
 
@@ -48,7 +48,7 @@ def make_environment(
 
 
 def runs_folder(settings: Settings, context: CommandContext) -> Path:
-    """Where journals are."""
+    """Folder of the journals."""
     return context.state_dir / ("snapshot-runs" if settings.snapshot else "runs")
 
 
@@ -60,9 +60,9 @@ def run_options(
     Parameters
     ----------
     load
-        What the brokers carry now, where that was measured.
+        Measured load of the brokers, if any.
     moves
-        Brokers to which each partition comes.
+        Destination brokers of each partition.
     """
     from kafkabal.executor.run_options import Limits, RunOptions, Timeouts
 
@@ -83,7 +83,7 @@ def run_options(
 def measured_load(
     settings: Settings, environment: RunEnvironment, context: CommandContext, moves: Moves
 ) -> Load | None:
-    """What the brokers carry now; None where no throttle needs to know, or the cluster cannot tell."""
+    """Current load of the brokers; None if no throttle depends on it or the cluster cannot report it."""
     from kafkabal.clusters.protocol import Capability
     from kafkabal.executor.observe.cluster_load import SAMPLE_S, measure_load
     from kafkabal.units import format_duration
@@ -91,7 +91,7 @@ def measured_load(
     is_live = not settings.snapshot and Capability.OFFSETS in environment.cluster.capabilities
     if not is_live or settings.throttle == "none" or not any(moves.values()):
         return None
-    context.detail(f"measuring for {format_duration(SAMPLE_S)} what the brokers carry")
+    context.detail(f"measuring broker load for {format_duration(SAMPLE_S)}")
     brokers = environment.cluster.broker_ids()
     return measure_load(environment.cluster, environment.clock, brokers, environment.broker_timeout_s)
 
@@ -130,7 +130,7 @@ def work(
     Raises
     ------
     InterruptedRunError
-        On a second signal; it says what may be left on the cluster.
+        On a second signal; the message names what may be left on the cluster.
     """
     from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
     from kafkabal.executor.safety.stop_request import HardStop, StopReason
@@ -143,14 +143,14 @@ def work(
         terminated = environment.stop.reason is StopReason.TERMINATE
         left = latest_journal(environment.folder(environment.cluster.cluster_id()))
         raise InterruptedRunError(
-            f"ended at once; {left.left_behind() if left else 'nothing had been begun'}",
+            f"aborted; {left.left_behind() if left else 'nothing had started'}",
             terminated=terminated,
-            hint="go on with 'kafkabal rebalance resume', or clean up with 'kafkabal rebalance cancel'",
+            hint="continue with 'kafkabal rebalance resume', or stop with 'kafkabal rebalance cancel'",
         ) from None
 
 
 def end(result: RunResult, output: RunOutput, context: CommandContext, command: str) -> ExitCode:
-    """Say how a run ended, and give its exit code.
+    """Report how a run ended and return its exit code.
 
     Raises
     ------
@@ -164,17 +164,19 @@ def end(result: RunResult, output: RunOutput, context: CommandContext, command: 
 
     if output.output is RunFormat.JSON:
         _show(result, command, context, result_report)
-    resume = "go on with 'kafkabal rebalance resume'"
+    resume = "continue with 'kafkabal rebalance resume'"
     match result.stop_reason:
         case StopReason.INTERRUPT | StopReason.TERMINATE:
             terminated = result.stop_reason is StopReason.TERMINATE
             raise InterruptedRunError(summary(result), terminated=terminated, hint=resume)
         case StopReason.MAX_RUNTIME:
-            raise FindingsError(f"{summary(result)}; its time is over", hint=resume)
+            raise FindingsError(f"{summary(result)}; stopped: --max-runtime reached", hint=resume)
     if result.outcome is Outcome.PARTIAL:
         raise PartialFailureError(summary(result), list(result.problems.items()), hint=resume)
     if result.pending:
-        raise OperationError(summary(result), hint="put them back with 'kafkabal rebalance repair' once brokers answer")
+        raise OperationError(
+            summary(result), hint="restore them with 'kafkabal rebalance repair' once the brokers respond"
+        )
     if output.output is RunFormat.TABLE:
         context.stdout.write(summary(result) + "\n")
     return ExitCode.DONE

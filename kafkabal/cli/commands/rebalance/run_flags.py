@@ -1,4 +1,4 @@
-"""Options that the commands of ``rebalance`` share."""
+"""Options shared by the commands of ``rebalance``."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +20,7 @@ RUN_SETTINGS: Final = ("throttle", "log_dir_throttle", "window")
 
 
 class RunFormat(StrEnum):
-    """How a run is told on stdout."""
+    """Output format of a run on stdout."""
 
     TABLE = "table"
     JSON = "json"
@@ -31,10 +31,10 @@ class RunFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutput:
-    """Where a run is told."""
+    """Where a run is reported."""
 
     output: Annotated[
-        RunFormat, typer.Option("-o", "--output", help="Form of the result.", rich_help_panel=OUTPUT_SECTION)
+        RunFormat, typer.Option("-o", "--output", help="Output format.", rich_help_panel=OUTPUT_SECTION)
     ] = RunFormat.TABLE
     textfile: Annotated[
         Path | None,
@@ -42,7 +42,7 @@ class RunOutput:
             "--textfile",
             metavar="FILE",
             parser=check_replaceable,
-            help="Keep a Prometheus textfile current meanwhile.",
+            help="Update a Prometheus textfile during the run.",
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None
@@ -50,18 +50,18 @@ class RunOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFlags:
-    """How data moves, beside the settings."""
+    """Options for moving data that are not settings."""
 
     override_throttle: Annotated[
         bool,
-        typer.Option(
-            "--override-throttle", help="Replace lower throttles that are set already.", rich_help_panel=SAFETY_SECTION
-        ),
+        typer.Option("--override-throttle", help="Replace existing lower throttles.", rich_help_panel=SAFETY_SECTION),
     ] = False
     on_interrupt: Annotated[
         OnInterrupt,
         typer.Option(
-            "--on-interrupt", help="What becomes of moves in flight on Ctrl-C.", rich_help_panel=SAFETY_SECTION
+            "--on-interrupt",
+            help="What to do with moves in flight on Ctrl-C or SIGTERM.",
+            rich_help_panel=SAFETY_SECTION,
         ),
     ] = OnInterrupt.CANCEL
     max_runtime_s: Annotated[
@@ -70,7 +70,7 @@ class RunFlags:
             "--max-runtime",
             metavar="TIME",
             parser=parse_some_time,
-            help="Stop in good order after so long.",
+            help="Stop gracefully after TIME.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = None
@@ -80,43 +80,47 @@ class RunFlags:
             "--moves-per-broker",
             metavar="N",
             min=1,
-            help="Most copies in flight from, and to, each broker.",
+            help="Maximum concurrent moves per broker, in and out.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = 10
     one_replica_at_a_time: Annotated[
         bool,
-        typer.Option("--one-replica-at-a-time", help="Exchange replicas one by one.", rich_help_panel=SAFETY_SECTION),
+        typer.Option("--one-replica-at-a-time", help="Replace replicas one at a time.", rich_help_panel=SAFETY_SECTION),
     ] = False
 
 
 class OnUnfinished(StrEnum):
-    """What becomes of an earlier run of this host that was not ended."""
+    """How to handle an unfinished earlier run of this host."""
 
     RESUME = "resume"
-    """With --yes it is resumed first; what is still uneven then is planned anew."""
+    """With --yes it is resumed first; then a new plan is made for what is still unbalanced."""
     REFUSE = "refuse"
-    """Nothing is done (exit 4)."""
+    """Refuse to start (exit 4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginFlags:
-    """Whether, and how, a run is begun."""
+    """Whether and how to start a run."""
 
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be asked of the brokers.")] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Do not prompt.")] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the requests that would be sent; change nothing.")
+    ] = False
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="With --dry-run: exit 3 where something is to be done.")
+        bool, typer.Option("--exit-code", help="With --dry-run: exit 3 if there is something to do.")
     ] = False
     force: Annotated[
         bool,
-        typer.Option("--force", help="Begin although a check says no, where it may.", rich_help_panel=SAFETY_SECTION),
+        typer.Option(
+            "--force", help="Override preflight checks that may be overridden.", rich_help_panel=SAFETY_SECTION
+        ),
     ] = False
     on_unfinished: Annotated[
         OnUnfinished,
         typer.Option(
             "--on-unfinished",
-            help="With --yes: what becomes of an earlier run of this host that crashed.",
+            help="With --yes: how to handle a crashed earlier run of this host.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = OnUnfinished.RESUME
@@ -126,11 +130,12 @@ class BeginFlags:
             "--rollback-file",
             metavar="FILE",
             parser=check_replaceable,
-            help="Write the way back there as well as to the journal.",
+            help="Also write the rollback plan to FILE.",
         ),
     ] = None
 
 
 JournalOption = Annotated[
-    Path | None, typer.Option("--journal", metavar="FILE", help="Journal of the run, such as a copy.")
+    Path | None,
+    typer.Option("--journal", metavar="FILE", help="Journal of the run, if not the latest one of this host."),
 ]

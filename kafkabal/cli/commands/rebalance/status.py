@@ -1,4 +1,4 @@
-"""``kafkabal rebalance status``: what is true of the latest run."""
+"""``kafkabal rebalance status``: show the status of the latest run."""
 
 from typing import Annotated
 
@@ -17,10 +17,10 @@ def status(
     output: Annotated[OutputOptions, Forms("table", "json", "yaml")],
     journal: JournalOption = None,
 ) -> ExitCode:
-    """Show what is true of the latest run on the cluster now.
+    """Show the status of the latest run.
 
-    Exits 0 where every partition is as wanted and no throttle of the run is left, and 3 while it is going on or
-    differs.
+    Compares the run with the cluster as it is now. Exits 0 if all partitions are in place and no throttle of the run
+    is left, and 3 if the run is active or the cluster differs from its target.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM during a run: the first asks it to stop in good order, the second ends it at once."""
+"""Ctrl-C and SIGTERM during a run: the first stops it gracefully, the second aborts it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REASONS = {
 
 @contextmanager
 def stop_on_signals(switch: StopSwitch, say: Callable[[str], None]) -> Iterator[None]:
-    """Turn the switch on the first signal; raise :class:`HardStop` on the second."""
+    """Request a stop on the first signal; raise :class:`HardStop` on the second."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -34,7 +34,7 @@ def stop_on_signals(switch: StopSwitch, say: Callable[[str], None]) -> Iterator[
         if len(came) > 1:
             raise HardStop
         switch.request(_REASONS[signal.Signals(number)])
-        say("stopping in good order; once more ends at once and leaves moves and throttles as they are")
+        say("stopping gracefully; press Ctrl-C again to abort and leave reassignments and throttles in place")
 
     before = {number: signal.getsignal(number) for number in _REASONS}
     handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]

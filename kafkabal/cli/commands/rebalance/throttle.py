@@ -1,4 +1,4 @@
-"""``kafkabal rebalance throttle``: another throttle for a run that is going on."""
+"""``kafkabal rebalance throttle``: change the throttle of the active run."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Rate(NamedTuple):
-    """What is asked for between brokers."""
+    """Requested rate between brokers."""
 
     bytes_per_s: int | None
     """None for an automatic rate."""
@@ -36,20 +36,23 @@ def throttle(
         typer.Argument(
             metavar="RATE",
             parser=_rate,
-            help="Bytes a second for each broker, such as 50MB, or 'auto' to follow what the cluster bears.",
+            help="Rate per broker, such as 50MB/s, or 'auto' to adapt to the load of the cluster.",
         ),
     ] = None,
     log_dir_throttle: Annotated[
         int | None,
         typer.Option(
-            "--log-dir-throttle", metavar="RATE", parser=parse_rate, help="The same between log dirs of one broker."
+            "--log-dir-throttle",
+            metavar="RATE",
+            parser=parse_rate,
+            help="Throttle for moves between log dirs of one broker.",
         ),
     ] = None,
 ) -> None:
-    """Give the run that is going on another throttle, from any host.
+    """Change the throttle of the active run, from any host.
 
-    The run takes it within seconds, and keeps it when it is resumed. A run that is interrupted takes it when it is
-    resumed. Where the cluster could not keep a record of the run, this works on the host of the run only.
+    The run uses it within seconds and keeps it when it is resumed. An interrupted run uses it once resumed. If the
+    cluster could not store the run record, this works on the host of the run only.
 
     Examples:
 
@@ -61,7 +64,7 @@ def throttle(
     from kafkabal.executor.throttle.throttle_request import ThrottleChange, request_throttle
 
     if rate is None and log_dir_throttle is None:
-        raise UsageError("no rate is given", hint="give RATE, --log-dir-throttle, or both")
+        raise UsageError("no rate given", hint="give RATE, --log-dir-throttle, or both")
     requested = ThrottleChange(
         bytes_per_s=rate.bytes_per_s if rate else None,
         is_auto=rate is not None and rate.bytes_per_s is None,
@@ -70,13 +73,13 @@ def throttle(
     with open_cluster(settings, context) as cluster:
         environment = make_environment(cluster, settings, context, RunOutput(), "rebalance throttle")
         run_id = request_throttle(environment, requested)
-    context.say(f"run {run_id} goes on with {' and '.join(_in_words(requested))} within seconds")
+    context.say(f"run {run_id} will use {' and '.join(_in_words(requested))} within seconds")
 
 
 def _in_words(requested: "ThrottleChange") -> Iterator[str]:
     if requested.is_auto:
         yield "an automatic rate"
     if requested.bytes_per_s is not None:
-        yield f"{format_rate(requested.bytes_per_s)} a broker"
+        yield f"{format_rate(requested.bytes_per_s)} per broker"
     if requested.log_dir_bytes_per_s is not None:
         yield f"{format_rate(requested.log_dir_bytes_per_s)} between log dirs"
