@@ -54,7 +54,7 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.USAGE: "bad usage, bad configuration, bad input file",
     ExitCode.FINDINGS: (
         "findings: skew over the threshold (`--check`), a plan is pending (`--dry-run --exit-code`), "
-        "a run is still going or differs (`status`)"
+        "a run is still going or differs (`status`), something broken could not be repaired (`rebalance`)"
     ),
     ExitCode.UNSAFE: (
         "refused to be safe: drift since the plan, other reassignments running, no feasible plan, limits exceeded"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirState
+from kafkabal.model.offline_replicas import offline_replicas
 from kafkabal.model.replica_sizes import is_estimated, move_bytes, replica_bytes
 from kafkabal.model.volumes import log_bytes
 
@@ -84,18 +85,6 @@ def broker_figures(cluster: ClusterState) -> HolderFigures:
 def dir_figures(cluster: ClusterState) -> HolderFigures:
     """Figures of every log dir; a replica whose dir is not known counts nowhere."""
     return _holder_figures(cluster, cluster.replicas.log_dir, len(cluster.log_dirs))
-
-
-def offline_replicas(cluster: ClusterState) -> Bools:
-    """bool, shape (n_replicas,): on a dead broker, in an offline dir, or missing from what its broker told."""
-    r, dirs = cluster.replicas, cluster.log_dirs
-    dead = ~cluster.brokers.is_live
-    has_offline_dir = np.zeros(len(cluster.brokers), np.bool_)
-    has_offline_dir[dirs.broker[dirs.state == LogDirState.OFFLINE]] = True
-    placed = r.log_dir >= 0
-    in_offline_dir = np.zeros(len(r), np.bool_)
-    in_offline_dir[placed] = dirs.state[r.log_dir[placed]] == LogDirState.OFFLINE
-    return np.asarray(dead[r.broker] | in_offline_dir | (~placed & has_offline_dir[r.broker]))
 
 
 def unknown_sizes(cluster: ClusterState) -> Bools:

@@ -9,10 +9,11 @@ from enum import StrEnum
 import numpy as np
 
 from kafkabal.inspection.broker_condition import dirs_in
-from kafkabal.inspection.figures import lagging_partitions, offline_replicas, unknown_sizes
+from kafkabal.inspection.figures import lagging_partitions, unknown_sizes
 from kafkabal.inspection.inspect_cluster import Inspection, Scored
 from kafkabal.model.capacity import broker_capacity_bytes, is_silent
 from kafkabal.model.cluster_state import I64, Bools, ClusterState, LogDirState
+from kafkabal.model.offline_replicas import offline_replicas
 from kafkabal.scoring.protocol import Grain, Need
 from kafkabal.units import format_share
 

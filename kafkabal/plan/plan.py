@@ -101,6 +101,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     scores: Mapping[str, ScoreChange] = {}
     warnings: tuple[str, ...] = ()
     """What could not be reached, and why, one line each."""
+    unrepaired: tuple[str, ...] = ()
+    """Those of the warnings that name broken partitions which stay broken."""
 
     @cached_property
     def moved_bytes(self) -> int:

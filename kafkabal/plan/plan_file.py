@@ -45,6 +45,7 @@ class _PlanPart(msgspec.Struct, frozen=True, kw_only=True):
     bound_bytes: int | None = None
     scores: dict[str, ScoreChange] = {}
     warnings: tuple[str, ...] = ()
+    unrepaired: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _PlanEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -128,6 +129,7 @@ def _lines(plan: Plan) -> Iterator[bytes]:
         bound_bytes=plan.bound_bytes,
         scores=dict(plan.scores),
         warnings=plan.warnings,
+        unrepaired=plan.unrepaired or msgspec.UNSET,
     )
     yield b'\n],\n"kafkabal":' + encode(part) + b"}\n"
 
@@ -215,6 +217,7 @@ def _plan(entry: _PlanEntry) -> Plan:
         bound_bytes=ours.bound_bytes,
         scores=ours.scores,
         warnings=ours.warnings,
+        unrepaired=() if ours.unrepaired is msgspec.UNSET else ours.unrepaired,
     )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkabal.model.cluster_state import I64, ClusterState
+from kafkabal.model.offline_replicas import has_source
 from kafkabal.model.replica_sizes import replica_bytes
-from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.problem import Problem, has_live_copy, is_reassigned
+from kafkabal.planner.problem import Problem, is_reassigned
 from kafkabal.scoring.evaluation import Evaluation, evaluate
 from kafkabal.scoring.scores.log_dir import SCORE as LOG_DIR
 
@@ -34,24 +34,22 @@ def _on_drained(problem: Problem) -> Iterator[str]:
     if not options.drain:
         return
     r, reassigned = cluster.replicas, is_reassigned(cluster)
-    fixed = ~problem.movable & ~reassigned & has_live_copy(cluster)
+    fixed = ~problem.movable & ~reassigned & has_source(cluster)
     for broker_id in sorted(options.drain):
         held = r.partition[r.broker == cluster.brokers.index_of(broker_id)]
         barred, waiting = held[fixed[held]], held[reassigned[held]]
         if barred.size:
             told = f"broker {broker_id} keeps {barred.size} replicas of topics that may not move"
-            yield f"{told}: {_topics(cluster, options, barred)}"
+            yield f"{told}: {_topics(cluster, barred)}"
         if waiting.size:
             yield f"broker {broker_id} keeps {waiting.size} replicas of partitions that another reassignment is moving"
 
 
-def _topics(cluster: ClusterState, options: PlanOptions, partitions: I64) -> str:
+def _topics(cluster: ClusterState, partitions: I64) -> str:
     topics = np.unique(cluster.partitions.topic[partitions])
     text = ", ".join(cluster.topics.name[t] for t in topics[:_NAMED_TOPICS].tolist())
     if len(topics) > _NAMED_TOPICS:
         text += f" and {len(topics) - _NAMED_TOPICS} more"
-    if not options.include_internal and cluster.topics.internal[topics].any():
-        text += "; internal ones move with --include-internal"
     return text
 
 

@@ -16,7 +16,7 @@ from kafkabal.planner.problem import Problem, build_problem
 from kafkabal.planner.search.keep_within_budget import exceeds_budget
 from kafkabal.planner.search.search_phases import is_reached
 from kafkabal.planner.search.solution import State
-from kafkabal.planner.shortfall import left_over, warnings_of
+from kafkabal.planner.shortfall import left_over, unrepaired_of, warnings_of
 from kafkabal.planner.unreachable_bands import falls_short, persist
 from kafkabal.scoring.evaluation import Evaluation, evaluate
 
@@ -40,6 +40,7 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     draft = search(start, listener)
     draft, after = persist(start, draft, listener) if falls_short(draft) else (draft, draft.outcome())
     warnings = warnings_of(draft.state, draft.leader, draft.homeless)
+    unrepaired = unrepaired_of(draft.state, draft.homeless)
     if exceeds_budget(draft.state):
         listener.step("budget")
         full = draft.state
@@ -58,6 +59,7 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
         bound_bytes=bound,
         scores=_scores(problem, after),
         warnings=warnings,
+        unrepaired=unrepaired,
     )
 
 
@@ -65,7 +67,7 @@ def _bound(start: State, state: State) -> int | None:
     """The bound, where the plan was to reach the bands with as few bytes as possible, and does."""
     options = start.problem.options
     asks_more = options.below is not None or options.replication_factor is not None
-    if options.mode is not Mode.FULL or asks_more or not is_reached(state):
+    if options.mode is not Mode.FULL or asks_more or start.problem.lost.any() or not is_reached(state):
         return None
     return bound_bytes(start, state.moved_bytes())
 

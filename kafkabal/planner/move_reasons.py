@@ -71,15 +71,19 @@ class Reasons:
         return self._moved(code, origin, target)
 
     def _moved(self, code: int, origin: int, target: int) -> str:
-        problem = self.state.problem
         if code == Why.NEW:
             return f"replication factor: broker {self.ids[target]} gets a further replica"
         if code == Why.RACK:
             return f"racks: broker {self.ids[origin]} shares its rack with another replica"
         if code == Why.LEAVES:
-            dead = not problem.cluster.brokers.is_live[origin]
-            return f"broker {self.ids[origin]} is {'dead' if dead else 'drained'}"
+            return f"broker {self.ids[origin]} {self._leaving(origin)}"
         return self._balance(origin, target)
+
+    def _leaving(self, origin: int) -> str:
+        problem = self.state.problem
+        if not problem.cluster.brokers.is_live[origin]:
+            return "is dead"
+        return "is drained" if problem.leaves[origin] else "has an offline log dir"
 
     def _balance(self, origin: int, target: int) -> str:
         b = self.before.bands

@@ -16,6 +16,7 @@ from kafkabal.errors import InfeasibleError, UsageError
 from kafkabal.model.capacity import is_silent
 from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
 from kafkabal.model.eligibility import UNLIMITED, dir_room_bytes, rack_numbers, takes_replicas
+from kafkabal.model.offline_replicas import has_source, in_offline_dir
 from kafkabal.model.replica_sizes import move_bytes, replica_bytes
 from kafkabal.model.volumes import log_bytes
 from kafkabal.planner.keep_moved import kept_slots
@@ -48,7 +49,9 @@ class Problem:
     size_known: Bools
     topic: I32
     movable: Bools
-    """shape (n_partitions,): the partition may be touched."""
+    """shape (n_partitions,): the partition may be touched, for balance or only for repair."""
+    lost: Bools
+    """shape (n_partitions, width): the copy lies in an offline log dir of a live broker, and has to leave it."""
     loose: Bools
     """shape (n_partitions, width): slots that may leave their broker where no rule asks for it, for balance alone."""
     leader: I32
@@ -118,12 +121,15 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         raise InfeasibleError("no live broker is left to hold anything", hint="drain fewer brokers")
     home, held = _matrix(cluster)
     slots = cluster.replication_factor
-    movable = _movable(cluster, options)
+    lost = _in_slots(cluster, in_offline_dir(cluster), home)
+    balanced, repaired = _movable(cluster, options, lost.any(1) | _held_by(cluster, ~counted))
+    movable = balanced | repaired
     each = move_bytes(cluster)
     if options.replication_factor is not None:
-        slots, home, held = _refactored(slots, home, held, movable, options.replication_factor)
+        slots, home, held = _refactored(slots, home, held, balanced, options.replication_factor)
+    lost = np.pad(lost, ((0, 0), (0, home.shape[1] - lost.shape[1])))
     size_known, leader = each >= 0, _leaders(cluster)
-    loose = (movable & size_known)[:, None] & ~kept_slots(cluster, options.keep_moved, home)
+    loose = (balanced & size_known)[:, None] & ~kept_slots(cluster, options.keep_moved, home)
     if options.max_leader_changes is not None:
         # followers move in place of leaders, where there are any
         loose &= (home != leader[:, None]) | (slots == 1)[:, None]
@@ -138,6 +144,7 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         size_known=size_known,
         topic=cluster.partitions.topic,
         movable=movable,
+        lost=lost,
         loose=loose,
         leader=leader,
         electable=_electable(cluster, home),
@@ -198,33 +205,48 @@ def _matrix(cluster: ClusterState) -> tuple[I32, I64]:
     return home, held
 
 
-def _movable(cluster: ClusterState, options: PlanOptions) -> Bools:
+def _movable(cluster: ClusterState, options: PlanOptions, broken: Bools) -> tuple[Bools, Bools]:
+    """Partitions that may move for balance, and those that may only be repaired: broken ones of internal topics."""
     _check_patterns(cluster, options)
-    topics = np.array(
+    topics = chosen_topics(cluster, options)[cluster.partitions.topic]
+    internal = cluster.topics.internal[cluster.partitions.topic]
+    # a partition that another reassignment is moving is left to it; without a source there is nothing to copy from
+    free = topics & ~is_reassigned(cluster) & has_source(cluster)
+    balanced = free & (options.include_internal | ~internal)
+    return np.asarray(balanced), np.asarray(free & broken & ~balanced & options.mode.moves_replicas)
+
+
+def chosen_topics(cluster: ClusterState, options: PlanOptions) -> Bools:
+    """bool, shape (n_topics,): the patterns of the options let the topic be touched."""
+    return np.array(
         [
-            (options.include_internal or not internal)
-            and (not options.topics or _matches(name, options.topics))
-            and not _matches(name, options.exclude_topics)
-            for name, internal in zip(cluster.topics.name, cluster.topics.internal.tolist(), strict=True)
+            (not options.topics or _matches(name, options.topics)) and not _matches(name, options.exclude_topics)
+            for name in cluster.topics.name
         ],
         np.bool_,
     )
-    movable = topics[cluster.partitions.topic]
-    # a partition that another reassignment is moving is left to it; without a live copy there is nothing to copy from
-    return np.asarray(movable & ~is_reassigned(cluster) & has_live_copy(cluster))
+
+
+def _in_slots(cluster: ClusterState, replicas: Bools, home: I32) -> Bools:
+    """A column of replicas in the shape of the slots."""
+    r = cluster.replicas
+    found = np.zeros(home.shape, np.bool_)
+    found[r.partition, np.arange(len(r)) - cluster.partitions.first[r.partition]] = replicas
+    return found
+
+
+def _held_by(cluster: ClusterState, brokers: Bools) -> Bools:
+    """bool, shape (n_partitions,): one of these brokers holds a replica."""
+    r = cluster.replicas
+    found = np.zeros(len(cluster.partitions), np.bool_)
+    found[r.partition[brokers[r.broker]]] = True
+    return found
 
 
 def is_reassigned(cluster: ClusterState) -> Bools:
     """bool, shape (n_partitions,): another reassignment is moving the partition."""
     found = np.zeros(len(cluster.partitions), np.bool_)
     found[cluster.replicas.partition[cluster.replicas.adding | cluster.replicas.removing]] = True
-    return found
-
-
-def has_live_copy(cluster: ClusterState) -> Bools:
-    """bool, shape (n_partitions,): a live broker holds a replica."""
-    found = np.zeros(len(cluster.partitions), np.bool_)
-    found[cluster.replicas.partition[cluster.brokers.is_live[cluster.replicas.broker]]] = True
     return found
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from kafkabal.errors import InfeasibleError
 from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model.offline_replicas import has_source, offline_replicas
 from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_options import Mode
-from kafkabal.planner.problem import has_live_copy
+from kafkabal.planner.problem import chosen_topics
 from kafkabal.planner.search.additional_loads import FurtherLoads
 from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.local_search import Violation
@@ -53,7 +55,7 @@ def refuse_if_infeasible(state: State, homeless: I64) -> None:
 def warnings_of(state: State, leader: I32, homeless: I64) -> tuple[str, ...]:
     """One line for each thing that a rule or a band asks for and the plan does not reach."""
     mode = state.problem.options.mode
-    lines = [*_unrepaired(state, homeless)]
+    lines = [*unrepaired_of(state, homeless), *_narrow(state)]
     if mode is Mode.FULL:
         lines += [*_bytes_outside(state), *_counts_outside(state), *_topics_outside(state)]
     if mode in {Mode.FULL, Mode.LEADERS_ONLY}:
@@ -89,16 +91,41 @@ def shortfall(state: State, leader: I32) -> float:
     return float(Violation(state).now().sum()) + leaders + topics + further
 
 
-def _unrepaired(state: State, homeless: I64) -> Iterator[str]:
+def unrepaired_of(state: State, homeless: I64) -> tuple[str, ...]:
+    """One line for each reason why replicas on dead brokers and in offline log dirs stay where they are."""
     problem = state.problem
+    if not problem.options.mode.moves_replicas:
+        return ()
     p, k = homeless // state.width, homeless % state.width
-    dead = p[(problem.home[p, k] >= 0) & (state.why[p, k] == Why.LEAVES)]
-    if dead.size:
-        why = "" if problem.weighed.any() else ": no log dir is known to work"
-        yield f"no broker may take the replicas on dead brokers of {_names(state, dead)}{why}"
-    lost = np.flatnonzero(~has_live_copy(problem.cluster))
-    if lost.size:
-        yield f"no live broker holds a copy of {_names(state, lost)}: nothing can be moved"
+    stuck = (problem.home[p, k] >= 0) & (state.why[p, k] == Why.LEAVES)
+    in_dir = problem.lost[p, k]
+    lines = []
+    for rows, what in ((p[stuck & ~in_dir], "on dead brokers"), (p[stuck & in_dir], "in offline log dirs")):
+        if rows.size:
+            why = "" if problem.weighed.any() else ": no log dir is known to work"
+            lines.append(f"no broker may take the replicas {what} of {_names(state, rows)}{why}")
+    return (*lines, *_out_of_reach(state))
+
+
+def _out_of_reach(state: State) -> Iterator[str]:
+    """Broken partitions that the plan was not free to touch."""
+    cluster, options = state.problem.cluster, state.problem.options
+    sourceless = ~has_source(cluster)
+    if sourceless.any():
+        names = _names(state, np.flatnonzero(sourceless))
+        yield f"no in-sync replica of {names} is online: there is nothing to copy from"
+    if not options.exclude_topics:
+        return
+    broken = np.zeros(len(cluster.partitions), np.bool_)
+    broken[cluster.replicas.partition[offline_replicas(cluster)]] = True
+    excluded = ~chosen_topics(cluster, replace(options, topics=()))[cluster.partitions.topic]
+    rows = np.flatnonzero(broken & excluded & ~sourceless)
+    if rows.size:
+        names = _names(state, rows)
+        yield f"--exclude-topics keeps the replicas on dead brokers or in offline log dirs of {names}"
+
+
+def _narrow(state: State) -> Iterator[str]:
     narrow = np.flatnonzero(state.narrow())
     if narrow.size:
         yield f"no broker on a further rack may take a replica of {_names(state, narrow)}"
@@ -262,7 +289,8 @@ def _crowded(state: State) -> tuple[I64, F64]:
     p, k = np.nonzero(state.place >= 0)
     topic, broker = problem.topic[p].astype(np.int64), state.place[p, k]
     surplus = state.topic_count[topic, broker] - state.bands.topic_most(topic, broker)
-    crowded = (surplus > 0) & problem.counted[broker]
+    # a topic that the plan may not touch is not its shortfall
+    crowded = (surplus > 0) & problem.counted[broker] & problem.movable[p]
     pairs, first = np.unique((topic * problem.n_brokers + broker)[crowded], return_index=True)
     return pairs, surplus[crowded][first]
 

@@ -1,11 +1,12 @@
 """What is looked at before a run begins: a list of checks, each with its verdict.
 
-A check that is *overridable* stops the run unless it is forced; one that is *refused* stops it in any case.
+A check that is *overridable* stops the run unless it is allowed by its name; one that is *refused* stops it in any
+case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,11 +18,13 @@ from kafkabal.executor.observe.cluster_load import incoming_bytes_per_s, moves_o
 from kafkabal.executor.observe.disk_room import Disks
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.safety.check_names import Overridable
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.model.cluster_state import Bools, ClusterState
+from kafkabal.model.offline_replicas import offline_replicas
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.drift import find_drift
-from kafkabal.plan.plan import ANY_DIR, Action, Plan
+from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Plan
 from kafkabal.units import format_rate
 
 _NAMED = 5
@@ -42,8 +45,13 @@ class Check:
     """One thing that was looked at."""
 
     name: str
+    """One of :class:`~kafkabal.executor.safety.check_names.Overridable` where the verdict may be overridable."""
     verdict: Verdict
     message: str
+
+    def stops(self, allowed: Collection[Overridable]) -> bool:
+        """Whether the run may not begin because of it."""
+        return self.verdict is Verdict.REFUSED or (self.verdict is Verdict.OVERRIDABLE and self.name not in allowed)
 
 
 def preflight(
@@ -71,27 +79,31 @@ def preflight(
         _unfinished(unfinished),
         _drift(plan, state, skip_drifted=skip_drifted),
         _in_flight(cluster.reassignments().keys(), plan),
-        _health("offline partitions", _names(state, state.partitions.leader < 0), plan),
-        _health("under-replicated partitions", _names(state, _under_replicated(state)), plan),
+        _offline(plan, state),
+        _under_replicated(plan, state),
         _disks(plan, state, options),
         _rates(plan, state, options, cluster.capabilities),
         _scope(cluster.capabilities),
     )
 
 
-def enforce(checks: Iterable[Check], *, force: bool) -> None:
+def enforce(checks: Iterable[Check], allowed: Collection[Overridable] = ()) -> None:
     """Refuse to begin where a check says so.
+
+    Parameters
+    ----------
+    allowed
+        Overridable checks that do not stop the run.
 
     Raises
     ------
     UnsafeError
         Naming every check that stands in the way.
     """
-    stopping = {Verdict.REFUSED} if force else {Verdict.REFUSED, Verdict.OVERRIDABLE}
-    bad = [c for c in checks if c.verdict in stopping]
+    bad = [c for c in checks if c.stops(allowed)]
     if bad:
-        can_force = all(c.verdict is Verdict.OVERRIDABLE for c in bad)
-        hint = "go on nevertheless with --force" if can_force else None
+        can_allow = all(c.verdict is Verdict.OVERRIDABLE for c in bad)
+        hint = "to run it all the same: " + " ".join(f"--allow {c.name}" for c in bad) if can_allow else None
         raise UnsafeError("not safe to begin: " + "; ".join(c.message for c in bad), hint=hint)
 
 
@@ -143,19 +155,64 @@ def _in_flight(running: Collection[TopicPartition], plan: Plan) -> Check:
     others = [str(name) for name in running if name not in planned]
     if others:
         message = f"{len(others)} other reassignments are running: {_some(others)}"
-        return Check("other reassignments", Verdict.OVERRIDABLE, message)
-    return Check("other reassignments", Verdict.OK, "no other reassignment is running")
+        return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OVERRIDABLE, message)
+    return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OK, "no other reassignment is running")
 
 
-def _health(what: str, names: Sequence[TopicPartition], plan: Plan) -> Check:
+def _offline(plan: Plan, state: ClusterState) -> Check:
+    """Nothing can be copied from a partition that has no leader."""
     planned = {c.name for c in plan.partitions}
+    names = _names(state, state.partitions.leader < 0)
     concerned = [name for name in names if name in planned]
     if concerned:
-        message = f"{len(concerned)} planned partitions are among the {what}: {_some(concerned)}"
-        return Check(what, Verdict.OVERRIDABLE, message)
+        message = f"{len(concerned)} planned partitions have no leader: {_some(concerned)}"
+        return Check(Overridable.OFFLINE_PARTITIONS, Verdict.OVERRIDABLE, message)
     if names:
-        return Check(what, Verdict.WARNING, f"{len(names)} {what}, none of them planned: {_some(names)}")
-    return Check(what, Verdict.OK, f"no {what}")
+        message = f"{len(names)} partitions have no leader, none of them planned: {_some(names)}"
+        return Check(Overridable.OFFLINE_PARTITIONS, Verdict.WARNING, message)
+    return Check(Overridable.OFFLINE_PARTITIONS, Verdict.OK, "every partition has a leader")
+
+
+def _under_replicated(plan: Plan, state: ClusterState) -> Check:
+    """Replicas out of sync on live brokers, but for what the plan replaces.
+
+    A replica on a dead broker or in an offline log dir is what a repair is there for, and stops nothing.
+    """
+    lagging = _lagging(state)
+    planned = {c.name: c for c in plan.partitions}
+    concerned, others = [], 0
+    for row, brokers in lagging.items():
+        change = planned.get(state.topic_partition(row))
+        if change is None:
+            others += 1
+        elif not _replaces_only(change, brokers, state, row):
+            concerned.append(str(state.topic_partition(row)))
+    if concerned:
+        message = f"{len(concerned)} planned partitions have live replicas out of sync: {_some(concerned)}"
+        return Check(Overridable.UNDER_REPLICATED, Verdict.OVERRIDABLE, message)
+    if others:
+        message = f"{others} partitions have live replicas out of sync, none of them planned"
+        return Check(Overridable.UNDER_REPLICATED, Verdict.WARNING, message)
+    return Check(Overridable.UNDER_REPLICATED, Verdict.OK, "no planned partition has a live replica out of sync")
+
+
+def _lagging(state: ClusterState) -> dict[int, set[int]]:
+    """By partition row, the live brokers whose replica is out of sync and not just being added."""
+    r = state.replicas
+    rows = np.flatnonzero(~r.in_sync & ~r.adding & ~offline_replicas(state))
+    found: dict[int, set[int]] = {}
+    for partition, broker in zip(r.partition[rows].tolist(), state.brokers.id[r.broker[rows]].tolist(), strict=True):
+        found.setdefault(partition, set()).add(broker)
+    return found
+
+
+def _replaces_only(change: PartitionChange, lagging: set[int], state: ClusterState, row: int) -> bool:
+    """Whether a change takes away every lagging replica, and no copy that is in sync."""
+    r = state.replicas
+    rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
+    in_sync = set(state.brokers.id[r.broker[rows][r.in_sync[rows]]].tolist())
+    kept = set(change.replicas)
+    return not lagging & kept and in_sync <= kept
 
 
 def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> Check:
@@ -181,11 +238,13 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
     """A throttle below what comes in lets no copy ever catch up."""
     rate = options.throttle.bytes_per_s
     if rate is None and Capability.CONFIGS not in has:
-        return Check("throttle", Verdict.OK, "this cluster has no throttles")
+        return Check(Overridable.THROTTLE, Verdict.OK, "this cluster has no throttles")
     if rate is None:
-        return Check("throttle", Verdict.WARNING, "copies run without a throttle")
+        return Check(Overridable.THROTTLE, Verdict.WARNING, "copies run without a throttle")
     if rate < _TRUSTED_RATE_BYTES_PER_S:
-        return Check("throttle", Verdict.WARNING, f"Kafka keeps rates below 1 MB/s badly, {format_rate(rate)} is asked")
+        return Check(
+            Overridable.THROTTLE, Verdict.WARNING, f"Kafka keeps rates below 1 MB/s badly, {format_rate(rate)} is asked"
+        )
     incoming = incoming_bytes_per_s(state, moves_of_plan(plan.partitions))
     worst = max(incoming.values(), default=0.0)
     if worst >= rate:
@@ -193,8 +252,8 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
         message = (
             f"producers write {format_rate(worst)} to what broker {broker} is to send or receive, the throttle is lower"
         )
-        return Check("throttle", Verdict.OVERRIDABLE, message)
-    return Check("throttle", Verdict.OK, f"{format_rate(rate)} for each broker in each direction")
+        return Check(Overridable.THROTTLE, Verdict.OVERRIDABLE, message)
+    return Check(Overridable.THROTTLE, Verdict.OK, f"{format_rate(rate)} for each broker in each direction")
 
 
 def _scope(has: frozenset[Capability]) -> Check:
@@ -207,12 +266,6 @@ def _scope(has: frozenset[Capability]) -> Check:
 
 def _names(state: ClusterState, rows: Bools) -> list[TopicPartition]:
     return [state.topic_partition(row) for row in np.flatnonzero(rows).tolist()]
-
-
-def _under_replicated(state: ClusterState) -> Bools:
-    """bool, shape (n_partitions,): a replica that is not just being added is out of sync."""
-    lagging = ~state.replicas.in_sync & ~state.replicas.adding
-    return np.bincount(state.replicas.partition[lagging], minlength=len(state.partitions)) > 0
 
 
 def _some(names: Iterable[object], separator: str = ", ") -> str:

@@ -32,6 +32,10 @@ class Shelving:
         self.dir: I32 = np.where(state.at_home(), self.before, NONE)
         self.capacity: F64 = LOG_DIR.capacity(cluster)
         self.is_open: Bools = dirs.state == LogDirState.ONLINE
+        self.has_offline_dir: Bools = (
+            np.bincount(dirs.broker[dirs.state == LogDirState.OFFLINE], minlength=problem.n_brokers) > 0
+        )
+        """shape (n_brokers,): Kafka refuses to choose or change log dirs on such a broker (KAFKA_STORAGE_ERROR)."""
         self.counts: Bools = dirs.state != LogDirState.OFFLINE
         known = self.dir >= 0
         load = np.bincount(self.dir[known], problem.held_bytes[known].astype(np.float64), len(dirs))
@@ -79,6 +83,8 @@ def choose_log_dirs(state: State) -> tuple[I32, I64]:
     left = _shelve_arrivals(shelving)
     if state.problem.has_score("log-dir") and state.problem.options.mode.evens_log_dirs:
         even_out(shelving)
+    moved = state.moved()
+    shelving.dir[moved & shelving.has_offline_dir[state.place]] = NONE
     return shelving.dir, left
 
 
@@ -119,7 +125,7 @@ def _emptiest(shelving: Shelving, broker: I32, bytes_: I64) -> I64:
 def even_out(shelving: Shelving) -> None:
     """Copy replicas between the dirs of each broker until every dir is inside its band or nothing helps."""
     problem = shelving.state.problem
-    several = np.flatnonzero(problem.counted & (shelving.n_dirs > 1))
+    several = np.flatnonzero(problem.counted & (shelving.n_dirs > 1) & ~shelving.has_offline_dir)
     if not several.size:
         return
     p, k = np.nonzero((shelving.dir >= 0) & problem.movable[:, None] & problem.size_known[:, None])

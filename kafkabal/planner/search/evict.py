@@ -13,7 +13,7 @@ _MOST_RACK_STEPS = 400
 
 
 def lift_leaving(state: State) -> None:
-    """Lift every slot on a dead or drained broker."""
+    """Lift every slot on a dead or drained broker, and every one in an offline log dir."""
     p, k = np.nonzero(state.must_leave())
     state.lift(p, k, Why.LEAVES)
 

@@ -110,7 +110,7 @@ def _worth(state: State, p: I64, over: Bools) -> F64:
     problem = state.problem
     moved = state.moved()[p]
     home = problem.home[p]
-    relieves = moved & ((over | problem.leaves)[home] | (home < 0))
+    relieves = moved & ((over | problem.leaves)[home] | (home < 0) | problem.lost[p])
     return np.asarray(relieves.sum(1) / moved.sum(1)) + np.where((state.why[p] == Why.LEAVES).any(1), 1.0, 0.0)
 
 

@@ -122,9 +122,10 @@ class State:
         return int((self.moved().sum(1) * self.problem.arriving_bytes).sum())
 
     def must_leave(self) -> Bools:
-        """Slots on dead or drained brokers that may move."""
-        there = (self.place >= 0) & self.problem.movable[:, None]
-        return np.asarray(there & self.problem.leaves[self.place])
+        """Slots on dead or drained brokers, or in offline log dirs, that may move."""
+        problem = self.problem
+        there = (self.place >= 0) & problem.movable[:, None]
+        return np.asarray(there & (problem.leaves[self.place] | (problem.lost & (self.place == problem.home))))
 
     def narrow(self) -> Bools:
         """Partitions that may move, and lie in fewer racks than they could."""
@@ -165,7 +166,7 @@ class State:
         homes = problem.home[p]
         homes[np.arange(len(p)), k] = NONE
         column = target[:, None]
-        returns = (problem.home[p, k] == target) & ~problem.leaves[target]
+        returns = (problem.home[p, k] == target) & ~problem.leaves[target] & ~problem.lost[p, k]
         allowed = (problem.takes[target] | returns) & ~((others == column) | (homes == column)).any(1)
         allowed &= self._racks_allow(p, others, target)
         if self.topic_count is not None:

@@ -15,6 +15,7 @@ from kafkabal.errors import BusyError, PartialFailureError, UnreachableError, Un
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.run_actions import apply, resume
 from kafkabal.executor.run_status import run_status
+from kafkabal.executor.safety.check_names import Overridable
 from kafkabal.executor.safety.cluster_lock import Fence, FileLock, LockRegainedError, take_lock
 from kafkabal.executor.safety.preflight import Verdict, enforce, preflight
 from kafkabal.executor.state.find_run import find_run
@@ -44,10 +45,10 @@ def test_checks_find_what_stands_in_the_way(scene: Any) -> None:
     found = _verdicts(scene, plan=plan)
     assert found["cluster"] is Verdict.REFUSED
     assert found["drift"] is Verdict.REFUSED
-    assert found["other reassignments"] is Verdict.OVERRIDABLE
-    assert found["under-replicated partitions"] is Verdict.OVERRIDABLE
+    assert found["other-reassignments"] is Verdict.OVERRIDABLE
+    assert found["under-replicated"] is Verdict.OVERRIDABLE
     assert found["throttle"] is Verdict.OVERRIDABLE
-    assert found["offline partitions"] is Verdict.OK
+    assert found["offline-partitions"] is Verdict.OK
 
 
 def test_checks_know_what_the_cluster_cannot_do(scene: Any) -> None:
@@ -58,18 +59,20 @@ def test_checks_know_what_the_cluster_cannot_do(scene: Any) -> None:
     assert found["other hosts"] is Verdict.WARNING
 
 
-def test_force_overrides_only_what_it_may(scene: Any) -> None:
-    """--force goes on where a check may be overridden, and nowhere else."""
+def test_a_check_is_overridden_by_its_own_name_only(scene: Any) -> None:
+    """A check that may be overridden is by its name, by no other, and what is refused never."""
     scene.memory.alter_reassignments({TopicPartition("c", 0): (3, 2)})
     plan = Plan(partitions=scene.plan.partitions[:-1], cluster_id="simulated")
     checks = preflight(scene.environment(), plan, scene.options, None)
     with pytest.raises(UnsafeError) as refused:
-        enforce(checks, force=False)
-    assert "--force" in (refused.value.hint or "")
-    enforce(checks, force=True)
+        enforce(checks)
+    assert refused.value.hint == "to run it all the same: --allow other-reassignments"
+    with pytest.raises(UnsafeError):
+        enforce(checks, set(Overridable) - {Overridable.OTHER_REASSIGNMENTS})
+    enforce(checks, {Overridable.OTHER_REASSIGNMENTS})
     other = preflight(scene.environment(), Plan(partitions=plan.partitions, cluster_id="x"), scene.options, None)
     with pytest.raises(UnsafeError, match="made for cluster x"):
-        enforce(other, force=True)
+        enforce(other, set(Overridable))
 
 
 def _interrupted(scene: Any, call: int) -> Any:

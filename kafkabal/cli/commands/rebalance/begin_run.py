@@ -84,14 +84,15 @@ def apply_plan(
 
     if not plan.partitions:
         context.say("nothing to do")
-        return ExitCode.DONE
+        return _done(plan)
     moves = moves_of_plan(plan.partitions)
     load = measured_load(settings, environment, context, moves)
     options = run_options(settings, flags, environment.cluster, load, moves)
     state = environment.completed(load.state) if load is not None else None
     _check(environment, plan, options, begin, context, state, skip_drifted=skip_drifted)
     if begin.dry_run:
-        return _dry_run(plan, environment, options, begin, context)
+        _dry_run(plan, environment, options, begin, context)
+        return _done(plan)
     if not begin.yes and not context.confirm(f"apply {len(plan.partitions)} changes?", flag="--yes"):
         context.say("nothing changed")
         return ExitCode.DONE
@@ -102,8 +103,25 @@ def apply_plan(
     )
     if result is None:
         context.say("nothing to do: all partitions are as planned")
-        return ExitCode.DONE
-    return end(result, output, context, command)
+        return _done(plan)
+    end(result, output, context, command)
+    return _done(plan)
+
+
+def _done(plan: Plan) -> ExitCode:
+    """The end of a command that did what was planned.
+
+    Raises
+    ------
+    FindingsError
+        If the plan leaves something broken: whoever runs it from cron must hear of it.
+    """
+    if plan.unrepaired:
+        raise FindingsError(
+            f"not repaired: {'; '.join(plan.unrepaired)}",
+            hint="see 'kafkabal inspect'; bring the brokers back, or add brokers or room",
+        )
+    return ExitCode.DONE
 
 
 def _check(
@@ -123,14 +141,14 @@ def _check(
     for check in checks:
         if check.verdict is Verdict.OK:
             context.detail(f"preflight check {check.name}: {check.message}")
-        elif check.verdict is Verdict.WARNING or begin.force:
+        elif not check.stops(begin.allowed):
             context.warn(check.message)
-    enforce(checks, force=begin.force)
+    enforce(checks, begin.allowed)
 
 
 def _dry_run(
     plan: Plan, environment: RunEnvironment, options: RunOptions, begin: BeginFlags, context: CommandContext
-) -> ExitCode:
+) -> None:
     from kafkabal.cli.commands.rebalance.dry_run import rehearse
     from kafkabal.units import format_duration
 
@@ -140,4 +158,3 @@ def _dry_run(
     context.say(f"{len(rehearsal.calls)} requests, about {format_duration(rehearsal.elapsed_s)}; nothing changed")
     if begin.exit_code and rehearsal.calls:
         raise FindingsError("a plan is pending")
-    return ExitCode.DONE

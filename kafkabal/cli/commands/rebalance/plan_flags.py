@@ -66,7 +66,7 @@ class PlanFlags:
     repair_only: Annotated[
         bool,
         typer.Option(
-            "--repair-only", help="Only fix rack placement and replicas on dead brokers.", rich_help_panel=SCOPE_SECTION
+            "--repair-only", help="Repair only: dead brokers, offline log dirs, racks.", rich_help_panel=SCOPE_SECTION
         ),
     ] = False
     leaders_only: Annotated[

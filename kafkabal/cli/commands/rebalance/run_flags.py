@@ -9,6 +9,7 @@ import typer
 
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION
 from kafkabal.executor.run_options import OnInterrupt
+from kafkabal.executor.safety.check_names import Overridable
 from kafkabal.files import check_replaceable
 from kafkabal.units import parse_some_time
 
@@ -110,11 +111,18 @@ class BeginFlags:
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="With --dry-run: exit 3 if there is something to do.")
     ] = False
+    allow: Annotated[
+        list[Overridable] | None,
+        typer.Option(
+            "--allow",
+            metavar="CHECK",
+            help="Preflight check that does not stop the run (repeatable).",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = None
     force: Annotated[
         bool,
-        typer.Option(
-            "--force", help="Override preflight checks that may be overridden.", rich_help_panel=SAFETY_SECTION
-        ),
+        typer.Option("--force", help="Allow every check that can be allowed.", rich_help_panel=SAFETY_SECTION),
     ] = False
     on_unfinished: Annotated[
         OnUnfinished,
@@ -133,6 +141,11 @@ class BeginFlags:
             help="Also write the rollback plan to FILE.",
         ),
     ] = None
+
+    @property
+    def allowed(self) -> frozenset[Overridable]:
+        """Checks that do not stop the run."""
+        return frozenset(Overridable) if self.force else frozenset(self.allow or ())
 
 
 JournalOption = Annotated[

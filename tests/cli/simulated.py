@@ -1,0 +1,53 @@
+"""Command lines against a simulated cluster whose clock is the only one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+
+Run = Callable[..., Any]
+
+
+@dataclass
+class Simulation:
+    """A simulated cluster, and the way to run commands on it."""
+
+    memory: InMemoryCluster
+    run_cli: Run
+
+    def run(self, *words: str, **world: Any) -> Any:
+        """Run one command as a process of its own."""
+        clock = self.memory.kafka.clock
+        return self.run_cli(
+            *words,
+            "-b",
+            "simulated:9092",
+            monotonic=clock.monotonic,
+            wall_clock=lambda: clock.utc_now().timestamp(),
+            sleep=clock.sleep,
+            **world,
+        )
+
+    def replicas(self) -> dict[str, tuple[int, ...]]:
+        """Brokers of every partition."""
+        return {str(p.name): tuple(p.replicas) for p in self.memory.kafka.catch_up().partitions()}
+
+
+def simulate(memory: InMemoryCluster, run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """Let every command reach this cluster, whatever address it is given."""
+    import kafkabal.cli.commands.rebalance.run_command as run_command
+    import kafkabal.clusters.open_cluster as open_cluster
+
+    make_environment = run_command.make_environment
+    monkeypatch.setattr(open_cluster, "connect", lambda *_: memory.connect("simulated"))
+    monkeypatch.setattr(
+        run_command,
+        "make_environment",
+        lambda *arguments: replace(make_environment(*arguments), clock=memory.kafka.clock),
+    )
+    return Simulation(memory, run_cli)

@@ -1,0 +1,189 @@
+"""What is broken is repaired by the commands that are there for it, or the command says why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.model.offline_replicas import offline_replicas
+from kafkabal.model.rows import TopicRow
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
+from tests.cli.simulated import Simulation, simulate
+
+_MB = 10**6
+
+
+def _balanced() -> InMemoryCluster:
+    """Five brokers with two log dirs, an ordinary topic and an internal one, spread evenly."""
+    ring = [[1 + (i + k) % 5 for k in range(3)] for i in range(10)]
+    rows = [partition(i, r, 10 * _MB, log_dirs=[i % 2] * 3) for i, r in enumerate(ring)]
+    topics = [
+        TopicRow(topic="img", partitions=rows),
+        TopicRow(topic="__consumer_offsets", partitions=rows[:5], internal=True),
+    ]
+    return InMemoryCluster.of(cluster(brokers(5, dirs=2), topics))
+
+
+@pytest.fixture
+def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """A balanced cluster on a clock of its own."""
+    return simulate(_balanced(), run_cli, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("-q",),
+        ("--repair-only",),
+        ("--drain", "4"),
+        ("--drain", "4", "--exclude-brokers", "4"),
+        ("--exclude-brokers", "4"),
+    ],
+)
+def test_a_dead_broker_is_repaired_without_being_forced(simulation: Simulation, words: tuple[str, ...]) -> None:
+    """Every command that an operator or an alert may run replaces all replicas of a dead broker, internal ones too."""
+    simulation.memory.kafka.kill(4)
+    done = simulation.run("rebalance", "--yes", *words)
+    assert done.code == 0, done.err
+    assert not any(4 in brokers for brokers in simulation.replicas().values())
+    assert _broken(simulation) == 0
+
+
+def test_a_live_replica_out_of_sync_stops_a_run(simulation: Simulation) -> None:
+    """A planned partition whose live follower lags stops the run, by a name that allows it, and by no other."""
+    simulation.memory.kafka.kill(4)
+    parts = simulation.memory.kafka.parts
+    lagging = next(p for p in parts.partitions() if 4 in p.replicas and len(p.isr) == 2)
+    lagging.isr.remove(lagging.isr[1])
+    refused = simulation.run("rebalance", "--yes", "--repair-only")
+    assert refused.code == 4
+    assert f"live replicas out of sync: {lagging.name}" in refused.err
+    assert "--allow under-replicated" in refused.err
+    assert simulation.run("rebalance", "--yes", "--repair-only", "--allow", "throttle").code == 4
+    done = simulation.run("rebalance", "--yes", "--repair-only", "--allow", "under-replicated")
+    assert done.code == 0, done.err
+
+
+def test_a_lagging_replica_that_the_plan_replaces_stops_nothing(simulation: Simulation) -> None:
+    """Draining a live broker whose own replicas are out of sync goes on: it takes away just those."""
+    for p in simulation.memory.kafka.parts.partitions():
+        if 4 in p.isr:
+            p.isr.remove(4)
+            p.leader = p.isr[0]
+    done = simulation.run("rebalance", "--yes", "--drain", "4")
+    assert done.code == 0, done.err
+    assert not any(4 in brokers for brokers in simulation.replicas().values())
+
+
+def _verdict(simulation: Simulation) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(simulation.run("inspect", "-o", "json").out)
+    return found
+
+
+def _broken(simulation: Simulation) -> int:
+    """Replicas on dead brokers or in offline log dirs, and partitions that are not fully in sync."""
+    state = simulation.memory.read(ReadRequest()).state
+    return int(offline_replicas(state).sum() + (~state.replicas.in_sync).sum())
+
+
+def _dead(memory: InMemoryCluster) -> None:
+    memory.kafka.kill(4)
+
+
+def _dead_and_empty(memory: InMemoryCluster) -> None:
+    for p in memory.kafka.parts.partitions():
+        if 4 in p.replicas:
+            other = next(b for b in (1, 2, 3, 5) if b not in p.replicas)
+            p.replicas = [other if b == 4 else b for b in p.replicas]
+            p.isr = list(p.replicas)
+            p.logs[other] = p.logs.pop(4)
+            p.leader = p.replicas[0]
+    memory.kafka.kill(4)
+
+
+def _offline_dir(memory: InMemoryCluster) -> None:
+    memory.kafka.fail_log_dir(2, "/d1")
+
+
+def _two_dead(memory: InMemoryCluster) -> None:
+    memory.kafka.kill(4)
+    memory.kafka.kill(5)
+
+
+def _lost(memory: InMemoryCluster) -> None:
+    """A partition whose only replica dies with its broker."""
+    memory.kafka.add_topic(TopicRow(topic="single", partitions=[partition(0, [4], _MB)]))
+    memory.kafka.kill(4)
+
+
+def _uneven(memory: InMemoryCluster) -> None:
+    rows = [partition(i, [1], 500 * _MB) for i in range(8)]
+    memory.kafka.add_topic(TopicRow(topic="heavy", partitions=rows))
+
+
+def _lagging(memory: InMemoryCluster) -> None:
+    memory.kafka.parts.partitions().__next__().isr.pop()
+
+
+def _hung(memory: InMemoryCluster) -> None:
+    memory.kafka.pause(3)
+
+
+@pytest.mark.parametrize(
+    ("breakage", "code", "word"),
+    [
+        (_dead, 0, ""),
+        (_dead_and_empty, 0, ""),
+        (_two_dead, 0, ""),
+        (_offline_dir, 0, ""),
+        (_uneven, 0, ""),
+        (_lost, 3, "no in-sync replica of single-0 is online"),
+        (_lagging, None, "live replicas out of sync"),
+        (_hung, None, ""),
+    ],
+)
+def test_what_inspect_proposes_repairs_or_says_why_not(
+    simulation: Simulation, breakage: Callable[[InMemoryCluster], None], code: int | None, word: str
+) -> None:
+    """Each verdict of inspect is followed by running the command that it proposes, for good and not as a rehearsal.
+
+    Where nothing is proposed, the verdict names what a person has to do.
+    """
+    breakage(simulation.memory)
+    verdict = _verdict(simulation)
+    assert not verdict["headline"].startswith("Even")
+    proposed = verdict["next_command"]
+    if code is None:
+        assert not proposed or "fair share" in verdict["headline"]
+        assert word in verdict["headline"]
+        return
+    if not proposed:
+        assert "0 replicas" in verdict["headline"]
+        return
+    words = [word for word in proposed.split(" -b")[0].split()[1:] if word != "--dry-run"]
+    done = simulation.run(*words, "--yes")
+    assert done.code == code, done.err
+    assert word in done.err
+    if code == 0:
+        assert _broken(simulation) == 0
+    else:
+        assert simulation.run(*words, "--yes").code == code
+
+
+def test_excluded_topics_stay_broken_and_say_so(simulation: Simulation) -> None:
+    """A filter that keeps broken partitions from being repaired ends with exit 3, also when nothing else is to do."""
+    simulation.memory.kafka.kill(4)
+    words = ("rebalance", "--yes", "-q", "--repair-only", "--exclude-topics", "img")
+    for _ in range(2):
+        done = simulation.run(*words)
+        assert done.code == 3
+        assert "--exclude-topics keeps the replicas" in done.err
+    assert simulation.memory.kafka.parts.partition(TopicPartition("__consumer_offsets", 0)) is not None
+    assert not any(4 in b for name, b in simulation.replicas().items() if not name.startswith("img"))
