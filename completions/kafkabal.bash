@@ -313,7 +313,7 @@ _kafkabal() {
         "kafkabal telemetry remove --command-config") return ;;
         "kafkabal telemetry remove --profile") return ;;
         "kafkabal telemetry plugin --libs") return ;;
-        "kafkabal telemetry plugin -o" | "kafkabal telemetry plugin --output-file") return ;;
+        "kafkabal telemetry plugin --out") return ;;
         "kafkabal telemetry latency --topic") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
         "kafkabal telemetry latency --listen") return ;;
         "kafkabal telemetry latency --for") return ;;
@@ -356,7 +356,7 @@ _kafkabal() {
         "kafkabal telemetry subscribe") words="--name --metric --interval --match --topic -b --bootstrap-server --command-config --profile -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal telemetry list") words="-b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal telemetry remove") words="-b --bootstrap-server --command-config --profile -q --quiet -v --verbose --no-color -h --help" ;;
-        "kafkabal telemetry plugin") words="--libs -o --output-file -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal telemetry plugin") words="--libs --out -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal telemetry latency") words="--topic --listen --for --last -b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal completion") words="-q --quiet -v --verbose --no-color -h --help bash zsh fish" ;;
     esac

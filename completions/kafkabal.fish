@@ -536,7 +536,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -l no-color -d
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -l libs -r -F -d 'Kafka\'s libs folder, or jars from it. [required]'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -s o -l output-file -r -f -d 'Path of the jar to write. [required]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -l out -r -f -d 'Path of the jar to write. [required]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -l no-color -d 'Disable colour.'

@@ -11,7 +11,9 @@ from kafkabal.model.capacity import is_silent
 from kafkabal.model.cluster_state import I64, ClusterState, LogDirState
 
 DEAD: Final = "dead"
-SILENT: Final = "no answer"
+NO_ANSWER: Final = "no-answer"
+OFFLINE_DIRS: Final = "offline-dirs"
+CORDONED_DIRS: Final = "cordoned-dirs"
 ONLINE: Final = "online"
 _DIR_STATES: Final[Mapping[int, str]] = {
     LogDirState.ONLINE: ONLINE,
@@ -20,21 +22,26 @@ _DIR_STATES: Final[Mapping[int, str]] = {
 }
 
 
-def broker_conditions(cluster: ClusterState) -> list[str]:
-    """One text a broker: ``online``, ``dead``, ``no answer``, ``2 dirs offline`` or ``1 dir cordoned``."""
+def broker_states(cluster: ClusterState) -> list[str]:
+    """One word a broker: ``online``, ``dead``, ``no-answer``, ``offline-dirs`` or ``cordoned-dirs``; the worst."""
     live, silent = cluster.brokers.is_live, is_silent(cluster)
     offline, cordoned = dirs_in(cluster, LogDirState.OFFLINE), dirs_in(cluster, LogDirState.CORDONED)
-    found = []
-    for b in range(len(cluster.brokers)):
-        if not live[b]:
-            found.append(DEAD)
-        elif silent[b]:
-            found.append(SILENT)
-        elif offline[b]:
-            found.append(_dirs(int(offline[b]), "offline"))
-        else:
-            found.append(_dirs(int(cordoned[b]), "cordoned") if cordoned[b] else ONLINE)
+    worst = np.select(
+        (~live, silent, offline > 0, cordoned > 0), (DEAD, NO_ANSWER, OFFLINE_DIRS, CORDONED_DIRS), ONLINE
+    )
+    found: list[str] = worst.tolist()
     return found
+
+
+def broker_conditions(cluster: ClusterState) -> list[str]:
+    """The same for people: ``online``, ``dead``, ``no answer``, ``2 dirs offline`` or ``1 dir cordoned``."""
+    offline, cordoned = dirs_in(cluster, LogDirState.OFFLINE), dirs_in(cluster, LogDirState.CORDONED)
+    texts = {
+        OFFLINE_DIRS: [_dirs(count, "offline") for count in offline.tolist()],
+        CORDONED_DIRS: [_dirs(count, "cordoned") for count in cordoned.tolist()],
+    }
+    states = broker_states(cluster)
+    return [texts[state][b] if state in texts else state.replace("-", " ") for b, state in enumerate(states)]
 
 
 def broker_severity(cluster: ClusterState) -> I64:

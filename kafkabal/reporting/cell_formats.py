@@ -28,6 +28,8 @@ def show_value(value: Any, kind: Kind) -> str:
             return f"{value:.2f}x"
         case Kind.DURATION:
             return format_duration(value)
+        case Kind.MAP:
+            return ", ".join(f"{key} {each}" for key, each in value.items()) or UNKNOWN
         case Kind.NUMBER:
             return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
         case _:

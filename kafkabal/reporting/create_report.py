@@ -53,7 +53,8 @@ def creation_report(creation: Creation) -> Report:
         tone=Tone.GOOD,
         tables=(
             _topic_table(creation),
-            *((_broker_table(creation), _score_table(creation)) if topics else ()),
+            _broker_table(creation),
+            _score_table(creation),
             _assignment_table(topics, shown=creation.dry_run),
         ),
         notes=(
@@ -81,7 +82,7 @@ def _topic_table(creation: Creation) -> Table:
     """The new topics, then those that exist, as they are."""
     topics = creation.placed.topics
     differing = {difference.topic for difference in creation.differences}
-    states = ["to be created" if creation.dry_run else "created"] * len(topics)
+    states = ["planned" if creation.dry_run else "created"] * len(topics)
     states += ["differs" if name in differing else "exists" for name in creation.existing]
     there = [_existing_shape(creation.before, name) for name in creation.existing]
     shapes = [*((len(t.assignment), len(t.assignment[0])) for t in topics), *there]
@@ -130,6 +131,7 @@ def _broker_table(creation: Creation) -> Table:
     racks = [state.racks[rack] if rack >= 0 else None for rack in state.brokers.rack.tolist()]
     return Table(
         key="brokers",
+        for_programs=not creation.placed.topics,
         columns=(
             Column(key="broker", title="broker", values=ids, label=True),
             Column(key="rack", title="rack", values=racks, quiet=True),
@@ -148,7 +150,7 @@ def _score_table(creation: Creation) -> Table:
     columns = [Column(key="score", title="score", values=[score.name for score in scores], label=True)]
     for when, found in (("before", before), ("after", after)):
         columns += _shares(when, found)
-    return Table(key="scores", columns=tuple(columns))
+    return Table(key="scores", for_programs=not creation.placed.topics, columns=tuple(columns))
 
 
 def _shares(when: str, evaluations: Sequence[Evaluation]) -> list[Column]:
@@ -169,14 +171,14 @@ def _assignment_table(topics: Sequence[PlacedTopic], *, shown: bool) -> Table:
         for topic in topics
         for partition, (replicas, paths) in enumerate(zip(topic.assignment, topic.log_dirs, strict=True))
     ]
-    titles = ("topic", "partition", "replicas", "log dirs") if shown else ("", "", "", "")
     has_dirs = any(path != "any" for *_, paths in rows for path in paths)
     return Table(
         key="assignment",
+        for_programs=not shown,
         columns=(
-            Column(key="topic", title=titles[0], values=[row[0] for row in rows]),
-            Column(key="partition", title=titles[1], kind=Kind.NUMBER, values=[row[1] for row in rows]),
-            Column(key="replicas", title=titles[2], values=[list(row[2]) for row in rows]),
-            Column(key="log_dirs", title=titles[3] if has_dirs else "", values=[list(row[3]) for row in rows]),
+            Column(key="topic", title="topic", values=[row[0] for row in rows]),
+            Column(key="partition", title="partition", kind=Kind.NUMBER, values=[row[1] for row in rows]),
+            Column(key="replicas", title="replicas", values=[list(row[2]) for row in rows]),
+            Column(key="log_dirs", title="log dirs" if has_dirs else "", values=[list(row[3]) for row in rows]),
         ),
     )

@@ -19,7 +19,7 @@ def frontier_report(points: Sequence[FrontierPoint]) -> Report:
         Column(key="outside", title="outside", values=[p.outside for p in points], kind=Kind.NUMBER, quiet=True),
     )
     return Report(
-        command="rebalance plan",
+        command="rebalance plan --frontier",
         headline="what a plan moves, by how even it makes the cluster",
         tables=(Table(key="frontier", columns=columns),),
     )

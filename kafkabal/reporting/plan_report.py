@@ -27,7 +27,7 @@ def plan_report(plan: Plan, command: str) -> Report:
             Fact(key="log_dir_bytes", value=plan.log_dir_bytes),
             Fact(key="bound_bytes", value=plan.bound_bytes, title="no plan moves less than", kind=Kind.BYTES),
         ),
-        tables=tuple(t for t in (_pairs(traffic), _brokers(traffic), _scores(plan)) if t.n_rows),
+        tables=(_pairs(traffic), _brokers(traffic), _scores(plan)),
         notes=plan.warnings,
     )
 

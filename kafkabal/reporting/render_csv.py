@@ -13,7 +13,7 @@ from kafkabal.reporting.report_values import machine_columns
 
 
 def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
-    """Raw values, empty where not known.
+    """Raw values: empty where not known, ``true`` or ``false``, lists joined by blanks.
 
     Raises
     ------
@@ -22,15 +22,15 @@ def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
     """
     if not report.tables:
         raise UsageError(f"{report.command} has nothing to write as csv", hint="use -o json")
-    columns = machine_columns(report.tables[0])
+    columns = dict(machine_columns(report.tables[0]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(column.key for column in columns)
-    writer.writerows(
-        [_cell(value) for value in row] for row in zip(*(column.values for column in columns), strict=True)
-    )
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
     return text.getvalue()
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else value

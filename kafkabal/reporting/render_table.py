@@ -68,7 +68,7 @@ def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
     titled = [fact for fact in report.facts if fact.title]
     for fact in titled:
         yield Text(f"{fact.title}: {show_value(fact.value, fact.kind)}")
-    shown = [table for table in report.tables if table.n_rows and any(column.is_shown for column in table.columns)]
+    shown = [table for table in report.tables if _is_shown(table)]
     for i, table in enumerate(shown):
         if i or report.headline or titled:
             yield ""
@@ -81,6 +81,10 @@ def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
     if report.notes:
         yield ""
         yield from (Text(note) for note in report.notes)
+
+
+def _is_shown(table: Table) -> bool:
+    return table.n_rows > 0 and not table.for_programs and any(column.is_shown for column in table.columns)
 
 
 def _table(table: Table, surface: Surface) -> RenderableType:
@@ -137,7 +141,7 @@ def _cells(column: Column, rows: int | None, surface: Surface, bar_cells: int) -
     arrows = _ARROWS if surface.unicode else _ASCII_ARROWS
     return [
         Text(
-            ("~" if column.estimated and column.estimated[i] else "")
+            ("~" if column.estimated is not None and column.estimated[i] else "")
             + text
             + (arrows[column.outside[i]] if any(column.outside) else ""),
             _STYLES[column.tones[i]] if column.tones else "",

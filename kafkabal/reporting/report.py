@@ -31,6 +31,8 @@ class Kind(StrEnum):
     """Of the fair share; 1.25 is shown as 1.25x."""
     DURATION = "duration"
     """Seconds."""
+    MAP = "map"
+    """A dictionary, shown as ``key value, key value``."""
     BAR = "bar"
     """A bar as long as the value, all bars of a column to one scale; people only."""
     FAIR_BAR = "fair-bar"
@@ -73,13 +75,15 @@ class Column:
     metric: Metric | None = None
     label: bool = False
     """It names the row: a label of every metric of the table."""
-    estimated: Sequence[bool] = ()
-    """Which values are estimates, shown with a ``~``; programs see them under ``KEY_estimated``."""
+    estimated: Sequence[bool] | None = None
+    """Which values are estimates, shown with a ``~``; programs see them under ``KEY_estimated``, also where none is."""
     outside: Sequence[int] = ()
     """Where a value lies to its band: above (1), below (-1) or within (0); shown with an arrow."""
     tones: Sequence[Tone] = ()
     quiet: bool = False
     """Left out of the table where no value says anything: all are unknown, zero or empty."""
+    for_people: bool = False
+    """Programs do not see it: other columns give them the same as values of one type."""
     wraps: bool = False
     """Prose, which may go on in further lines."""
     dispensable: int = 0
@@ -102,6 +106,8 @@ class Table:
     """Heading for people, where a report has several tables."""
     shown_rows: int | None = None
     """How many rows people see; programs see all."""
+    for_programs: bool = False
+    """People do not see it."""
 
     @property
     def n_rows(self) -> int:
@@ -122,7 +128,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that a command found."""
+    """All that a command found.
+
+    Facts, tables and columns are the same whatever was found, so that programs can rely on every key: what is not
+    known is None, and a table may have no rows. ``docs/schemas`` describes them.
+    """
 
     command: str
     """Name of the command, with that of its group: ``rebalance status``."""
@@ -133,8 +143,6 @@ class Report:
     tables: Sequence[Table] = ()
     notes: Sequence[str] = field(default=())
     """What to know about the figures, and what to do next; one line each."""
-    document: Mapping[str, Any] | None = None
-    """What programs get in place of facts and tables, where those do not fit; JSON types only."""
 
 
 def known(values: NDArray[np.float64]) -> list[Any]:

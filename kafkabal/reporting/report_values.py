@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kafkabal.reporting.report import BARS, Column, Report, Table
+from kafkabal.reporting.report import BARS, Report, Table
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+"""Raised whenever a key is renamed or removed, or changes its type; keys may be added without."""
 
 
 def as_document(report: Report) -> dict[str, Any]:
-    """Envelope first, then the headline and notes, the facts, and each table as a list of rows under its key."""
+    """Envelope first, then headline and notes, the facts, and each table as a list of rows under its key."""
     document: dict[str, Any] = {"kafkabal": {"command": report.command, "version": FORMAT_VERSION}}
-    if report.headline:
-        document["headline"] = report.headline
-    if report.notes:
-        document["notes"] = list(report.notes)
-    if report.document is not None:
-        return {**document, **report.document}
+    document |= {"headline": report.headline, "notes": list(report.notes)}
     document |= {fact.key: fact.value for fact in report.facts}
     return document | {table.key: list(rows(table)) for table in report.tables}
 
 
 def rows(table: Table) -> Iterator[dict[str, Any]]:
-    """Each row of a table by key, with ``KEY_estimated`` after a column that has estimates."""
-    columns = dict(_machine_columns(table))
+    """Each row of a table by key, with ``KEY_estimated`` after a column that can have estimates."""
+    columns = dict(machine_columns(table))
     for values in zip(*columns.values(), strict=True):
         yield dict(zip(columns, values, strict=True))
 
 
-def _machine_columns(table: Table) -> Iterator[tuple[str, Any]]:
-    for column in machine_columns(table):
+def machine_columns(table: Table) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Keys and values that programs see: no bars, which only draw what another column says, nothing for people only."""
+    for column in table.columns:
+        if column.kind in BARS or column.for_people:
+            continue
         yield column.key, column.values
-        if any(column.estimated):
+        if column.estimated is not None:
             yield f"{column.key}_estimated", column.estimated
-
-
-def machine_columns(table: Table) -> list[Column]:
-    """The columns that programs see: all but the bars, which only draw what another column says."""
-    return [column for column in table.columns if column.kind not in BARS]

@@ -20,17 +20,17 @@ _TONES: Final = {
 
 
 def status_report(command: str, sandboxes: Sequence[Sandbox], *, notes: Sequence[str] = ()) -> Report:
-    """Report on all nodes of these sandboxes; of a single one also how it is reached."""
+    """Report on all nodes of these sandboxes; of a single one also how it is reached, else None."""
     found = [(sandbox, status) for sandbox in sandboxes for status in sandbox.status()]
     table = Table(key="nodes", columns=_columns(found, several=len(sandboxes) > 1))
-    facts = _addresses(sandboxes[0]) if len(sandboxes) == 1 else ()
+    facts = _addresses(sandboxes[0] if len(sandboxes) == 1 else None)
     up = all(status.state is NodeState.RUNNING for _, status in found)
     return Report(
         command=command,
         headline=_headline(sandboxes, found),
         tone=Tone.GOOD if up else Tone.WARNING,
         facts=facts,
-        tables=(table,) if found else (),
+        tables=(table,),
         notes=notes,
     )
 
@@ -45,19 +45,21 @@ def _headline(sandboxes: Sequence[Sandbox], found: Sequence[tuple[Sandbox, NodeS
     return f"Sandbox {sandbox.name}, Kafka {sandbox.record.spec.version}: {running} of {len(found)} nodes run."
 
 
-def _addresses(sandbox: Sandbox) -> list[Fact]:
-    known = [
+def _addresses(sandbox: Sandbox | None) -> list[Fact]:
+    if sandbox is None:
+        keys = ("name", "kafka_version", "bootstrap_servers", "zookeeper", "profile", "listeners")
+        return [Fact(key=key, value=None) for key in keys]
+    listeners = {
+        listener.name: sandbox.bootstrap_servers_of(listener.name) for listener in sandbox.record.spec.listeners
+    }
+    return [
         Fact(key="name", value=sandbox.name),
         Fact(key="kafka_version", value=sandbox.record.spec.version),
         Fact(key="bootstrap_servers", value=sandbox.bootstrap_servers, title="bootstrap servers"),
         Fact(key="zookeeper", value=sandbox.zookeeper, title="ZooKeeper" if sandbox.zookeeper else ""),
         Fact(key="profile", value=str(sandbox.profile_path), title="profile"),
+        Fact(key="listeners", value=listeners, title="listeners" if listeners else "", kind=Kind.MAP),
     ]
-    extra = [
-        Fact(key=f"listener_{name.lower()}", value=sandbox.bootstrap_servers_of(name), title=f"listener {name}")
-        for name in (listener.name for listener in sandbox.record.spec.listeners)
-    ]
-    return [*known, *extra]
 
 
 def _columns(found: Sequence[tuple[Sandbox, NodeStatus]], *, several: bool) -> list[Column]:
@@ -73,7 +75,7 @@ def _columns(found: Sequence[tuple[Sandbox, NodeStatus]], *, several: bool) -> l
         Column(
             key="state",
             title="state",
-            values=[status.state.value for status in statuses],
+            values=[status.state.value.replace(" ", "-") for status in statuses],
             tones=[_TONES[status.state] for status in statuses],
         ),
         Column(key="pid", title="pid", values=[status.pid for status in statuses], dispensable=2),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kafkabal.errors import UsageError
@@ -37,6 +37,7 @@ def scores_report(names: Sequence[str] = (), cluster: ClusterState | None = None
         If a named score is unknown.
     """
     listed = [_listed(name, cluster, strict=bool(names)) for name in names or score_names()]
+    moves_data = [entry.score.band is not None if entry.score else None for entry in listed]
     needs = [sorted(entry.score.needs) if entry.score else [] for entry in listed]
     return Report(
         command="scores",
@@ -54,8 +55,8 @@ def scores_report(names: Sequence[str] = (), cluster: ClusterState | None = None
                     ),
                     Column(key="unit", title="", values=[e.score.unit if e.score else None for e in listed]),
                     Column(key="needs", title="" if cluster else "needs", values=needs),
-                    _supply(listed, asked=cluster is not None),
-                    Column(key="moves_data", title="", values=[e.score and e.score.band is not None for e in listed]),
+                    *_supply(listed, asked=cluster is not None),
+                    Column(key="moves_data", title="", values=moves_data),
                     Column(key="meaning", title="measures", values=[_meaning(entry) for entry in listed], wraps=True),
                 ),
             ),
@@ -79,12 +80,14 @@ def _listed(name: str, cluster: ClusterState | None, *, strict: bool) -> _Listed
     return _Listed(score.name, score, "")
 
 
-def _supply(listed: Sequence[_Listed], *, asked: bool) -> Column:
-    if not asked:
-        return Column(key="here", title="", values=[None] * len(listed))
-    return Column(
+def _supply(listed: Sequence[_Listed], *, asked: bool) -> Iterator[Column]:
+    """Whether the cluster supplies what each needs; None where no cluster was asked."""
+    yield Column(key="supplied", title="", values=[not entry.lacks if asked else None for entry in listed])
+    yield Column(key="lacks", title="", values=[entry.lacks or None for entry in listed])
+    yield Column(
         key="here",
-        title="here",
+        title="here" if asked else "",
+        for_people=True,
         wraps=True,
         values=[entry.lacks or "yes" for entry in listed],
         tones=[Tone.WARNING if entry.lacks else Tone.GOOD for entry in listed],

@@ -161,10 +161,16 @@ def _latency_figures(policies: Sequence[PolicyRuns]) -> Iterator[Column]:
     def quantile(name: str) -> Callable[[Outcome], float]:
         return lambda run: math.nan if run.latency is None else float(getattr(run.latency, name))
 
-    if all(run.latency is None for runs in policies for run in runs.runs):
-        return
+    is_modelled = any(run.latency is not None for runs in policies for run in runs.runs)
     for name, title, dispensable in (("p50_s", "p50", 0), ("p99_s", "p99", 0), ("p999_s", "p99.9", 3)):
-        yield from _figure(policies, f"latency_{name}", title, Kind.DURATION, quantile(name), dispensable=dispensable)
+        yield from _figure(
+            policies,
+            f"latency_{name}",
+            title if is_modelled else "",
+            Kind.DURATION,
+            quantile(name),
+            dispensable=dispensable,
+        )
 
 
 def _key_order(simulated: Simulated) -> Column:
@@ -180,16 +186,15 @@ def _key_order(simulated: Simulated) -> Column:
 
 
 def _training_columns(simulated: Simulated) -> Iterator[Column]:
-    if simulated.training is None:
-        return
-    times = [_training(simulated, runs) for runs in simulated.policies]
+    is_asked = simulated.training is not None
+    times = [_training(simulated, runs) if is_asked else None for runs in simulated.policies]
     for key, title, kind, values in (
-        ("load_s", "load", Kind.DURATION, [time.load_s for time in times]),
-        ("train_s", "train", Kind.DURATION, [time.train_s for time in times]),
-        ("training_loss", "speed lost", Kind.SHARE, [time.loss for time in times]),
-        ("inference_s", "", Kind.DURATION, [time.inference_s for time in times]),
+        ("load_s", "load", Kind.DURATION, [time and time.load_s for time in times]),
+        ("train_s", "train", Kind.DURATION, [time and time.train_s for time in times]),
+        ("training_loss", "speed lost", Kind.SHARE, [time and time.loss for time in times]),
+        ("inference_s", "", Kind.DURATION, [time and time.inference_s for time in times]),
     ):
-        yield Column(key=key, title=title, kind=kind, values=values)
+        yield Column(key=key, title=title if is_asked else "", kind=kind, values=values)
 
 
 def _training(simulated: Simulated, runs: PolicyRuns) -> TrainingTime:

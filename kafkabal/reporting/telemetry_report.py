@@ -11,31 +11,27 @@ from kafkabal.telemetry.subscriptions import Subscription
 def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:
     """One row a subscription."""
     count = len(subscriptions)
+    matches = [[f"{key}={pattern}" for key, pattern in s.match.items()] for s in subscriptions]
     return Report(
         command="telemetry list",
-        headline=f"{count} subscription{'' if count == 1 else 's'}" if count else "clients push nothing",
+        headline=f"{count} subscription{'' if count == 1 else 's'}" if count else "no telemetry subscriptions",
         tables=(
             Table(
                 key="subscriptions",
                 columns=(
                     Column(key="name", title="name", values=[s.name for s in subscriptions], label=True),
-                    Column(key="metrics", title="metrics", values=[", ".join(s.metrics) for s in subscriptions]),
+                    Column(key="metrics", title="metrics", values=[list(s.metrics) for s in subscriptions]),
                     Column(
                         key="interval_s",
                         title="every",
                         kind=Kind.DURATION,
                         values=[s.interval_s for s in subscriptions],
                     ),
-                    Column(
-                        key="match",
-                        title="clients",
-                        values=[", ".join(f"{k}={v}" for k, v in s.match.items()) or "all" for s in subscriptions],
-                    ),
+                    Column(key="match", title="", values=matches),
+                    Column(key="clients", title="clients", for_people=True, values=[each or "all" for each in matches]),
                 ),
             ),
-        )
-        if subscriptions
-        else (),
+        ),
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
+from tests.output_schemas import check_output
 
 
 class FakeTerminal(io.StringIO):
@@ -41,7 +42,10 @@ class Outcome:
 
 @pytest.fixture
 def run_cli(tmp_path: Path) -> Callable[..., Outcome]:
-    """Run a command line; ``environ``, ``stdin`` (of a terminal) and ``terminal`` shape its world."""
+    """Run a command line, and hold what programs read of it against its schema.
+
+    ``environ``, ``stdin`` (of a terminal) and ``terminal`` shape its world.
+    """
 
     def run(
         *words: str,
@@ -61,6 +65,7 @@ def run_cli(tmp_path: Path) -> Callable[..., Outcome]:
             **world,
         )
         code = main(words, context)
+        check_output(words, code, out.getvalue())
         return Outcome(code, out.getvalue(), context.stderr.getvalue())  # type: ignore[attr-defined]
 
     return run

@@ -63,7 +63,7 @@ def test_status_of_all(run_cli: RunCli, home: Path) -> None:
     nodes = json.loads(outcome.out)["nodes"]
     assert [(node["sandbox"], node["state"], node["cause"]) for node in nodes] == [
         ("ended", "ended", "disk full"),
-        ("fresh", "not started", None),
+        ("fresh", "not-started", None),
     ]
 
 

@@ -148,9 +148,7 @@ def plugin(
     libs: Annotated[list[Path], typer.Option("--libs", metavar="PATH", help="Kafka's libs folder, or jars from it.")],
     jar: Annotated[
         Path,
-        typer.Option(
-            "-o", "--output-file", metavar="FILE.jar", parser=check_replaceable, help="Path of the jar to write."
-        ),
+        typer.Option("--out", metavar="FILE.jar", parser=check_replaceable, help="Path of the jar to write."),
     ],
 ) -> None:
     """Build the broker plug-in that forwards client metrics to a topic.
@@ -160,7 +158,7 @@ def plugin(
 
     Examples:
 
-      kafkabal telemetry plugin --libs /opt/kafka/libs -o kafkabal-telemetry.jar
+      kafkabal telemetry plugin --libs /opt/kafka/libs --out kafkabal-telemetry.jar
     """
     from kafkabal.sandbox.java_compiler import ensure_java_compiler
     from kafkabal.sandbox.java_runtime import java_binary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.inspection.broker_condition import broker_conditions, broker_severity
+from kafkabal.inspection.broker_condition import broker_conditions, broker_severity, broker_states
 from kafkabal.inspection.figures import (
     broker_figures,
     foreign_bytes,
@@ -33,12 +33,12 @@ def broker_table(inspection: Inspection) -> Table:
         columns=(
             Column(key="broker", title="broker", values=cluster.brokers.id[order].tolist(), label=True),
             rack_column(cluster, order),
-            shared_columns.state(broker_conditions(cluster), order),
+            *shared_columns.state(broker_states(cluster), broker_conditions(cluster), order),
             shared_columns.used("broker", figures.bytes, figures.estimated, order),
             shared_columns.capacity("broker", capacity, order),
             shared_columns.foreign("broker", foreign, order),
             shared_columns.fullness(figures.bytes, foreign, capacity, order),
-            *(shared_columns.main_share(scored[0], order) if scored else ()),
+            *shared_columns.main_share(scored[0] if scored else None, order),
             *shared_columns.counts("broker", figures, order, scored),
             *shared_columns.partition_troubles(
                 "broker",

@@ -27,7 +27,7 @@ def partition_table(inspection: Inspection) -> Table:
         columns=(
             Column(key="topic", title="topic", values=[names[t] for t in p.topic[order].tolist()], label=True),
             Column(key="partition", title="partition", kind=Kind.NUMBER, values=p.number[order].tolist(), label=True),
-            _state(figures, order),
+            *_state(figures, order),
             Column(key="leader", title="leader", kind=Kind.NUMBER, values=_leader_ids(cluster, order)),
             Column(key="replicas", title="replicas", values=_replica_ids(cluster, order, only_in_sync=False)),
             Column(key="isr", title="", values=_replica_ids(cluster, order, only_in_sync=True)),
@@ -44,11 +44,21 @@ def partition_table(inspection: Inspection) -> Table:
     )
 
 
-def _state(figures: PartitionFigures, order: I64) -> Column:
+def _state(figures: PartitionFigures, order: I64) -> tuple[Column, Column]:
     texts = np.where(figures.offline, "offline", np.where(figures.under_replicated, "under-replicated", ""))[order]
     tones = {"offline": Tone.BAD, "under-replicated": Tone.WARNING, "": Tone.PLAIN}
     listed = texts.tolist()
-    return Column(key="state", title="state", values=listed, quiet=True, tones=[tones[text] for text in listed])
+    return (
+        Column(key="state", title="", values=[text or "online" for text in listed]),
+        Column(
+            key="condition",
+            title="state",
+            for_people=True,
+            values=listed,
+            quiet=True,
+            tones=[tones[text] for text in listed],
+        ),
+    )
 
 
 def _size(figures: PartitionFigures, order: I64) -> Column:

@@ -90,7 +90,15 @@ def _weights(cluster: ClusterState) -> F64:
 def _kind_column(cluster: ClusterState, tiered: Bools, order: I64) -> Column:
     internal = cluster.topics.internal
     texts = ["internal" if internal[i] else "tiered" if tiered[i] else None for i in order.tolist()]
-    return Column(key="kind", title="kind", values=texts, quiet=True, dispensable=1, tones=[Tone.FAINT] * len(texts))
+    return Column(
+        key="kind",
+        title="kind",
+        for_people=True,
+        values=texts,
+        quiet=True,
+        dispensable=1,
+        tones=[Tone.FAINT] * len(texts),
+    )
 
 
 def _count(key: str, title: str, values: I64, order: I64) -> Column:

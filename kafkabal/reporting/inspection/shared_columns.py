@@ -58,14 +58,19 @@ def fullness(used_bytes: I64, foreign_bytes: F64, capacity_bytes: F64, order: I6
     return Column(key="full", title="full", kind=Kind.SHARE, values=known(full[order]), quiet=True)
 
 
-def main_share(scored: Scored, order: I64) -> tuple[Column, Column]:
-    """The share that rows are sorted by, and its bar."""
-    share = known(scored.evaluation.share[order])
-    side = scored.side()[order].tolist()
-    title = scored.score.name
+def main_share(scored: Scored | None, order: I64, *, is_shown: bool = True) -> tuple[Column, Column]:
+    """The share that rows are sorted by, and its bar; None where no score is of these holders."""
+    if scored is None:
+        return _share_and_bar("", "", [None] * len(order), [0] * len(order))
+    share, side = known(scored.evaluation.share[order]), scored.side()[order].tolist()
+    return _share_and_bar(scored.score.name if is_shown else "", " " if is_shown else "", share, side)
+
+
+def _share_and_bar(title: str, bar_title: str, share: list[float | None], side: list[int]) -> tuple[Column, Column]:
+    tones = [_tone(s) for s in side]
     return (
-        Column(key="share", title=title, kind=Kind.FAIR, values=share, outside=side, tones=[_tone(s) for s in side]),
-        Column(key="bar", title=" ", kind=Kind.FAIR_BAR, dispensable=2, values=share, tones=[_tone(s) for s in side]),
+        Column(key="share", title=title, kind=Kind.FAIR, values=share, outside=side, tones=tones),
+        Column(key="bar", title=bar_title, kind=Kind.FAIR_BAR, dispensable=2, values=share, tones=tones),
     )
 
 
@@ -162,14 +167,18 @@ def partition_troubles(
         )
 
 
-def state(conditions: Sequence[str], order: I64) -> Column:
-    """What is wrong with a holder; empty for people where nothing is."""
+def state(states: Sequence[str], conditions: Sequence[str], order: I64) -> tuple[Column, Column]:
+    """What is wrong with a holder: a word for programs, a text for people, who see it where anything is wrong."""
     texts = [conditions[i] for i in order.tolist()]
-    return Column(
-        key="state",
-        title="state" if any(text != "online" for text in texts) else "",
-        values=texts,
-        tones=[_condition_tone(text) for text in texts],
+    return (
+        Column(key="state", title="", values=[states[i] for i in order.tolist()]),
+        Column(
+            key="condition",
+            title="state" if any(text != "online" for text in texts) else "",
+            for_people=True,
+            values=texts,
+            tones=[_condition_tone(text) for text in texts],
+        ),
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Final, TextIO
 
 import msgspec
 
 from kafkabal.executor.run_events import Event
-from kafkabal.reporting.report_values import FORMAT_VERSION
+
+EVENTS_VERSION: Final = 1
+"""Raised whenever an event or a key of one is renamed or removed, or changes its type."""
 
 
 class EventLines:
@@ -31,7 +33,7 @@ class EventLines:
         """Write it."""
         if not self._has_begun:
             self._has_begun = True
-            self._write({"kafkabal": {"command": self._command, "version": FORMAT_VERSION}})
+            self._write({"kafkabal": {"command": self._command, "version": EVENTS_VERSION}})
         at = datetime.fromtimestamp(self._wall_clock(), UTC).isoformat(timespec="milliseconds")
         self._write({"at": at, **msgspec.to_builtins(event, str_keys=True)})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Goal, Outcome
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
@@ -29,16 +31,30 @@ def summary(result: RunResult) -> str:
     return what
 
 
+def nothing_report(command: str) -> Report:
+    """What programs get where there was nothing to do: the same keys, and no run."""
+    return Report(
+        command=command,
+        headline="nothing to do",
+        tone=Tone.GOOD,
+        facts=(
+            Fact(key="run_id", value=None),
+            Fact(key="goal", value=Goal.APPLY.value),
+            Fact(key="outcome", value=Outcome.COMPLETE.value),
+            Fact(key="stop_reason", value=None),
+            Fact(key="done_partitions", value=0),
+            Fact(key="planned_partitions", value=0),
+            Fact(key="copied_bytes", value=0, kind=Kind.BYTES),
+            Fact(key="elapsed_s", value=0.0, kind=Kind.DURATION),
+            Fact(key="left_throttles", value=[]),
+            Fact(key="journal", value=None),
+        ),
+        tables=(_problems({}),),
+    )
+
+
 def result_report(result: RunResult, command: str) -> Report:
     """Everything about the end of a run."""
-    problems = Table(
-        key="problems",
-        title="not as wanted",
-        columns=(
-            Column(key="partition", title="partition", values=list(result.problems), label=True),
-            Column(key="reason", title="reason", values=list(result.problems.values())),
-        ),
-    )
     return Report(
         command=command,
         headline=summary(result),
@@ -55,5 +71,16 @@ def result_report(result: RunResult, command: str) -> Report:
             Fact(key="left_throttles", value=list(result.pending)),
             Fact(key="journal", value=str(result.journal)),
         ),
-        tables=(problems,) if result.problems else (),
+        tables=(_problems(result.problems),),
+    )
+
+
+def _problems(problems: Mapping[str, str]) -> Table:
+    return Table(
+        key="problems",
+        title="not as wanted",
+        columns=(
+            Column(key="partition", title="partition", values=list(problems), label=True),
+            Column(key="reason", title="reason", values=list(problems.values())),
+        ),
     )

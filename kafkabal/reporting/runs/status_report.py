@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
 from kafkabal.executor.observe.observation import Stage
-from kafkabal.executor.run_status import RunStatus
+from kafkabal.executor.run_status import PartitionState, RunStatus
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 
 _SHOWN = 20
@@ -13,30 +17,47 @@ _MOVING = (Stage.MOVING, Stage.ASTRAY, Stage.COPYING)
 def status_report(status: RunStatus | None) -> Report:
     """What is true of the latest run; None where none is known."""
     if status is None:
-        return Report(command="rebalance status", headline="no run is known on this cluster", tone=Tone.GOOD)
-    record, state = status.found.record, status.found.state
+        return Report(
+            command="rebalance status",
+            headline="no run is known on this cluster",
+            tone=Tone.GOOD,
+            facts=[Fact(key=fact.key, value=None) for fact in _FACTS],
+            tables=(_differing(()),),
+        )
     moving = sum(status.stages[stage] for stage in _MOVING)
     return Report(
         command="rebalance status",
         headline=_headline(status, moving),
         tone=Tone.GOOD if status.is_settled else Tone.WARNING,
-        facts=(
-            Fact(key="run_id", value=record.run_id, title="run"),
-            Fact(key="plan_id", value=record.plan_id, title="plan"),
-            Fact(key="started_at", value=record.started_at, title="begun"),
-            Fact(key="host", value=record.host, title="on host"),
-            Fact(key="goal", value=state.goal.value, title="goal"),
-            Fact(key="phase", value=state.phase.value, title="phase written down"),
-            Fact(key="outcome", value=state.outcome.value if state.outcome else None),
-            Fact(key="planned_partitions", value=len(record.partitions)),
-            Fact(key="stages", value={stage.value: count for stage, count in sorted(status.stages.items())}),
-            Fact(key="throttles", value=list(status.throttles)),
-            Fact(key="other_reassignments", value=status.foreign),
-            Fact(key="journal", value=str(status.found.journal.path) if status.found.journal else None),
-        ),
-        tables=(_differing(status),) if status.differing else (),
+        facts=[Fact(key=fact.key, value=fact.value_of(status), title=fact.title) for fact in _FACTS],
+        tables=(_differing(status.differing),),
         notes=_notes(status),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _RunFact:
+    """One value about a run; None where no run is known."""
+
+    key: str
+    title: str
+    value_of: Callable[[RunStatus], Any]
+
+
+_FACTS: Final = (
+    _RunFact("run_id", "run", lambda status: status.found.record.run_id),
+    _RunFact("plan_id", "plan", lambda status: status.found.record.plan_id),
+    _RunFact("started_at", "begun", lambda status: status.found.record.started_at),
+    _RunFact("host", "on host", lambda status: status.found.record.host),
+    _RunFact("goal", "goal", lambda status: status.found.state.goal.value),
+    _RunFact("phase", "phase", lambda status: status.found.state.phase.value),
+    _RunFact("outcome", "", lambda status: status.found.state.outcome.value if status.found.state.outcome else None),
+    _RunFact("planned_partitions", "", lambda status: len(status.found.record.partitions)),
+    _RunFact("stages", "", lambda status: {stage.value: count for stage, count in sorted(status.stages.items())}),
+    _RunFact("throttles", "", lambda status: list(status.throttles)),
+    _RunFact("other_reassignments", "", lambda status: status.foreign),
+    _RunFact("journal", "", lambda status: str(status.found.journal.path) if status.found.journal else None),
+)
 
 
 def _headline(status: RunStatus, moving: int) -> str:
@@ -58,21 +79,16 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _differing(status: RunStatus) -> Table:
-    rows = status.differing
+def _differing(rows: Sequence[PartitionState]) -> Table:
     return Table(
         key="differing",
         shown_rows=_SHOWN,
         columns=(
             Column(key="partition", title="partition", values=[r.name for r in rows], label=True),
             Column(key="stage", title="stage", values=[r.stage.value for r in rows]),
-            Column(key="wanted", title="wanted on", values=[_list(r.target) for r in rows]),
-            Column(key="found", title="is on", values=[_list(r.found) for r in rows]),
+            Column(key="wanted", title="wanted on", values=[list(r.target) for r in rows]),
+            Column(key="found", title="is on", values=[list(r.found) for r in rows]),
             Column(key="leader", title="led by", kind=Kind.NUMBER, values=[r.leader for r in rows]),
             Column(key="arrived_bytes", title="arrived", kind=Kind.BYTES, values=[r.arrived_bytes for r in rows]),
         ),
     )
-
-
-def _list(brokers: tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))

@@ -89,7 +89,7 @@ def test_programs_get_raw_values() -> None:
     document = json.loads(render(REPORT, "json", Surface()))
 
     assert next(iter(document)) == "kafkabal"
-    assert document["kafkabal"] == {"command": "probe", "version": 1}
+    assert document["kafkabal"] == {"command": "probe", "version": 2}
     assert document["n_brokers"] == 3
     assert document["brokers"][1] == {
         "broker": 2,
@@ -103,6 +103,20 @@ def test_programs_get_raw_values() -> None:
     }
 
 
+def test_programs_get_every_key_of_an_empty_report() -> None:
+    """Headline and notes are there without a word, a table without rows, the marks of estimates without one."""
+    columns = (Column(key="used_bytes", title="used", kind=Kind.BYTES, values=[], estimated=[]),)
+    empty = Report(command="probe", tables=(Table(key="brokers", columns=columns),))
+    assert json.loads(render(empty, "json", Surface())) == {
+        "kafkabal": {"command": "probe", "version": 2},
+        "headline": "",
+        "notes": [],
+        "brokers": [],
+    }
+    assert render(empty, "csv", Surface()) == "used_bytes,used_bytes_estimated\n"
+    assert render(empty, "table", Surface()) == ""
+
+
 def test_yaml_says_what_json_says() -> None:
     """The two forms hold equal values in equal order."""
     document = json.loads(render(REPORT, "json", Surface()))
@@ -113,11 +127,12 @@ def test_yaml_says_what_json_says() -> None:
 
 
 def test_csv_is_the_first_table() -> None:
-    """A header of keys, then raw values; unknown is empty, a list is joined."""
+    """A header of keys, then raw values; unknown is empty, a list is joined, true and false are words of JSON."""
     rows = list(csv.DictReader(io.StringIO(render(REPORT, "csv", Surface()))))
 
     assert [row["used_bytes"] for row in rows] == ["1024", "", "5368709120"]
     assert rows[0]["on"] == "a b"
+    assert [row["used_bytes_estimated"] for row in rows] == ["false", "false", "true"]
     assert rows[2]["rack"] == 'a "rack"'
 
 

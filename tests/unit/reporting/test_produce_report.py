@@ -74,5 +74,11 @@ def test_subscriptions() -> None:
     """A row a subscription; without any, clients push nothing."""
     report = subscriptions_report([Subscription(name="s", metrics=("a.",), match={"client_id": "x"})])
     assert report.headline == "1 subscription"
-    assert [list(column.values) for column in report.tables[0].columns] == [["s"], ["a."], [10.0], ["client_id=x"]]
-    assert subscriptions_report([]).headline == "clients push nothing"
+    assert [list(column.values) for column in report.tables[0].columns] == [
+        ["s"],
+        [["a."]],
+        [10.0],
+        [["client_id=x"]],
+        [["client_id=x"]],
+    ]
+    assert subscriptions_report([]).headline == "no telemetry subscriptions"

@@ -83,7 +83,7 @@ def apply_plan(
     from kafkabal.executor.run_actions import apply
 
     if not plan.partitions:
-        context.say("nothing to do")
+        _nothing_to_do("nothing to do", output, context, command)
         return _done(plan)
     moves = moves_of_plan(plan.partitions)
     load = measured_load(settings, environment, context, moves)
@@ -102,7 +102,7 @@ def apply_plan(
         lambda: apply(environment, plan, options, rollback_file=begin.rollback_file, skip_drifted=skip_drifted),
     )
     if result is None:
-        context.say("nothing to do: all partitions are as planned")
+        _nothing_to_do("nothing to do: all partitions are as planned", output, context, command)
         return _done(plan)
     end(result, output, context, command)
     return _done(plan)
@@ -122,6 +122,17 @@ def _done(plan: Plan) -> ExitCode:
             hint="see 'kafkabal inspect'; bring the brokers back, or add brokers or room",
         )
     return ExitCode.DONE
+
+
+def _nothing_to_do(text: str, output: RunOutput, context: CommandContext, command: str) -> None:
+    from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+    from kafkabal.cli.framework.output import show
+    from kafkabal.cli.framework.shared_options import Format, OutputOptions
+    from kafkabal.reporting.runs.result_report import nothing_report
+
+    context.say(text)
+    if output.output is RunFormat.JSON:
+        show(nothing_report(command), OutputOptions(output=Format.JSON), context)
 
 
 def _check(

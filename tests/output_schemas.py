@@ -1,0 +1,57 @@
+"""What commands write for programs, held against the published schemas."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
+
+
+@cache
+def schema_of(command: str) -> dict[str, Any]:
+    """The published schema of a command's document."""
+    name = command.replace(" --", "-").replace(" ", "-")
+    schema: dict[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    return schema
+
+
+def check_document(document: dict[str, Any]) -> None:
+    """Fail unless the document is as the schema of its command says."""
+    Draft202012Validator(schema_of(document["kafkabal"]["command"])).validate(document)
+
+
+def check_csv(text: str, command: str) -> None:
+    """Fail unless the text is one table, with the columns that the schema has for it in their order."""
+    head, *rows = csv.reader(io.StringIO(text))
+    schema = schema_of(command)
+    tables = [schema["properties"][key]["items"] for key in schema["x-csv-tables"]]
+    assert any(head[: len(table["required"])] == table["required"] for table in tables), head
+    assert all(len(row) == len(head) for row in rows)
+    assert not {"True", "False"} & {cell for row in rows for cell in row}
+
+
+def check_output(words: Sequence[str], code: int, text: str) -> None:
+    """Hold what a command line wrote against its schema, where a program is to read it."""
+    if code not in (0, 3) or {"--output-file", "--nagios"} & {*words} or text.startswith("KAFKABAL "):
+        return
+    forms = {option: value for option, value in pairwise(words) if option in ("-o", "--output")}
+    form = next(iter(forms.values()), "")
+    if form == "json" and text:
+        check_document(json.loads(text))
+    elif form == "csv":
+        check_csv(text, _command(words))
+
+
+def _command(words: Sequence[str]) -> str:
+    pairs = [" ".join(words[:2]), words[0]]
+    command = next(name for name in pairs if (SCHEMAS / f"{name.replace(' ', '-')}.schema.json").is_file())
+    return f"{command} --frontier" if "--frontier" in words else command

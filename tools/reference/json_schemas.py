@@ -1,0 +1,127 @@
+"""JSON schemas of what commands write with ``-o json``, from the shapes of ``output_shapes.yaml``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from kafkabal.executor.run_events import Event
+from kafkabal.reporting.report_values import FORMAT_VERSION
+from kafkabal.reporting.runs.event_lines import EVENTS_VERSION
+
+_SHAPES: Final = Path(__file__).parent / "output_shapes.yaml"
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_PLAIN: Final = frozenset({"string", "integer", "number", "boolean"})
+EVENTS: Final = "rebalance-events"
+
+
+def schemas() -> dict[str, str]:
+    """Text of each schema by the name of its file, without the folder."""
+    shapes: Mapping[str, Any] = yaml.safe_load(_SHAPES.read_text())
+    found = {schema_name(command): document_schema(command, shape) for command, shape in shapes.items()}
+    found[EVENTS] = _event_schema()
+    return {f"{name}.schema.json": json.dumps(schema, indent=1) + "\n" for name, schema in found.items()}
+
+
+def schema_name(command: str) -> str:
+    """``rebalance-plan`` for ``rebalance plan``."""
+    return command.replace(" --", "-").replace(" ", "-")
+
+
+def document_schema(command: str, shape: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of one command's document; ``x-csv-tables`` names the tables that ``-o csv`` can be."""
+    facts, tables = shape.get("facts", {}), shape.get("tables", {})
+    choices = shape.get("one_of_tables", [])
+    properties = {
+        "kafkabal": _envelope(command, FORMAT_VERSION),
+        "headline": {"type": "string"},
+        "notes": {"type": "array", "items": {"type": "string"}},
+        **{key: value_schema(text) for key, text in facts.items()},
+        **{key: {"type": "array", "items": _row(table)} for key, table in tables.items()},
+    }
+    schema: dict[str, Any] = {
+        "$schema": _DIALECT,
+        "title": f"kafkabal {command} -o json",
+        "type": "object",
+        "properties": properties,
+        "required": [key for key in properties if key not in choices],
+        "additionalProperties": False,
+        "x-csv-tables": choices or list(tables)[:1],
+    }
+    if choices:
+        schema["oneOf"] = [{"required": [key]} for key in choices]
+    return schema
+
+
+def value_schema(text: str) -> dict[str, Any]:
+    """The schema of a type as ``output_shapes.yaml`` writes it."""
+    bare = text.removesuffix("?")
+    schema = _bare(bare)
+    if bare == text:
+        return schema
+    if "enum" in schema:
+        return {"enum": [*schema["enum"], None]}
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def _bare(text: str) -> dict[str, Any]:
+    if text in _PLAIN:
+        return {"type": text}
+    if text.startswith("["):
+        return {"type": "array", "items": value_schema(text[1:-1])}
+    if text.startswith("map<"):
+        return {"type": "object", "additionalProperties": value_schema(text[4:-1])}
+    return {"enum": text.split("|")}
+
+
+def _row(table: Mapping[str, Any]) -> dict[str, Any]:
+    columns, patterns = table["columns"], table.get("patterns", {})
+    row: dict[str, Any] = {
+        "type": "object",
+        "properties": {key: value_schema(text) for key, text in columns.items()},
+        "required": list(columns),
+        "additionalProperties": False,
+    }
+    if patterns:
+        row["patternProperties"] = {pattern: value_schema(text) for pattern, text in patterns.items()}
+    return row
+
+
+def _envelope(command: str, version: int) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"command": {"const": command}, "version": {"const": version}},
+        "required": ["command", "version"],
+    }
+
+
+def _event_schema() -> dict[str, Any]:
+    """One line of ``-o jsonl`` of a run: the envelope, which comes first, or an event with its time."""
+    (events,), components = msgspec.json.schema_components([Event], ref_template="#/$defs/{name}")
+    # docstrings are for those who read the code
+    definitions = {name: {**schema} for name, schema in components.items()}
+    for schema in definitions.values():
+        schema.pop("description", None)
+    head = {
+        "type": "object",
+        "properties": {
+            "kafkabal": {
+                "type": "object",
+                "properties": {"command": {"type": "string"}, "version": {"const": EVENTS_VERSION}},
+                "required": ["command", "version"],
+            }
+        },
+        "required": ["kafkabal"],
+    }
+    timed = {"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}}, "required": ["at"]}
+    return {
+        "$schema": _DIALECT,
+        "title": "A line of kafkabal rebalance -o jsonl",
+        "anyOf": [head, {"allOf": [timed, events]}],
+        "$defs": definitions,
+    }
