@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kafkabal.cli.framework.chosen_scores import named_scores
-from kafkabal.cli.framework.cluster_access import await_broker, completed
+from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import settle
 from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
@@ -460,7 +460,9 @@ class _Completed:
         from dataclasses import replace
 
         reading = self.cluster.read(request)
-        return replace(reading, state=completed(reading.state, self.settings))
+        from kafkabal.config.stated_disks import with_stated_disks
+
+        return replace(reading, state=with_stated_disks(reading.state, self.settings))
 
 
 class _Screen(DeliveryListener):

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
     from kafkabal.config.settings import Settings
-    from kafkabal.model.cluster_state import ClusterState
 
 _STARTING_S: Final = 3.0
 _PAUSE_S: Final = 0.25
@@ -67,6 +66,7 @@ def read_cluster(
 
     from kafkabal.cli.framework.completion_names import remember_names
     from kafkabal.clusters.protocol import Reading, ReadRequest
+    from kafkabal.config.stated_disks import with_stated_disks
 
     request = request or ReadRequest()
     if settings.broker_timeout_s is not None:
@@ -75,18 +75,4 @@ def read_cluster(
     for problem in reading.problems:
         context.warn(f"broker {problem.broker}: {problem.message}")
     remember_names(reading.state, context.cache_dir)
-    return Reading(completed(reading.state, settings), reading.problems)
-
-
-def completed(state: ClusterState, settings: Settings) -> ClusterState:
-    """The state with the volumes and capacities that the profile states.
-
-    Raises
-    ------
-    ConfigError
-        If the profile names a log dir that does not exist.
-    """
-    from kafkabal.model.capacity import with_capacity
-    from kafkabal.model.volumes import with_volumes
-
-    return with_capacity(with_volumes(state, settings.volumes), settings.capacity)
+    return Reading(with_stated_disks(reading.state, settings), reading.problems)

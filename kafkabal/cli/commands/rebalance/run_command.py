@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.framework.cluster_access import completed
 from kafkabal.errors import (
     ExitCode,
     FindingsError,
@@ -36,6 +35,7 @@ def make_environment(
 ) -> RunEnvironment:
     """Where runs on this cluster keep their journals and lock; runs on a snapshot have their own place."""
     from kafkabal.clusters.protocol import ReadRequest
+    from kafkabal.config.stated_disks import with_stated_disks
     from kafkabal.executor.run_environment import RunEnvironment
 
     return RunEnvironment(
@@ -43,7 +43,7 @@ def make_environment(
         state_dir=runs_folder(settings, context),
         listener=_listener(output, context, command),
         broker_timeout_s=settings.broker_timeout_s or ReadRequest().deadline_s,
-        completed=partial(completed, settings=settings),
+        completed=partial(with_stated_disks, settings=settings),
     )
 
 
@@ -99,27 +99,18 @@ def measured_load(
 def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load | None, moves: Moves) -> Throttle:
     from kafkabal.clusters.protocol import Capability
     from kafkabal.executor.run_options import Throttle
+    from kafkabal.executor.throttle.initial_throttle import initial_throttle
 
     wanted = settings.throttle or "auto"
     if wanted == "none" or (settings.snapshot and Capability.CONFIGS not in cluster.capabilities):
         return Throttle(log_dir_bytes_per_s=None if settings.snapshot else settings.log_dir_throttle_bytes_per_s)
-    rate = _first_rate(load, moves) if wanted == "auto" else wanted
-    return Throttle(
-        bytes_per_s=rate,
-        is_auto=wanted == "auto",
-        behind=tuple(sorted(load.behind)) if load is not None and wanted == "auto" else (),
-        log_dir_bytes_per_s=settings.log_dir_throttle_bytes_per_s or rate,
+    return initial_throttle(
+        wanted,
+        moves,
+        load,
+        log_dir_bytes_per_s=settings.log_dir_throttle_bytes_per_s,
         override=flags.override_throttle,
     )
-
-
-def _first_rate(load: Load | None, moves: Moves) -> int:
-    from kafkabal.executor.throttle.auto_rate import first_rate
-
-    if load is None:
-        return first_rate(0.0, 0.0)
-    incoming = load.incoming_bytes_per_s(moves)
-    return first_rate(max(incoming.values(), default=0.0), load.carried_bytes_per_s(load.brokers_of(moves)))
 
 
 def work(

@@ -1,0 +1,310 @@
+"""kafkabal from Python: connect to a cluster, read it, and inspect, plan, apply, place and simulate as the commands do.
+
+What the names of this module return are the same immutable objects that the commands work on. Everything that a user
+can get wrong raises a :class:`~kafkabal.errors.KafkabalError` with a hint. ``docs/python.md`` shows each in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import platformdirs
+from msgspec.structs import replace as replace_field
+
+from kafkabal.clusters.clock import Clock, SystemClock
+from kafkabal.clusters.open_cluster import connect as _open
+from kafkabal.clusters.protocol import Capability, Cluster, ReadRequest
+from kafkabal.config.cluster_address import cluster_address
+from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLERANCE
+from kafkabal.config.resolve_settings import resolve
+from kafkabal.config.settings import Settings
+from kafkabal.config.stated_disks import with_stated_disks
+from kafkabal.config.topics_file import TopicSpec
+from kafkabal.executor.observe.cluster_load import measure_load, moves_of_plan
+from kafkabal.executor.run_actions import apply
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_events import NullListener, RunListener
+from kafkabal.executor.run_options import RunOptions, Throttle
+from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.throttle.initial_throttle import initial_throttle
+from kafkabal.inspection.inspect_cluster import Inspection
+from kafkabal.inspection.inspect_cluster import inspect_cluster as _inspect
+from kafkabal.inspection.verdict import Verdict, judge
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.placement.place_topics import Placed
+from kafkabal.placement.place_topics import place_topics as _place
+from kafkabal.placement.placement_policy import parse_policy
+from kafkabal.plan.plan import Plan
+from kafkabal.planner.make_plan import make_plan as _plan
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.routing.registry import load_policy, policy_names
+from kafkabal.routing.topic_view import view_of
+from kafkabal.scoring.protocol import Need
+from kafkabal.scoring.registry import load_scores
+from kafkabal.scoring.score_options import ScoreOptions, score_options
+from kafkabal.scoring.selection import choose_scores
+from kafkabal.simulator.compare_policies import PolicyRuns, compare
+from kafkabal.simulator.simulate_policy import SimulationOptions
+from kafkabal.simulator.workload_file import load_workload
+
+_PROGRAM = "kafkabal"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConnection:
+    """A cluster and the settings of its profile; to be used in a ``with`` block."""
+
+    cluster: Cluster
+    settings: Settings
+
+    def read(self) -> ClusterState:
+        """The state of the cluster now, with the disks that the profile states.
+
+        Brokers that do not respond are in it without log dirs.
+
+        Raises
+        ------
+        UnreachableError
+            If no broker responds.
+        """
+        deadline_s = self.settings.broker_timeout_s or ReadRequest().deadline_s
+        return with_stated_disks(self.cluster.read(ReadRequest(deadline_s=deadline_s)).state, self.settings)
+
+    @property
+    def score_options(self) -> ScoreOptions:
+        """What the profile chooses for scores, such as ``nic_rate``."""
+        return score_options(self.settings)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def connect(
+    bootstrap_servers: str | None = None,
+    *,
+    profile: str | None = None,
+    snapshot: str | Path | None = None,
+    command_config: str | Path | None = None,
+    zookeeper: str | None = None,
+) -> ClusterConnection:
+    """Open a cluster: a live one, or one that was saved with ``kafkabal inspect --save``.
+
+    Parameters
+    ----------
+    bootstrap_servers
+        ``host:port``, several with commas.
+    profile
+        Name of a profile in ``profiles.yaml``, which also sets capacities, tolerance and the like.
+    command_config
+        A Java ``client.properties``, for encryption and credentials.
+
+    Raises
+    ------
+    ConfigError
+        If no cluster is named.
+    UsageError, InputFileError
+        If a value or a file is wrong; it is named.
+    """
+    given = {
+        "bootstrap_servers": bootstrap_servers,
+        "profile": profile,
+        "snapshot": snapshot,
+        "command_config": command_config,
+        "zookeeper": zookeeper,
+    }
+    settings = resolve(
+        {name: None if value is None else str(value) for name, value in given.items()},
+        environ={},
+        profiles_file=Path(platformdirs.user_config_dir(_PROGRAM)) / "profiles.yaml",
+    )
+    return ClusterConnection(_open(cluster_address(settings)), settings)
+
+
+def inspect_cluster(
+    state: ClusterState,
+    *,
+    scores: Sequence[str] = (),
+    tolerance: float = DEFAULT_CHECK_TOLERANCE,
+    options: ScoreOptions | None = None,
+) -> Inspection:
+    """How balanced a cluster is: every score of every broker and log dir.
+
+    Parameters
+    ----------
+    scores
+        As ``NAME``, ``NAME=WEIGHT`` or ``package.module:object``; empty takes the default ones.
+    tolerance
+        Half the width of the band around the fair share.
+    options
+        :attr:`ClusterConnection.score_options`, where the profile chooses some.
+
+    Raises
+    ------
+    UsageError
+        If a score is unknown, or the cluster does not supply what it needs.
+    """
+    return _inspect(state, choose_scores(state, scores, options), tolerance=tolerance)
+
+
+def verdict(inspection: Inspection) -> Verdict:
+    """What is wrong with a cluster in one sentence, how bad it is, and the command to run next."""
+    return judge(inspection)
+
+
+def make_plan(
+    state: ClusterState,
+    *,
+    scores: Sequence[str] = (),
+    tolerance: float = DEFAULT_PLAN_TOLERANCE,
+    drain: Collection[int] = (),
+    options: ScoreOptions | None = None,
+    **more: Any,
+) -> Plan:
+    """The changes that bring every score inside its band with as few bytes moved as possible. Nothing is changed.
+
+    Parameters
+    ----------
+    drain
+        Ids of brokers that are to end up empty.
+    more
+        Any other field of :class:`~kafkabal.planner.plan_options.PlanOptions`: ``max_bytes``, ``topics``, ...
+
+    Raises
+    ------
+    UsageError
+        If an option does not fit the cluster.
+    InfeasibleError
+        If a hard rule that was asked for cannot be met.
+    """
+    chosen = load_scores(scores, options) if scores else ()
+    return _plan(state, PlanOptions(scores=chosen, tolerance=tolerance, drain=frozenset(drain), **more))
+
+
+def apply_plan(
+    connection: ClusterConnection,
+    plan: Plan,
+    *,
+    throttle_bytes_per_s: int | Literal["auto"] | None = "auto",
+    options: RunOptions | None = None,
+    listener: RunListener | None = None,
+    state_dir: Path | None = None,
+    clock: Clock | None = None,
+) -> RunResult | None:
+    """Apply a plan as ``kafkabal rebalance apply`` does: locked, checked, throttled, journaled, resumable.
+
+    Parameters
+    ----------
+    throttle_bytes_per_s
+        For each broker in each direction; ``auto`` follows what the cluster bears, None sets no throttle.
+    options
+        Everything else that shapes a run; its throttle is replaced.
+    listener
+        Is told how the run goes; whatever it raises never changes the run.
+    state_dir
+        Where journals are kept; the folder that the command uses if None.
+    clock
+        That of a simulated cluster; the system's if None.
+
+    Returns
+    -------
+    RunResult or None
+        None where nothing was to be done.
+
+    Raises
+    ------
+    BusyError
+        If another run holds the cluster.
+    DriftError, UnsafeError
+        If it is not safe; nothing was changed.
+    """
+    environment = RunEnvironment(
+        cluster=connection.cluster,
+        state_dir=state_dir or Path(platformdirs.user_state_dir(_PROGRAM)) / "runs",
+        listener=listener or NullListener(),
+        clock=clock or SystemClock(),
+        completed=lambda state: with_stated_disks(state, connection.settings),
+    )
+    throttle = _throttle(environment, plan, throttle_bytes_per_s)
+    return apply(environment, plan, replace_field(options or RunOptions(), throttle=throttle))
+
+
+def place_topics(
+    state: ClusterState,
+    topics: Sequence[TopicSpec],
+    *,
+    scores: Sequence[str] = (),
+    placement: str = "score",
+    exclude_brokers: Collection[int] = (),
+    options: ScoreOptions | None = None,
+) -> Placed:
+    """Where the replicas of new topics go, and the state with them. Nothing is created.
+
+    Raises
+    ------
+    UsageError
+        If a topic exists, or there are too few brokers for a replication factor.
+    LimitExceededError
+        If there is no room for what the topics are expected to grow to.
+    """
+    return _place(
+        state,
+        topics,
+        parse_policy(placement),
+        scores=choose_scores(state, scores, options).scores,
+        exclude_brokers=exclude_brokers,
+    )
+
+
+def simulate_policies(
+    state: ClusterState,
+    topic: str,
+    *,
+    policies: Sequence[str] = (),
+    workload: str = "records",
+    records: int | None = None,
+    scores: Sequence[str] = ("disk",),
+    seeds: int = 1,
+    options: ScoreOptions | None = None,
+) -> Iterator[PolicyRuns]:
+    """How each routing policy would spread a workload over a topic; one result a policy, in the given order.
+
+    Parameters
+    ----------
+    policies
+        As ``NAME`` or ``NAME:OPTION=VALUE``; empty takes all.
+    workload
+        Name of a built-in workload, or a ``.yaml`` file.
+
+    Raises
+    ------
+    UsageError
+        If the topic, a policy or the workload is unknown.
+    """
+    view = view_of(state, topic, load_scores(scores, options), supplied=[Need.TELEMETRY])
+    chosen = load_workload(workload).workload
+    if records is not None:
+        chosen = replace(chosen, records=records, total_bytes=None)
+    choices = [load_policy(text) for text in policies or policy_names()]
+    return compare(view, choices, chosen, range(seeds), SimulationOptions())
+
+
+def _throttle(environment: RunEnvironment, plan: Plan, bytes_per_s: int | Literal["auto"] | None) -> Throttle:
+    if bytes_per_s is None:
+        return Throttle()
+    moves, cluster, load = moves_of_plan(plan.partitions), environment.cluster, None
+    if bytes_per_s == "auto" and Capability.OFFSETS in cluster.capabilities and any(moves.values()):
+        load = measure_load(cluster, environment.clock, cluster.broker_ids(), environment.broker_timeout_s)
+    return initial_throttle(bytes_per_s, moves, load)

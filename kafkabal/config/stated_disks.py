@@ -1,0 +1,19 @@
+"""What a profile states of the brokers' disks, brought into the state that was read."""
+
+from __future__ import annotations
+
+from kafkabal.config.settings import Settings
+from kafkabal.model.capacity import with_capacity
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.volumes import with_volumes
+
+
+def with_stated_disks(state: ClusterState, settings: Settings) -> ClusterState:
+    """The state with the volumes and capacities that the profile states.
+
+    Raises
+    ------
+    ConfigError
+        If the profile names a log dir that does not exist.
+    """
+    return with_capacity(with_volumes(state, settings.volumes), settings.capacity)

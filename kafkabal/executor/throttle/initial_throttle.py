@@ -1,0 +1,49 @@
+"""The throttle that a run begins with."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kafkabal.executor.observe.cluster_load import Load, Moves
+from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.throttle.auto_rate import first_rate
+
+
+def initial_throttle(
+    bytes_per_s: int | Literal["auto"],
+    moves: Moves,
+    load: Load | None,
+    *,
+    log_dir_bytes_per_s: int | None = None,
+    override: bool = False,
+) -> Throttle:
+    """Choose the rate, and remember what must not be held against it later.
+
+    Parameters
+    ----------
+    bytes_per_s
+        For each broker in each direction; ``auto`` begins with what the brokers have to spare.
+    moves
+        Brokers to which each partition is copied.
+    load
+        What the brokers carry now; None where it was not measured, so that ``auto`` begins low.
+    log_dir_bytes_per_s
+        Between log dirs of a broker; the same rate if None.
+    """
+    is_auto = bytes_per_s == "auto"
+    rate = _first_rate(load, moves) if bytes_per_s == "auto" else bytes_per_s
+    return Throttle(
+        bytes_per_s=rate,
+        is_auto=is_auto,
+        # groups that were behind before the run say nothing of what the run does to consumers
+        behind=tuple(sorted(load.behind)) if load is not None and is_auto else (),
+        log_dir_bytes_per_s=log_dir_bytes_per_s or rate,
+        override=override,
+    )
+
+
+def _first_rate(load: Load | None, moves: Moves) -> int:
+    if load is None:
+        return first_rate(0.0, 0.0)
+    incoming = load.incoming_bytes_per_s(moves)
+    return first_rate(max(incoming.values(), default=0.0), load.carried_bytes_per_s(load.brokers_of(moves)))

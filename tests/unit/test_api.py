@@ -1,0 +1,70 @@
+"""The Python API, by running what ``docs/python.md`` shows."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kafkabal
+from kafkabal.api import ClusterConnection
+from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ConfigError, UsageError
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
+
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+
+
+@pytest.fixture
+def state() -> ClusterState:
+    """Six brokers in three racks, of which three hold everything."""
+    return cluster(brokers(6, racks=3), [topic("clicks", *[(1, 2, 3), (2, 3, 1), (3, 1, 2)] * 8)])
+
+
+def test_the_page_runs_from_top_to_bottom(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every example of the page runs against a simulated cluster, and the plan that it applies takes effect."""
+    clock = FakeClock()
+    live = InMemoryCluster.of(state, clock)
+    applied = partial(kafkabal.apply_plan, clock=_as_clock(clock), state_dir=tmp_path / "runs")
+    monkeypatch.setattr(kafkabal, "connect", lambda *_, **__: ClusterConnection(live, Settings()))
+    monkeypatch.setattr(kafkabal, "apply_plan", applied)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"Path": Path}
+
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        exec(block.replace('"images"', '"clicks"' if "simulate" in block else '"images"'), names)
+
+    held = np.bincount(kafkabal.connect().read().replicas.broker, minlength=6)
+    assert held.min() >= 9
+    assert "6 brokers" in capsys.readouterr().out
+    assert (tmp_path / "plan.json").is_file()
+
+
+def test_a_cluster_must_be_named() -> None:
+    """Without any address the error says what to give."""
+    with pytest.raises(ConfigError, match="no cluster"):
+        kafkabal.connect()
+
+
+def test_an_unknown_score_is_refused(state: ClusterState) -> None:
+    """A misspelt name is an error of the caller, not a cluster without scores."""
+    with pytest.raises(UsageError, match="dusk"):
+        kafkabal.make_plan(state, scores=["dusk"])
+
+
+def test_the_names_of_the_stub_exist() -> None:
+    """Whatever type checkers are promised can be imported."""
+    assert all(callable(getattr(kafkabal, name)) for name in kafkabal.__all__)
+
+
+def _as_clock(clock: FakeClock) -> Clock:
+    return clock
