@@ -117,6 +117,7 @@ _kafkabal() {
         "kafkabal rebalance --topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
         "kafkabal rebalance --exclude-topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
         "kafkabal rebalance --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
+        "kafkabal rebalance --dead-after") return ;;
         "kafkabal rebalance --throttle") return ;;
         "kafkabal rebalance --log-dir-throttle") return ;;
         "kafkabal rebalance --window") return ;;
@@ -125,7 +126,7 @@ _kafkabal() {
         "kafkabal rebalance --broker-limit") return ;;
         "kafkabal rebalance --keep-moved") return ;;
         "kafkabal rebalance --replication-factor") return ;;
-        "kafkabal rebalance --allow") COMPREPLY=($(compgen -W "other-reassignments offline-partitions under-replicated throttle" -- "$current")); return ;;
+        "kafkabal rebalance --allow") COMPREPLY=($(compgen -W "other-reassignments recently-dead offline-partitions under-replicated throttle" -- "$current")); return ;;
         "kafkabal rebalance --on-unfinished") COMPREPLY=($(compgen -W "resume refuse" -- "$current")); return ;;
         "kafkabal rebalance --rollback-file") return ;;
         "kafkabal rebalance --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;
@@ -151,6 +152,7 @@ _kafkabal() {
         "kafkabal rebalance plan --topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
         "kafkabal rebalance plan --exclude-topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
         "kafkabal rebalance plan --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
+        "kafkabal rebalance plan --dead-after") return ;;
         "kafkabal rebalance plan --count-capacity") return ;;
         "kafkabal rebalance plan --throttle") return ;;
         "kafkabal rebalance plan --drain") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
@@ -170,7 +172,8 @@ _kafkabal() {
         "kafkabal rebalance apply --throttle") return ;;
         "kafkabal rebalance apply --log-dir-throttle") return ;;
         "kafkabal rebalance apply --window") return ;;
-        "kafkabal rebalance apply --allow") COMPREPLY=($(compgen -W "other-reassignments offline-partitions under-replicated throttle" -- "$current")); return ;;
+        "kafkabal rebalance apply --dead-after") return ;;
+        "kafkabal rebalance apply --allow") COMPREPLY=($(compgen -W "other-reassignments recently-dead offline-partitions under-replicated throttle" -- "$current")); return ;;
         "kafkabal rebalance apply --on-unfinished") COMPREPLY=($(compgen -W "resume refuse" -- "$current")); return ;;
         "kafkabal rebalance apply --rollback-file") return ;;
         "kafkabal rebalance apply --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;
@@ -329,10 +332,10 @@ _kafkabal() {
         "kafkabal inspect") words="--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal create") words="--placement --if-not-exists --dry-run -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
         "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --policy --refresh --producer-config --any-key-order --manifest --no-manifest --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
-        "kafkabal rebalance") words="plan explain apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
-        "kafkabal rebalance plan") words="-o --plan-file --format --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance") words="plan explain apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance plan") words="-o --plan-file --format --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance explain") words="-o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
-        "kafkabal rebalance apply") words="--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
+        "kafkabal rebalance apply") words="--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance status") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance resume") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance cancel") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;

@@ -7,3 +7,6 @@ DEFAULT_CHECK_TOLERANCE = 0.10
 while data is written."""
 DEFAULT_LOG_DIR_LIMIT = 0.85
 """Share of a volume that is never exceeded."""
+
+DEFAULT_DEAD_AFTER_S = 600.0
+"""Seconds that a broker has to be dead before ``rebalance`` copies its replicas: longer than a restart takes."""

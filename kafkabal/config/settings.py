@@ -91,6 +91,8 @@ class Settings:
     log_dir_throttle_bytes_per_s: int | None = field(
         default=None, metadata=_key("log_dir_throttle", value_parsers.rate)
     )
+    dead_after_s: float | None = field(default=None, metadata=_key("dead_after", value_parsers.grace))
+    """How long a broker has to be dead before its replicas are copied elsewhere."""
     window: str | None = field(default=None, metadata=_key("window", value_parsers.time_window))
     """Time of day in which data may move, such as ``01:00-05:00``."""
     max_bytes: int | None = field(default=None, metadata=_key("max_bytes", value_parsers.size))

@@ -115,6 +115,11 @@ def some_time(node: Node) -> float:
     return _parsed(parse_some_time, node)
 
 
+def grace(node: Node) -> float:
+    """Seconds, such as ``10m``; a bare 0 means at once."""
+    return 0.0 if str(node.content).strip() == "0" else duration(node)
+
+
 def time_window(node: Node) -> str:
     """Hours of the day, such as ``01:00-05:00``."""
     return str(_parsed(TimeWindow.parse, node))

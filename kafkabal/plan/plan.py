@@ -104,6 +104,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     unrepaired: tuple[str, ...] = ()
     """Those of the warnings that name broken partitions which stay broken."""
 
+    @property
+    def drained(self) -> frozenset[int]:
+        """Brokers that the plan was asked to empty."""
+        return frozenset(self.options.get("drain", ()))
+
     @cached_property
     def moved_bytes(self) -> int:
         """Bytes that come to brokers which held no copy before."""

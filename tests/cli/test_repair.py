@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from kafkabal.testing.cluster_builders import brokers, cluster, partition
 from tests.cli.simulated import Simulation, simulate
 
 _MB = 10**6
+_DEAD_AFTER_S = 600.0
 
 
 def _balanced() -> InMemoryCluster:
@@ -36,6 +39,13 @@ def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> 
     return simulate(_balanced(), run_cli, monkeypatch)
 
 
+def _die(simulation: Simulation, broker: int) -> None:
+    """Let a broker be seen dead, and stay so for long enough."""
+    simulation.memory.kafka.kill(broker)
+    assert simulation.run("inspect", "-q").code == 0
+    simulation.memory.kafka.clock.sleep(_DEAD_AFTER_S)
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -49,7 +59,7 @@ def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_a_dead_broker_is_repaired_without_being_forced(simulation: Simulation, words: tuple[str, ...]) -> None:
     """Every command that an operator or an alert may run replaces all replicas of a dead broker, internal ones too."""
-    simulation.memory.kafka.kill(4)
+    _die(simulation, 4)
     done = simulation.run("rebalance", "--yes", *words)
     assert done.code == 0, done.err
     assert not any(4 in brokers for brokers in simulation.replicas().values())
@@ -58,7 +68,7 @@ def test_a_dead_broker_is_repaired_without_being_forced(simulation: Simulation, 
 
 def test_a_live_replica_out_of_sync_stops_a_run(simulation: Simulation) -> None:
     """A planned partition whose live follower lags stops the run, by a name that allows it, and by no other."""
-    simulation.memory.kafka.kill(4)
+    _die(simulation, 4)
     parts = simulation.memory.kafka.parts
     lagging = next(p for p in parts.partitions() if 4 in p.replicas and len(p.isr) == 2)
     lagging.isr.remove(lagging.isr[1])
@@ -158,6 +168,7 @@ def test_what_inspect_proposes_repairs_or_says_why_not(
     """
     breakage(simulation.memory)
     verdict = _verdict(simulation)
+    simulation.memory.kafka.clock.sleep(_DEAD_AFTER_S)
     assert not verdict["headline"].startswith("Even")
     proposed = verdict["next_command"]
     if code is None:
@@ -179,7 +190,7 @@ def test_what_inspect_proposes_repairs_or_says_why_not(
 
 def test_excluded_topics_stay_broken_and_say_so(simulation: Simulation) -> None:
     """A filter that keeps broken partitions from being repaired ends with exit 3, also when nothing else is to do."""
-    simulation.memory.kafka.kill(4)
+    _die(simulation, 4)
     words = ("rebalance", "--yes", "-q", "--repair-only", "--exclude-topics", "img")
     for _ in range(2):
         done = simulation.run(*words)
@@ -187,3 +198,81 @@ def test_excluded_topics_stay_broken_and_say_so(simulation: Simulation) -> None:
         assert "--exclude-topics keeps the replicas" in done.err
     assert simulation.memory.kafka.parts.partition(TopicPartition("__consumer_offsets", 0)) is not None
     assert not any(4 in b for name, b in simulation.replicas().items() if not name.startswith("img"))
+
+
+def test_a_rolling_restart_starts_no_copy(simulation: Simulation) -> None:
+    """While each broker in turn is down for minutes, a rebalance every minute moves nothing and ends with 0."""
+    before = simulation.replicas()
+    kafka = simulation.memory.kafka
+    for broker in (1, 2, 3, 4, 5):
+        kafka.kill(broker)
+        for _ in range(4):
+            kafka.clock.sleep(60)
+            done = simulation.run("rebalance", "--yes")
+            assert done.code == 0, done.err
+            assert f"broker {broker} was first seen dead" in done.err
+            assert not kafka.catch_up().moving
+        quiet = simulation.run("rebalance", "--yes", "-q")
+        assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+        kafka.start(broker)
+        kafka.clock.sleep(60)
+        assert simulation.run("inspect", "-q").code == 0
+    assert simulation.replicas() == before
+
+
+def test_the_grace_counts_from_the_first_sight_of_any_command(simulation: Simulation) -> None:
+    """It begins anew once the broker was seen alive, ends at its time, and 0 means at once."""
+    kafka = simulation.memory.kafka
+    kafka.kill(4)
+    assert simulation.run("inspect", "-q").code == 0
+    kafka.clock.sleep(590)
+    kafka.start(4)
+    assert simulation.run("inspect", "-q").code == 0
+    kafka.clock.sleep(60)
+    kafka.kill(4)
+    simulation.run("rebalance", "--yes")
+    kafka.clock.sleep(590)
+    simulation.run("rebalance", "--yes")
+    assert any(4 in b for b in simulation.replicas().values())
+    kafka.clock.sleep(20)
+    assert simulation.run("rebalance", "--yes").code == 0
+    assert not any(4 in b for b in simulation.replicas().values())
+    kafka.kill(5)
+    assert simulation.run("rebalance", "--yes", "--dead-after", "0").code == 0
+    assert not any(5 in b for b in simulation.replicas().values())
+
+
+def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
+    simulation: Simulation, tmp_path: Path
+) -> None:
+    """What one host saw counts for another that never looked; one that saw the broker alive meanwhile counts afresh."""
+    kafka = simulation.memory.kafka
+    kafka.kill(4)
+    assert simulation.run("rebalance", "--yes", "-q").code == 0
+    seen = tmp_path / "state" / "dead-brokers"
+    kafka.clock.sleep(500)
+    kafka.start(4)
+    shutil.move(seen, tmp_path / "other")
+    simulation.run("inspect", "-q")  # the second host has no file: it never saw a dead broker
+    (tmp_path / "state" / "dead-brokers").mkdir()
+    Path(tmp_path / "state" / "dead-brokers" / "simulated.json").write_text(
+        json.dumps({"checked_at": kafka.clock.utc_now().isoformat(), "dead_since": {}})
+    )
+    kafka.kill(4)
+    kafka.clock.sleep(200)
+    assert "first seen dead" in simulation.run("rebalance", "--yes").err
+    shutil.rmtree(seen)  # a third host, which never looked
+    done = simulation.run("rebalance", "--yes")
+    assert done.code == 0, done.err
+
+
+def test_apply_waits_for_a_broker_that_may_come_back(simulation: Simulation, tmp_path: Path) -> None:
+    """A plan that touches what a broker just dead holds is refused by a name that allows it."""
+    plan = tmp_path / "plan.json"
+    assert simulation.run("rebalance", "plan", "--drain", "3", "-o", str(plan), "-q").code == 0
+    simulation.memory.kafka.kill(4)
+    words = ("rebalance", "apply", str(plan), "--yes", "--skip-drifted")
+    refused = simulation.run(*words)
+    assert refused.code == 4
+    assert "--allow recently-dead" in refused.err
+    assert simulation.run(*words, "--dead-after", "0").code == 0

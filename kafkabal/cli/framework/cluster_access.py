@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Final
 from kafkabal.errors import UnreachableError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
     from kafkabal.config.settings import Settings
+    from kafkabal.executor.state.dead_brokers import Sightings
+    from kafkabal.model.cluster_state import ClusterState
 
 _STARTING_S: Final = 3.0
 _PAUSE_S: Final = 0.25
@@ -75,4 +79,23 @@ def read_cluster(
     for problem in reading.problems:
         context.warn(f"broker {problem.broker}: {problem.message}")
     remember_names(reading.state, context.cache_dir)
+    if not settings.snapshot:
+        note_dead_brokers(reading.state, context)
     return Reading(with_stated_disks(reading.state, settings), reading.problems)
+
+
+def note_dead_brokers(state: ClusterState, context: CommandContext) -> Sightings:
+    """Remember on this host which brokers are dead now; gives since when each is, as far as this host knows."""
+    from datetime import UTC, datetime
+
+    from kafkabal.executor.state.dead_brokers import remember_dead
+
+    dead = state.brokers.id[~state.brokers.is_live].tolist()
+    return remember_dead(
+        sightings_file(state.cluster_id, context), dead, datetime.fromtimestamp(context.wall_clock(), UTC)
+    )
+
+
+def sightings_file(cluster_id: str, context: CommandContext) -> Path:
+    """Where this host remembers since when brokers of a cluster are dead."""
+    return context.state_dir / "dead-brokers" / f"{cluster_id}.json"

@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import time
+from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import StringIO
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "kafkabal"
 _YES = frozenset({"y", "yes"})
+_MOST_HELD = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,8 @@ class CommandContext:
     verbosity: int = 0
     plain: bool = False
     """``--no-color`` was given."""
+    held: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_HELD))
+    """Warnings that ``-q`` keeps back: they are shown only if the command does not end well."""
 
     def adjusted(self, *, quiet: bool, verbosity: int, plain: bool) -> CommandContext:
         """The same world, as the options of one command want it."""
@@ -96,8 +100,16 @@ class CommandContext:
             self._tell(text)
 
     def warn(self, text: str) -> None:
-        """Tell what the user should not miss."""
-        self._tell(f"{PROGRAM}: warning: {text}")
+        """Tell what the user should not miss; with ``-q`` only if the command does not end well."""
+        if self.quiet:
+            self.held.append(text)
+        else:
+            self._tell(f"{PROGRAM}: warning: {text}")
+
+    def release_warnings(self) -> None:
+        """Show the warnings that ``-q`` kept back."""
+        while self.held:
+            self._tell(f"{PROGRAM}: warning: {self.held.popleft()}")
 
     def complain(self, text: str, hint: str | None = None) -> None:
         """Tell why the command ends, and what to do about it."""

@@ -51,7 +51,10 @@ def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandC
     except typer.Exit as leave:
         return _flushed(context, leave.exit_code)
     except BaseException as error:  # noqa: BLE001 - nothing lies above that could handle it
+        context.release_warnings()
         return _report(_as_ours(error), words, context)
+    if code != ExitCode.DONE:
+        context.release_warnings()
     return code
 
 

@@ -62,6 +62,11 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
         "Replication throttle per broker: a rate, 'auto' or 'none'. [default: auto]", "RATE", SAFETY_SECTION
     ),
     "log_dir_throttle": SettingOption("Throttle for moves between log dirs of one broker.", "RATE", SAFETY_SECTION),
+    "dead_after": SettingOption(
+        "How long a broker must have been dead before its replicas are copied elsewhere; 0: now. [default: 10m]",
+        "TIME",
+        SAFETY_SECTION,
+    ),
     "window": SettingOption("Only move data in this time window, local time.", "01:00-05:00", SAFETY_SECTION),
     "max_bytes": SettingOption("Maximum bytes to move between brokers.", "SIZE", SAFETY_SECTION),
     "max_moves": SettingOption("Maximum replicas to move.", "COUNT", SAFETY_SECTION),

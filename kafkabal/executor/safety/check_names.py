@@ -10,6 +10,8 @@ class Overridable(StrEnum):
 
     OTHER_REASSIGNMENTS = "other-reassignments"
     """Reassignments that are none of the plan's are running."""
+    RECENTLY_DEAD = "recently-dead"
+    """A planned partition has a replica on a broker that has not been dead for as long as ``--dead-after`` says."""
     OFFLINE_PARTITIONS = "offline-partitions"
     """A planned partition has no leader."""
     UNDER_REPLICATED = "under-replicated"

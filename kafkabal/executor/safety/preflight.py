@@ -62,6 +62,7 @@ def preflight(
     *,
     state: ClusterState | None = None,
     skip_drifted: bool = False,
+    recently_dead: Collection[int] = (),
 ) -> tuple[Check, ...]:
     """Check everything that could make a run go wrong.
 
@@ -71,6 +72,8 @@ def preflight(
         The latest run that is known, if any.
     state
         The cluster as it is now, with the rates of its partitions; read without rates if None.
+    recently_dead
+        Brokers that have not been dead for long, and may come back.
     """
     cluster, state = environment.cluster, state or environment.read_state()
     return (
@@ -79,6 +82,7 @@ def preflight(
         _unfinished(unfinished),
         _drift(plan, state, skip_drifted=skip_drifted),
         _in_flight(cluster.reassignments().keys(), plan),
+        _recently_dead(plan, state, recently_dead),
         _offline(plan, state),
         _under_replicated(plan, state),
         _disks(plan, state, options),
@@ -157,6 +161,19 @@ def _in_flight(running: Collection[TopicPartition], plan: Plan) -> Check:
         message = f"{len(others)} other reassignments are running: {_some(others)}"
         return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OVERRIDABLE, message)
     return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OK, "no other reassignment is running")
+
+
+def _recently_dead(plan: Plan, state: ClusterState, brokers: Collection[int]) -> Check:
+    """A broker that is being restarted comes back, and copies made meanwhile are in vain."""
+    if brokers:
+        r, planned = state.replicas, {c.name for c in plan.partitions}
+        rows = np.unique(r.partition[np.isin(state.brokers.id[r.broker], list(brokers))])
+        names = [name for name in map(state.topic_partition, rows.tolist()) if name in planned]
+        if names:
+            ids = ", ".join(map(str, sorted(brokers)))
+            message = f"{len(names)} planned partitions have a replica on broker {ids}, dead for less than --dead-after"
+            return Check(Overridable.RECENTLY_DEAD, Verdict.OVERRIDABLE, message)
+    return Check(Overridable.RECENTLY_DEAD, Verdict.OK, "no planned partition waits for a broker to come back")
 
 
 def _offline(plan: Plan, state: ClusterState) -> Check:

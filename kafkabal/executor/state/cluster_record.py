@@ -47,7 +47,7 @@ class ClusterRecord:
         head = _Head(run_id=record.run_id, parts=len(parts), sha256=hashlib.sha256(packed).hexdigest())
         self._store.put(_HEAD, msgspec.json.encode(head))
         for key in before:
-            if key != _HEAD and not key.startswith(f"{_HEAD}/{record.run_id}/"):
+            if key.startswith(f"{_HEAD}/") and not key.startswith(f"{_HEAD}/{record.run_id}/"):
                 self._store.put(key, None)
 
     def update(self, run_id: str, state: RunState) -> None:

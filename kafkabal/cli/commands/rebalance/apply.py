@@ -15,7 +15,7 @@ from kafkabal.errors import ExitCode
 
 def apply(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS, "dead_after")],
     begin: BeginFlags,
     flags: RunFlags,
     output: RunOutput,

@@ -79,6 +79,7 @@ def apply_plan(
     KafkabalError
         With the exit code of the contract.
     """
+    from kafkabal.cli.commands.rebalance.dead_after import known_before, recently_dead
     from kafkabal.executor.observe.cluster_load import moves_of_plan
     from kafkabal.executor.run_actions import apply
 
@@ -88,8 +89,11 @@ def apply_plan(
     moves = moves_of_plan(plan.partitions)
     load = measured_load(settings, environment, context, moves)
     options = run_options(settings, flags, environment.cluster, load, moves)
-    state = environment.completed(load.state) if load is not None else None
-    _check(environment, plan, options, begin, context, state, skip_drifted=skip_drifted)
+    state = environment.completed(load.state) if load is not None else environment.read_state()
+    before = known_before(environment.cluster, settings, context)
+    waiting = recently_dead(environment.cluster, state, settings, context, drained=plan.drained, before=before)
+    dead = frozenset(waiting)
+    _check(environment, plan, options, begin, context, state, skip_drifted=skip_drifted, recently_dead=dead)
     if begin.dry_run:
         _dry_run(plan, environment, options, begin, context)
         return _done(plan)
@@ -141,14 +145,23 @@ def _check(
     options: RunOptions,
     begin: BeginFlags,
     context: CommandContext,
-    state: ClusterState | None,
+    state: ClusterState,
     *,
     skip_drifted: bool,
+    recently_dead: frozenset[int],
 ) -> None:
     from kafkabal.executor.safety.preflight import Verdict, enforce, preflight
     from kafkabal.executor.state.find_run import find_run
 
-    checks = preflight(environment, plan, options, find_run(environment), state=state, skip_drifted=skip_drifted)
+    checks = preflight(
+        environment,
+        plan,
+        options,
+        find_run(environment),
+        state=state,
+        skip_drifted=skip_drifted,
+        recently_dead=recently_dead,
+    )
     for check in checks:
         if check.verdict is Verdict.OK:
             context.detail(f"preflight check {check.name}: {check.message}")

@@ -44,6 +44,7 @@ def rebalance(
       kafkabal rebalance --drain 3,4
     """
     from kafkabal.cli.commands.rebalance.begin_run import apply_plan, resume_unfinished
+    from kafkabal.cli.commands.rebalance.dead_after import known_before, recently_dead, waiting_for
     from kafkabal.cli.commands.rebalance.plan_flags import make
     from kafkabal.cli.commands.rebalance.run_command import make_environment
     from kafkabal.reporting.plan_report import plan_report
@@ -51,7 +52,15 @@ def rebalance(
     with open_cluster(settings, context) as cluster:
         environment = make_environment(cluster, settings, context, output, "rebalance")
         environment = resume_unfinished(environment, begin, flags, output, context, "rebalance")
-        plan = make(settings, planning, read_cluster(cluster, settings, context).state)
+        before = known_before(cluster, settings, context)
+        state = read_cluster(cluster, settings, context).state
+        drained = planning.drain or ()
+        tells = not begin.dry_run
+        waiting = recently_dead(cluster, state, settings, context, drained=drained, before=before, tells=tells)
+        if waiting:
+            context.say(waiting_for(waiting, settings))
+            return ExitCode.DONE
+        plan = make(settings, planning, state)
         if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
             show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)
         else:

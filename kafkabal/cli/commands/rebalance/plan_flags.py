@@ -31,6 +31,7 @@ PLAN_SETTINGS: Final = (
     "exclude_topics",
     "exclude_brokers",
     "include_internal",
+    "dead_after",
 )
 """Settings that shape a plan."""
 

@@ -1,0 +1,110 @@
+"""Since when brokers are dead: kept on this host by every command that reads the cluster, and in the cluster's record.
+
+Kafka does not say when a broker left. A broker that is restarted comes back within minutes, and copying its replicas
+away meanwhile would be in vain; so a repair waits until a broker has been seen dead for a while. A command that sees it
+registered again starts the count afresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from kafkabal.clusters.protocol import Capability, Cluster
+from kafkabal.errors import KafkabalError, OutputError
+from kafkabal.files import replacing
+
+_KEY = "dead-brokers"
+
+
+class Sightings(msgspec.Struct, frozen=True, kw_only=True):
+    """What was known of dead brokers when the cluster was last looked at."""
+
+    checked_at: datetime
+    dead_since: Mapping[int, datetime] = {}
+    """When each broker that was dead then was first seen dead."""
+
+    def renewed(self, dead: Collection[int], now: datetime) -> Sightings:
+        """What is known once the cluster was looked at again."""
+        return Sightings(checked_at=now, dead_since={b: self.dead_since.get(b, now) for b in sorted(dead)})
+
+    def joined(self, other: Sightings) -> Sightings:
+        """The earlier time that either knows, unless the other has seen the broker alive since.
+
+        ``self`` is the later look: a broker that it does not list was alive then.
+        """
+        since = {b: min(at, other.dead_since.get(b, at)) for b, at in self.dead_since.items()}
+        return Sightings(checked_at=self.checked_at, dead_since=since)
+
+
+def remember_dead(path: Path, dead: Collection[int], now: datetime) -> Sightings:
+    """Note which brokers are dead now, in a file of this host.
+
+    Returns
+    -------
+    Sightings
+        Since when each is, as far as this host knows; what cannot be written is forgotten.
+    """
+    before = read_sightings(path)
+    found = (before or Sightings(checked_at=now)).renewed(dead, now)
+    if dead or before is not None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as file:
+                file.write(msgspec.json.encode(found))
+        except (OSError, OutputError):
+            pass  # a home that cannot be written to is no reason not to read a cluster
+    return found
+
+
+def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None) -> Sightings:
+    """What this host and the cluster's record know together.
+
+    Parameters
+    ----------
+    before
+        What this host knew before its last look: a broker that was alive then has not been dead since an earlier time
+        that another host may have noted.
+    """
+    theirs = _recorded(cluster)
+    if theirs is None:
+        return ours
+    trusted = {
+        b: at
+        for b, at in theirs.dead_since.items()
+        if before is None or b in before.dead_since or at > before.checked_at
+    }
+    return ours.joined(Sightings(checked_at=theirs.checked_at, dead_since=trusted))
+
+
+def tell_cluster(cluster: Cluster, sightings: Sightings) -> None:
+    """Keep them in the cluster's record, for other hosts; where that may not be written, only this host knows."""
+    if Capability.RECORDS not in cluster.capabilities:
+        return
+    try:
+        known = _recorded(cluster)
+        if known is None or dict(known.dead_since) != dict(sightings.dead_since):
+            cluster.records().put(_KEY, msgspec.json.encode(sightings))
+    except KafkabalError:
+        pass  # with a broker dead the record itself may be out of reach
+
+
+def read_sightings(path: Path) -> Sightings | None:
+    """What this host knew at its last look; None where it never looked, or the file is damaged."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Sightings)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _recorded(cluster: Cluster) -> Sightings | None:
+    if Capability.RECORDS not in cluster.capabilities:
+        return None
+    try:
+        packed = cluster.records().get_all().get(_KEY)
+        return msgspec.json.decode(packed, type=Sightings) if packed else None
+    except (KafkabalError, msgspec.MsgspecError):
+        return None
