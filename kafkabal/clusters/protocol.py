@@ -271,6 +271,15 @@ class Cluster(Protocol):
     def broker_ids(self) -> frozenset[int]:
         """Ids of the brokers that are registered now."""
 
+    def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
+        """Seconds that each registered broker took to answer, all being asked at once; None where it did not.
+
+        Raises
+        ------
+        UnreachableError
+            If no broker responds.
+        """
+
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Leader, replicas and ISR of every partition of these topics; a topic that is gone has none."""
 
@@ -310,8 +319,8 @@ class Cluster(Protocol):
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
         """Change keys, all of one resource at once and each key only once; returns the resources that failed."""
 
-    def lock(self, owner: str, session_s: float) -> ClusterLock:
-        """Take the lock of this cluster.
+    def lock(self, owner: str, session_s: float, purpose: str = "") -> ClusterLock:
+        """Take the lock of this cluster, or one of its own for another purpose than changing it.
 
         Raises
         ------

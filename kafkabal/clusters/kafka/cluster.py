@@ -28,6 +28,7 @@ from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
 from kafkabal.clusters.kafka.read_state import KafkaReader
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
+from kafkabal.clusters.kafka.response_times import response_times
 from kafkabal.clusters.kafka.telemetry_subscriptions import client_metrics_names
 from kafkabal.clusters.protocol import (
     Capability,
@@ -128,6 +129,10 @@ class KafkaCluster:
         self._client.metadata(())
         return frozenset(self._client.nodes().by_id)
 
+    def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
+        """Seconds that each registered broker took to answer a request for no topic; None where it did not."""
+        return response_times(self._client, self.broker_ids(), deadline_s)
+
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Leader, replicas and ISR of every partition of these topics; a topic that is gone has none."""
         return partition_status(self._client, topics)
@@ -186,15 +191,15 @@ class KafkaCluster:
         """Names of the subscriptions to metrics of clients; not of the protocol, since only live brokers have any."""
         return client_metrics_names(self._client)
 
-    def lock(self, owner: str, session_s: float) -> ClusterLock:
-        """Take the lock of this cluster.
+    def lock(self, owner: str, session_s: float, purpose: str = "") -> ClusterLock:
+        """Take the lock of this cluster, or one of its own for another purpose than changing it.
 
         Raises
         ------
         BusyError
             If another holds it; it names the holder.
         """
-        return GroupLock(self._settings, self._clock, owner, session_s)
+        return GroupLock(self._settings, self._clock, owner, session_s, purpose)
 
     def records(self) -> RecordStore:
         """The internal topic in which runs are remembered; it is created by the first write."""

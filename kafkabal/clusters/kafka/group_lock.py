@@ -52,9 +52,10 @@ class GroupLock:
         If the principal may not read the group.
     """
 
-    scope = f"consumer group {LOCK_GROUP}"
-
-    def __init__(self, settings: ConnectionSettings, clock: Clock, owner: str, session_s: float) -> None:
+    def __init__(
+        self, settings: ConnectionSettings, clock: Clock, owner: str, session_s: float, purpose: str = ""
+    ) -> None:
+        self._group = f"{LOCK_GROUP}-{purpose}" if purpose else LOCK_GROUP
         self._client = KafkaClient(settings, clock)
         self._clock = clock
         self._owner = owner
@@ -72,6 +73,11 @@ class GroupLock:
             raise
         self._thread = threading.Thread(target=self._keep, name="kafkabal-lock", daemon=True)
         self._thread.start()
+
+    @property
+    def scope(self) -> str:
+        """Every host that reaches the same cluster."""
+        return f"consumer group {self._group}"
 
     def seconds_since_heartbeat(self) -> float:
         """Age of the last heartbeat that the coordinator acknowledged, counted from when it was sent."""
@@ -101,10 +107,10 @@ class GroupLock:
             answer = self._ask_to_join()
         if answer.error_code == INCONSISTENT_GROUP_PROTOCOL:
             raise self._busy()
-        check(answer.error_code, f"join the consumer group {LOCK_GROUP}")
+        check(answer.error_code, f"join the consumer group {self._group}")
         self._member, self._generation = answer.member_id, answer.generation_id
         request = SyncGroupRequest(
-            group_id=LOCK_GROUP,
+            group_id=self._group,
             generation_id=self._generation,
             member_id=self._member,
             protocol_type=_PROTOCOL_TYPE,
@@ -112,14 +118,14 @@ class GroupLock:
             assignments=[SyncGroupRequest.SyncGroupRequestAssignment(member_id=self._member, assignment=b"")],
         )
         sent_s = self._clock.monotonic()
-        check(self._call(request).error_code, f"join the consumer group {LOCK_GROUP}")
+        check(self._call(request).error_code, f"join the consumer group {self._group}")
         self._last_heartbeat_s = sent_s
 
     def _ask_to_join(self) -> Any:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name=self._protocol, metadata=self._owner.encode())
         return self._call(
             JoinGroupRequest(
-                group_id=LOCK_GROUP,
+                group_id=self._group,
                 session_timeout_ms=int(self._session_s * 1000),
                 rebalance_timeout_ms=int(self._session_s * 1000),
                 member_id=self._member,
@@ -130,7 +136,7 @@ class GroupLock:
 
     def _busy(self) -> BusyError:
         try:
-            members = describe_group(self._client, LOCK_GROUP, self._client.deadline())
+            members = describe_group(self._client, self._group, self._client.deadline())
         except KafkabalError:
             members = []
         names = [
@@ -152,7 +158,7 @@ class GroupLock:
                 self._lost = True
 
     def _beat(self) -> None:
-        request = HeartbeatRequest(group_id=LOCK_GROUP, generation_id=self._generation, member_id=self._member)
+        request = HeartbeatRequest(group_id=self._group, generation_id=self._generation, member_id=self._member)
         sent_s = self._clock.monotonic()
         code = self._call(request).error_code
         if code == REBALANCE_IN_PROGRESS:
@@ -164,8 +170,8 @@ class GroupLock:
 
     def _leave(self) -> None:
         member = LeaveGroupRequest.MemberIdentity(member_id=self._member)
-        self._call(LeaveGroupRequest(group_id=LOCK_GROUP, member_id=self._member, members=[member]))
+        self._call(LeaveGroupRequest(group_id=self._group, member_id=self._member, members=[member]))
 
     def _call(self, request: Any) -> Any:
         deadline = self._client.deadline(max(self._session_s / 2, self._client.settings.connect_timeout_s))
-        return call_coordinator(self._client, LOCK_GROUP, request, lambda answer: (answer.error_code,), deadline)
+        return call_coordinator(self._client, self._group, request, lambda answer: (answer.error_code,), deadline)

@@ -85,14 +85,16 @@ class InMemoryCluster:
 
     def stop(self) -> None:
         """From now on this client's process is as good as stopped or dead: its lock gets no heartbeats."""
-        _beat(self.kafka.parts.lock, self.kafka.clock.monotonic())
+        for lock in self.kafka.parts.locks.values():
+            _beat(lock, self.kafka.clock.monotonic())
         self._is_stopped = True
 
     def go_on(self) -> None:
         """Its process is continued; a lock whose session has ended meanwhile stays lost."""
-        lock, now = self.kafka.parts.lock, self.kafka.clock.monotonic()
-        if lock is not None and lock.client is self and now - lock.heartbeat_s >= lock.session_s:
-            self.kafka.parts.lock = None
+        locks, now = self.kafka.parts.locks, self.kafka.clock.monotonic()
+        for lock in list(locks.values()):
+            if lock.client is self and now - lock.heartbeat_s >= lock.session_s:
+                del locks[lock.purpose]
         self._is_stopped = False
 
     @property
@@ -135,6 +137,11 @@ class InMemoryCluster:
     def broker_ids(self) -> frozenset[int]:
         """Ids of the brokers whose session is alive."""
         return frozenset(b.id for b in self.kafka.catch_up().brokers.values() if b.alive)
+
+    def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
+        """A steady two milliseconds, or what a test has set; None for brokers that hang."""
+        brokers = self.kafka.catch_up().brokers.values()
+        return {b.id: b.response_s if b.answers else None for b in brokers if b.alive}
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Leader, replicas and ISR of every partition of these topics."""
@@ -241,14 +248,14 @@ class InMemoryCluster:
                 faults[resource] = fault
         return faults
 
-    def lock(self, owner: str, session_s: float) -> MemoryLock:
+    def lock(self, owner: str, session_s: float, purpose: str = "") -> MemoryLock:
         """Take the lock, unless a holder whose session is alive has it."""
-        parts, now = self.kafka.parts, self.kafka.clock.monotonic()
-        _beat(parts.lock, now)
-        if parts.lock is not None and now - parts.lock.heartbeat_s < parts.lock.session_s:
-            raise BusyError(f"{parts.lock.owner} is working on this cluster")
-        held = Lock(owner, self, now, session_s)
-        parts.lock = held
+        locks, now = self.kafka.parts.locks, self.kafka.clock.monotonic()
+        holder = locks.get(purpose)
+        _beat(holder, now)
+        if holder is not None and now - holder.heartbeat_s < holder.session_s:
+            raise BusyError(f"{holder.owner} is working on this cluster")
+        held = locks[purpose] = Lock(owner, self, now, session_s, purpose)
         return MemoryLock(self, held)
 
     def records(self) -> MemoryRecords:
@@ -351,18 +358,21 @@ class MemoryLock:
     def seconds_since_heartbeat(self) -> float:
         """Age of the last heartbeat; 0 while the client runs."""
         now = self._client.kafka.clock.monotonic()
-        if self._client.kafka.parts.lock is self._lock:
+        if self._is_ours():
             _beat(self._lock, now)
         return now - self._lock.heartbeat_s
 
     def is_held(self) -> bool:
         """False once its session has ended."""
-        return self.seconds_since_heartbeat() < self._lock.session_s and self._client.kafka.parts.lock is self._lock
+        return self.seconds_since_heartbeat() < self._lock.session_s and self._is_ours()
 
     def release(self) -> None:
         """Give it up."""
-        if self._client.kafka.parts.lock is self._lock:
-            self._client.kafka.parts.lock = None
+        if self._is_ours():
+            del self._client.kafka.parts.locks[self._lock.purpose]
+
+    def _is_ours(self) -> bool:
+        return self._client.kafka.parts.locks.get(self._lock.purpose) is self._lock
 
 
 class MemoryRecords:

@@ -49,6 +49,8 @@ class Broker:
     """When it stopped to answer; it loses its session a little later."""
     own_configs: dict[str, str] = field(default_factory=dict)
     static_configs: dict[str, str] = field(default_factory=dict)
+    response_s: float = 0.002
+    """What it takes to answer the smallest request."""
     preferred_log_dirs: dict[TopicPartition, str] = field(default_factory=dict)
     """Wishes for replicas that it does not hold yet (KIP-113); a restart forgets them."""
 
@@ -111,6 +113,8 @@ class Lock:
     client: LockClient
     heartbeat_s: float
     session_s: float
+    purpose: str = ""
+    """Empty for the right to change the cluster."""
 
 
 @dataclass(slots=True)
@@ -123,7 +127,8 @@ class Parts:
     default_configs: dict[str, str] = field(default_factory=dict)
     """The cluster-wide dynamic defaults of brokers."""
     records: dict[str, bytes] = field(default_factory=dict)
-    lock: Lock | None = None
+    locks: dict[str, Lock] = field(default_factory=dict)
+    """By purpose."""
     moving: dict[TopicPartition, Partition] = field(default_factory=dict)
     """Partitions with a reassignment that is running."""
     copying: dict[tuple[TopicPartition, int], Partition] = field(default_factory=dict)

@@ -132,6 +132,10 @@ class FaultyCluster:
         """See the protocol."""
         return self.call("broker_ids", self.inner.broker_ids)
 
+    def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
+        """See the protocol."""
+        return self.call("response_times", lambda: self.inner.response_times(deadline_s))
+
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """See the protocol."""
         return self.call("partition_status", lambda: self.inner.partition_status(topics), topics)
@@ -183,9 +187,9 @@ class FaultyCluster:
         """See the protocol."""
         return self.call("alter_configs", lambda: self.inner.alter_configs(changes), changes)
 
-    def lock(self, owner: str, session_s: float) -> ClusterLock:
+    def lock(self, owner: str, session_s: float, purpose: str = "") -> ClusterLock:
         """See the protocol."""
-        return _CountedLock(self, self.call("lock", lambda: self.inner.lock(owner, session_s), owner))
+        return _CountedLock(self, self.call("lock", lambda: self.inner.lock(owner, session_s, purpose), owner))
 
     def records(self) -> RecordStore:
         """See the protocol."""

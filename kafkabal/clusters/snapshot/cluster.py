@@ -94,6 +94,10 @@ class SnapshotCluster:
         brokers = self._current().brokers
         return frozenset(brokers.id[brokers.is_live].tolist())
 
+    def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
+        """A file answers for all brokers at once."""
+        return dict.fromkeys(self.broker_ids(), 0.0)
+
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Leader, replicas and ISR of every partition of these topics; a topic that is not there has none."""
         return {
@@ -186,7 +190,7 @@ class SnapshotCluster:
         """
         self._refuse(Capability.CONFIGS)
 
-    def lock(self, owner: str, session_s: float) -> ClusterLock:  # noqa: ARG002
+    def lock(self, owner: str, session_s: float, purpose: str = "") -> ClusterLock:  # noqa: ARG002
         """A snapshot knows no other hosts.
 
         Raises

@@ -96,15 +96,15 @@ class ZookeeperCluster(KafkaCluster):
         self._znodes.elect(partitions)
         return {}
 
-    def lock(self, owner: str, session_s: float) -> ClusterLock:
-        """Take the lock of this cluster.
+    def lock(self, owner: str, session_s: float, purpose: str = "") -> ClusterLock:
+        """Take the lock of this cluster, or one of its own for another purpose than changing it.
 
         Raises
         ------
         BusyError
             If another holds it; it names the holder.
         """
-        return ZookeeperLock(self._servers, self._lock_clock, owner, session_s)
+        return ZookeeperLock(self._servers, self._lock_clock, owner, session_s, purpose)
 
     def close(self) -> None:
         """Drop all connections."""

@@ -29,14 +29,13 @@ class ZookeeperLock:
         If another process holds it; it names the holder.
     """
 
-    scope = f"zookeeper {LOCK_PATH}"
-
-    def __init__(self, servers: str, clock: Clock, owner: str, session_s: float) -> None:
+    def __init__(self, servers: str, clock: Clock, owner: str, session_s: float, purpose: str = "") -> None:
+        self._path = f"{LOCK_PATH}-{purpose}" if purpose else LOCK_PATH
         self._clock = clock
         self._session_s = session_s
         self._lost = False
         self._client = open_zookeeper(servers, session_s)
-        self._lock = self._client.Lock(LOCK_PATH, owner)
+        self._lock = self._client.Lock(self._path, owner)
         self._proven_s = clock.monotonic()
         try:
             with translated(servers):
@@ -50,7 +49,12 @@ class ZookeeperLock:
             name = holders[0] if holders else "another kafkabal"
             hint = f"wait for it; if it died, its lock ends within {session_s:g} s"
             raise BusyError(f"{name} is changing this cluster", hint=hint)
-        self._node = f"{LOCK_PATH}/{self._lock.node}"
+        self._node = f"{self._path}/{self._lock.node}"
+
+    @property
+    def scope(self) -> str:
+        """Every host that reaches the same ZooKeeper."""
+        return f"zookeeper {self._path}"
 
     def seconds_since_heartbeat(self) -> float:
         """Age of the last proof that the znode is there and ours; a new one is asked for by every call."""

@@ -1,0 +1,88 @@
+"""Take the leadership of brokers away without moving a byte (Cruise Control calls it demotion).
+
+Of each partition that a demoted broker leads, or is preferred to lead, the replica list is reordered: the in-sync
+replica whose broker leads least comes first, the demoted ones last. Reordering completes at once (KIP-455); the
+election of the new preferred leader is the executor's. Rolling the run back gives leadership back as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Placement, Plan
+
+
+def demote_brokers(state: ClusterState, brokers: Collection[int]) -> Plan:
+    """The plan that leaves these brokers no partition to lead, as far as other in-sync replicas allow.
+
+    Parameters
+    ----------
+    brokers
+        Ids. A partition whose only in-sync replicas they hold stays with them, and so do partitions that are being
+        reassigned.
+    """
+    demoted = np.isin(state.brokers.id, list(brokers))
+    leads = np.bincount(state.partitions.leader[state.partitions.leader >= 0], minlength=len(state.brokers))
+    changes = []
+    for row in _concerned(state, demoted):
+        change = _reordered(state, row, demoted, leads)
+        if change is not None:
+            changes.append(change)
+    return Plan(
+        partitions=tuple(changes),
+        cluster_id=state.cluster_id,
+        taken_at=state.taken_at,
+        options={"demote": sorted(brokers)},
+    )
+
+
+def _concerned(state: ClusterState, demoted: np.ndarray) -> list[int]:
+    """Rows of partitions that a demoted broker leads or is the first replica of, and that nothing reassigns."""
+    partitions, replicas = state.partitions, state.replicas
+    first = replicas.broker[partitions.first[:-1]]
+    led = (partitions.leader >= 0) & demoted[partitions.leader]
+    moving = np.zeros(len(partitions), np.bool_)
+    moving[replicas.partition[replicas.adding | replicas.removing]] = True
+    return np.flatnonzero((led | demoted[first]) & ~moving).tolist()
+
+
+def _reordered(state: ClusterState, row: int, demoted: np.ndarray, leads: np.ndarray) -> PartitionChange | None:
+    replicas = state.replicas
+    rows = range(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
+    able = [
+        r
+        for r in rows
+        if replicas.in_sync[r] and not demoted[replicas.broker[r]] and state.brokers.is_live[replicas.broker[r]]
+    ]
+    if not able:
+        return None
+    leader = int(state.partitions.leader[row])
+    staying = [r for r in able if replicas.broker[r] == leader]
+    chosen = staying[0] if staying else min(able, key=lambda r: (leads[replicas.broker[r]], r))
+    if not staying:
+        leads[replicas.broker[chosen]] += 1
+        if leader >= 0:
+            leads[leader] -= 1
+    others = [r for r in rows if r != chosen]
+    order = [chosen, *(r for r in others if not demoted[replicas.broker[r]])]
+    order += [r for r in others if demoted[replicas.broker[r]]]
+    ids = state.brokers.id
+    name = state.topic_partition(row)
+    return PartitionChange(
+        topic=name.topic,
+        partition=name.partition,
+        replicas=tuple(int(ids[replicas.broker[r]]) for r in order),
+        log_dirs=(ANY_DIR,) * len(order),
+        action=Action.REORDER,
+        previous=Placement(
+            replicas=tuple(int(ids[replicas.broker[r]]) for r in rows),
+            leader=int(ids[leader]) if leader >= 0 else -1,
+            log_dirs=tuple(
+                state.log_dirs.path[d] if d >= 0 else ANY_DIR for d in (int(replicas.log_dir[r]) for r in rows)
+            ),
+        ),
+        reason="leadership leaves a demoted broker",
+    )

@@ -1,0 +1,30 @@
+"""Demotion: leadership leaves a broker, and no byte moves."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kafkabal.model.rows import TopicRow
+from kafkabal.planner.demote import demote_brokers
+from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
+
+
+def test_a_demoted_broker_leads_nothing() -> None:
+    """Every partition gets another leader, the leaders in even numbers, on the same brokers."""
+    state = cluster(brokers(3), [topic("t", *[(1, 2, 3)] * 6)])
+
+    plan = demote_brokers(state, [1])
+
+    assert len(plan.partitions) == 6
+    assert all(set(c.replicas) == {1, 2, 3} and c.replicas[-1] == 1 for c in plan.partitions)
+    leaders = [c.replicas[0] for c in plan.partitions]
+    assert (leaders.count(2), leaders.count(3)) == (3, 3)
+    assert plan.moved_bytes == 0
+
+
+def test_what_only_it_can_lead_stays() -> None:
+    """Leadership is never given to a copy that is out of sync."""
+    alone = replace(partition(0, (1, 2)), isr=[1])
+    state = cluster(brokers(2), [TopicRow(topic="t", partitions=[alone, partition(1, (1,))])])
+
+    assert demote_brokers(state, [1]).partitions == ()
