@@ -53,15 +53,15 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.FAILED: "the operation failed: unreachable, refused by the cluster, or only part of it done",
     ExitCode.USAGE: "bad usage, bad configuration, bad input file",
     ExitCode.FINDINGS: (
-        "findings: skew over the threshold (`--check`), a plan is pending (`--dry-run --exit-code`), "
+        "findings: skew above the threshold (`--check`), a plan is pending (`--dry-run --exit-code`), "
         "a run is still going or differs (`status`), something broken could not be repaired (`rebalance`)"
     ),
     ExitCode.UNSAFE: (
-        "refused to be safe: drift since the plan, other reassignments running, no feasible plan, limits exceeded"
+        "refused for safety: drift since the plan, other reassignments running, no feasible plan, limits exceeded"
     ),
-    ExitCode.BUSY: "another kafkabal holds this cluster's lock; try later",
-    ExitCode.INTERRUPTED: "interrupted by SIGINT, left in a state that `resume` continues",
-    ExitCode.TERMINATED: "interrupted by SIGTERM, left in a state that `resume` continues",
+    ExitCode.BUSY: "another kafkabal holds the lock of this cluster; try again later",
+    ExitCode.INTERRUPTED: "interrupted by SIGINT; `resume` continues",
+    ExitCode.TERMINATED: "interrupted by SIGTERM; `resume` continues",
 }
 
 

@@ -31,13 +31,13 @@ def check_replaceable(path: Path | str) -> Path:
     except OSError as error:
         reason = error.strerror or str(error)
     if reason:
-        raise OutputError(f"{path}: cannot be written: {reason}")
+        raise OutputError(f"{path}: cannot write: {reason}")
     return target
 
 
 def _fault_of_folder(folder: Path) -> str:
     if not folder.is_dir():
-        return f"there is no folder {folder}"
+        return f"no such folder: {folder}"
     return "" if os.access(folder, os.W_OK | os.X_OK) else "permission denied"
 
 
@@ -65,7 +65,7 @@ def replacing(path: Path | str) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
             Path(file.name).replace(target.resolve())
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
 
 
 @contextmanager

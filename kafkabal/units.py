@@ -44,10 +44,10 @@ def parse_bytes(text: str) -> int:
     match = _QUANTITY.fullmatch(text)
     factor = _POWERS.get(match["unit"].lower()) if match else None
     if match is None or factor is None:
-        raise UsageError(f"{text!r} is not a size", hint="write it like 500MB, 10GiB or 4096")
+        raise UsageError(f"invalid size: {text!r}", hint="write it like 500MB, 10GiB or 4096")
     count = round(float(match["number"]) * factor) if "." in match["number"] else int(match["number"]) * factor
     if count > _MOST_BYTES:
-        raise UsageError(f"{text!r} is more than any volume holds")
+        raise UsageError(f"size too large: {text!r}")
     return count
 
 
@@ -62,7 +62,7 @@ def parse_rate(text: str) -> int:
     try:
         return parse_bytes(text.strip().removesuffix("/s"))
     except UsageError:
-        raise UsageError(f"{text!r} is not a rate", hint="write it like 50MB/s or 20MiB/s") from None
+        raise UsageError(f"invalid rate: {text!r}", hint="write it like 50MB/s or 20MiB/s") from None
 
 
 def parse_duration(text: str) -> float:
@@ -76,7 +76,7 @@ def parse_duration(text: str) -> float:
     compact = text.replace(" ", "")
     parts = list(_DURATION_PART.finditer(compact))
     if not parts or "".join(part[0] for part in parts) != compact:
-        raise UsageError(f"{text!r} is not a duration", hint="write it like 10s, 5m or 1h30m")
+        raise UsageError(f"invalid duration: {text!r}", hint="write it like 10s, 5m or 1h30m")
     return sum(float(part["number"]) * _SECONDS[part["unit"]] for part in parts)
 
 
@@ -90,7 +90,7 @@ def parse_some_time(text: str) -> float:
     """
     duration_s = parse_duration(text)
     if not duration_s:
-        raise UsageError(f"{text!r} is no time at all", hint="write it like 10s, 5m or 1h30m")
+        raise UsageError(f"duration must be above 0: {text!r}", hint="write it like 10s, 5m or 1h30m")
     return duration_s
 
 
@@ -109,13 +109,13 @@ def parse_share(text: str) -> float:
     """
     match = _SHARE.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text!r} is not a share", hint="write it like 10% or 0.10")
+        raise UsageError(f"invalid share: {text!r}", hint="write it like 10% or 0.10")
     value = float(match["number"])
     if match["percent"]:
         return value / 100
     if value > 1 or match["number"] == "1":
         other = "1.0" if value == 1 else f"{value / 100:.2f}" if value.is_integer() else f"{value / 100:g}"
-        raise UsageError(f"{text!r} is ambiguous as a share: {value:g}% or {other}?")
+        raise UsageError(f"ambiguous share: {text!r} ({value:g}% or {other}?)")
     return value
 
 
@@ -141,7 +141,7 @@ def format_duration(seconds: float) -> str:
     if math.isnan(seconds):
         return "-"
     if math.isinf(seconds):
-        return "for ever"
+        return "forever"
     if 0 < seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     whole = round(seconds)

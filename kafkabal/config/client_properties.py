@@ -96,7 +96,7 @@ def checked_addresses(addresses: tuple[str, ...], what: str) -> tuple[str, ...]:
         host, _, port = address.rpartition(":")
         bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
         if not host or bare_ipv6 or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
-            raise ConfigError(f"{what}: {address!r} is no address", hint="write it like broker1.example:9092")
+            raise ConfigError(f"{what}: invalid address: {address!r}", hint="write it like broker1.example:9092")
     return addresses
 
 
@@ -147,7 +147,7 @@ class _Properties:
             (".jks", ".p12", ".pfx", ".keystore", ".truststore")
         ):
             raise (kind or location).error(
-                f"ssl.{store}.location: Java key stores cannot be read, only PEM",
+                f"ssl.{store}.location: Java key stores are not supported, only PEM",
                 hint="convert it with 'keytool -importkeystore -deststoretype PKCS12' and 'openssl pkcs12'",
             )
 
@@ -167,13 +167,13 @@ class _Properties:
             )
         for option in ("username", "password"):
             if option not in jaas:
-                raise self._nodes["sasl.jaas.config"].error(f"sasl.jaas.config gives no {option}")
+                raise self._nodes["sasl.jaas.config"].error(f"sasl.jaas.config: missing {option}")
         return SaslSettings(mechanism=mechanism, username=jaas["username"], password=jaas["password"])
 
     def _jaas_options(self) -> Mapping[str, str]:
         node = self._nodes.get("sasl.jaas.config")
         if node is None:
-            raise self._file.error("security.protocol asks for SASL, but there is no sasl.jaas.config")
+            raise self._file.error("security.protocol requires SASL: missing sasl.jaas.config")
         return parse_jaas(node)
 
     def _text(self, key: str) -> str | None:
@@ -193,7 +193,7 @@ class _Properties:
         if node is not None:
             return kind(value_parsers.one_of(*kind)(_upper(node)))
         if default is None:
-            raise self._file.error(f"security.protocol asks for SASL, but there is no {key}")
+            raise self._file.error(f"security.protocol requires SASL: missing {key}")
         return default
 
 
@@ -201,7 +201,7 @@ def _check_known(key: str, node: Node) -> None:
     if key in _READ or not _SECURITY.match(key) or _IGNORED.fullmatch(key):
         return
     near = get_close_matches(key, _READ, n=2, cutoff=0.6)
-    raise node.error(f"there is no key {key!r}", hint=f"did you mean: {', '.join(near)}" if near else None)
+    raise node.error(f"unknown key: {key!r}", hint=f"did you mean: {', '.join(near)}" if near else None)
 
 
 def _upper(node: Node) -> Node:

@@ -29,6 +29,6 @@ def cluster_address(settings: Settings) -> ClusterAddress:
         return ZookeeperAddress(servers=settings.zookeeper, connection=connection)
     if not connection.bootstrap_servers:
         raise ConfigError(
-            "no cluster is named", hint="give --bootstrap-server HOST:PORT, --profile NAME or --snapshot FILE"
+            "no cluster given", hint="give --bootstrap-server HOST:PORT, --profile NAME or --snapshot FILE"
         )
     return connection

@@ -32,7 +32,7 @@ class Range:
             Saying what is out of which range.
         """
         if value not in self:
-            raise UsageError(f"{what} is {self}, not {value}")
+            raise UsageError(f"{what} must be {self}, not {value}")
 
 
 BATCH_BYTES: Final = Range(1, 2**31 - 1)

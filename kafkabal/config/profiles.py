@@ -61,7 +61,7 @@ def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
         file, _, name = chosen.partition("#")
         return _pick(_profiles(Path(file).expanduser()), name or None, file)
     if not profiles_file.exists():
-        raise ConfigError(f"there is no profile {chosen!r}: {profiles_file} does not exist")
+        raise ConfigError(f"unknown profile: {chosen!r} ({profiles_file} does not exist)")
     return _pick(_profiles(profiles_file), chosen, str(profiles_file))
 
 
@@ -90,7 +90,7 @@ def _profiles(path: Path) -> Mapping[str, Profile]:
         return {DEFAULT_PROFILE: _profile(DEFAULT_PROFILE, path, root)}
     if len(top) > 1:
         stray = next(node for key, node in top.items() if key != _SEVERAL)
-        raise stray.error(f"beside {_SEVERAL!r} no setting can stand: put it into one of the profiles")
+        raise stray.error(f"setting outside {_SEVERAL!r}: put it into one of the profiles")
     several = mapping(top[_SEVERAL])
     return {name: _profile(name, path, node) for name, node in several.items()}
 
@@ -106,9 +106,9 @@ def _pick(profiles: Mapping[str, Profile], name: str | None, file: str) -> Profi
     if found is not None:
         return found
     if not profiles:
-        raise ConfigError(f"{file}: holds no profile")
+        raise ConfigError(f"{file}: contains no profile")
     if name is None:
         choices = ", ".join(f"{file}#{name}" for name in sorted(profiles))
-        raise ConfigError(f"{file}: holds {len(profiles)} profiles", hint=f"choose one: {choices}")
+        raise ConfigError(f"{file}: contains {len(profiles)} profiles", hint=f"choose one: {choices}")
     near = get_close_matches(name, profiles, n=3, cutoff=0.5) or sorted(profiles)
-    raise ConfigError(f"{file}: there is no profile {name!r}", hint=f"there are: {', '.join(near)}")
+    raise ConfigError(f"{file}: unknown profile: {name!r}", hint=f"choose from: {', '.join(near)}")

@@ -73,7 +73,7 @@ def _check_one_cluster(level: Mapping[str, Node]) -> None:
     live = next((key for key in _LIVE_KEYS if key in level), None)
     if live is not None and "snapshot" in level:
         raise UsageError(
-            f"{level['snapshot'].place} names a snapshot and {level[live].place} a live cluster",
+            f"both a snapshot ({level['snapshot'].place}) and a live cluster ({level[live].place}) given",
             hint="give one of them",
         )
 

@@ -32,9 +32,9 @@ class TimeWindow:
             hours = [int(g) for g in match.groups()] if match else []
             window = cls(time(hours[0], hours[1]), time(hours[2], hours[3]))
         except (IndexError, ValueError):
-            raise UsageError(f"{text!r} is not a time window", hint="write it like 01:00-05:00") from None
+            raise UsageError(f"invalid time window: {text!r}", hint="write it like 01:00-05:00") from None
         if window.start == window.end:
-            raise UsageError(f"the time window {text!r} is empty", hint="leave it out to work at any time")
+            raise UsageError(f"empty time window: {text!r}", hint="leave it out to work at any time")
         return window
 
     def contains(self, moment: datetime) -> bool:

@@ -76,7 +76,7 @@ class Difference:
 
     def __str__(self) -> str:
         found = "is not set" if self.found is None else f"is {self.found}"
-        return f"{self.topic}: {self.key} {found}, wanted {self.wanted}"
+        return f"{self.topic}: {self.key} {found}, expected {self.wanted}"
 
 
 def topic_spec(
@@ -97,15 +97,15 @@ def topic_spec(
     """
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise UsageError(
-            f"{name!r} is no name for a topic",
+            f"invalid topic name: {name!r}",
             hint=f"up to {_LONGEST_NAME} letters, digits, dots, underscores and dashes",
         )
     base = _preset(preset) if preset is not None else None
     for what, number in (("partitions", partitions), ("replication factor", replication_factor)):
         if number is not None and number < 1:
-            raise UsageError(f"topic {name}: {what} {number} is not above 0")
+            raise UsageError(f"topic {name}: {what} must be above 0 (given {number})")
     if partitions is not None and partitions > MOST_PARTITIONS:
-        raise UsageError(f"topic {name}: {partitions:,} partitions are more than a topic bears, {MOST_PARTITIONS:,}")
+        raise UsageError(f"topic {name}: partitions: {partitions:,} exceeds the limit of {MOST_PARTITIONS:,}")
     return TopicSpec(
         name=name,
         partitions=partitions or (base.partitions if base else None),
@@ -126,14 +126,14 @@ def read_topics(path: Path) -> tuple[TopicSpec, ...]:
     root = read_yaml(path)
     listed = value_parsers.check_keys(root, ("topics",), "a file of topics").get("topics", root)
     if not isinstance(listed.content, tuple):
-        raise listed.error("a list of topics is meant here, as in  topics: [{name: a, partitions: 3}]")
+        raise listed.error("expected a list of topics, as in  topics: [{name: a, partitions: 3}]")
     if not listed.content:
-        raise listed.error("no topic stands there")
+        raise listed.error("the list of topics is empty")
     specs: dict[str, TopicSpec] = {}
     for entry in listed.content:
         spec = _read_entry(entry)
         if spec.name in specs:
-            raise entry.error(f"topic {spec.name} stands there twice")
+            raise entry.error(f"duplicate topic: {spec.name}")
         specs[spec.name] = spec
     return tuple(specs.values())
 
@@ -164,14 +164,14 @@ def _preset(name: str) -> Preset:
     found = PRESETS.get(name)
     if found is None:
         near = get_close_matches(name, PRESETS) or sorted(PRESETS)
-        raise UsageError(f"there is no preset {name!r}", hint=f"there are: {', '.join(near)}")
+        raise UsageError(f"unknown preset: {name!r}", hint=f"choose from: {', '.join(near)}")
     return found
 
 
 def _read_entry(entry: Node) -> TopicSpec:
     given = value_parsers.check_keys(entry, _KEYS, "a topic")
     if "name" not in given:
-        raise entry.error("a topic needs a name")
+        raise entry.error("topic without a name")
 
     def read(key: str, reader: Callable[[Node], T]) -> T | None:
         return reader(given[key]) if key in given else None

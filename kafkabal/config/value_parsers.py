@@ -28,7 +28,7 @@ _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "
 def text(node: Node) -> str:
     """One text."""
     if not isinstance(node.content, str):
-        raise node.error("one text is meant here, not a list or a mapping")
+        raise node.error("expected a single value, not a list or a mapping")
     return node.content.strip()
 
 
@@ -37,7 +37,7 @@ def texts(node: Node) -> tuple[str, ...]:
     if isinstance(node.content, str):
         return tuple(part.strip() for part in node.content.split(",") if part.strip())
     if isinstance(node.content, Mapping) or node.content is None:
-        raise node.error("a list is meant here")
+        raise node.error("expected a list")
     return tuple(part for item in node.content for part in texts(item))
 
 
@@ -51,7 +51,7 @@ def boolean(node: Node) -> bool:
     """``true`` or ``false``, also ``yes``, ``no``, ``on``, ``off``, ``1``, ``0``."""
     found = _BOOLEANS.get(text(node).lower())
     if found is None:
-        raise node.error(f"{text(node)!r} is neither true nor false")
+        raise node.error(f"expected true or false, got {text(node)!r}")
     return found
 
 
@@ -59,7 +59,7 @@ def whole_number(node: Node) -> int:
     """A whole number, 0 or more."""
     given = text(node)
     if not (given.isascii() and given.isdigit() and len(given) < 19):
-        raise node.error(f"{given!r} is no whole number")
+        raise node.error(f"not a whole number: {given!r}")
     return int(given)
 
 
@@ -74,7 +74,7 @@ def one_of(*choices: str) -> Callable[[Node], str]:
     def read(node: Node) -> str:
         given = text(node)
         if given not in choices:
-            raise node.error(f"{given!r} is none of {', '.join(choices)}")
+            raise node.error(f"invalid value: {given!r} (choose from {', '.join(choices)})")
         return given
 
     return read
@@ -148,10 +148,10 @@ def by_path(read: Callable[[Node], T]) -> Callable[[Node], Mapping[str, T]]:
 
     def read_all(node: Node) -> Mapping[str, T]:
         if not isinstance(node.content, Mapping):
-            raise node.error("log dirs are meant here, as in  {/d0: ..., /d1: ...}")
+            raise node.error("expected a mapping of log dirs, as in  {/d0: ..., /d1: ...}")
         for key, value in node.content.items():
             if not key.startswith("/"):
-                raise value.error(f"{key!r} is no absolute path of a log dir")
+                raise value.error(f"not an absolute path of a log dir: {key!r}")
         return MappingProxyType({key: read(value) for key, value in node.content.items()})
 
     return read_all
@@ -169,7 +169,7 @@ def mapping(node: Node) -> Mapping[str, Node]:
     if node.content is None:
         return {}
     if not isinstance(node.content, Mapping):
-        raise node.error("a mapping is meant here, as in  key: value")
+        raise node.error("expected a mapping, as in  key: value")
     return node.content
 
 
@@ -185,14 +185,16 @@ def check_keys(node: Node, known: Collection[str], what: str) -> Mapping[str, No
         if key not in known:
             near = get_close_matches(key, known, n=3, cutoff=0.6)
             listed = ", ".join(near or sorted(known))
-            raise value.error(f"{what} has no key {key!r}", hint=f"{'did you mean' if near else 'there are'}: {listed}")
+            raise value.error(
+                f"unknown key in {what}: {key!r}", hint=f"{'did you mean' if near else 'choose from'}: {listed}"
+            )
     return mapping(node)
 
 
 def _some_bytes(node: Node) -> int:
     found = size(node)
     if not found:
-        raise node.error("a capacity is above 0 bytes")
+        raise node.error("capacity must be above 0 bytes")
     return found
 
 
@@ -210,5 +212,5 @@ def _broker_key(node: Node, key: str) -> int | Default:
 
 def _broker_id(node: Node, given: str) -> int:
     if not (given.isascii() and given.isdigit() and int(given) < 2**31):
-        raise node.error(f"{given!r} is no broker id")
+        raise node.error(f"not a broker id: {given!r}")
     return int(given)

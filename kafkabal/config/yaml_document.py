@@ -66,7 +66,7 @@ def read_yaml(path: Path) -> Node:
     except OSError as error:
         raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise InputFileError(path, "is not UTF-8 text") from error
+        raise InputFileError(path, "not UTF-8 text") from error
     return parse_yaml(text, str(path))
 
 
@@ -84,12 +84,12 @@ def parse_yaml(text: str, name: str) -> Node:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise InputFileError(name, f"is no YAML: {error.reason}", line=line) from error
+        raise InputFileError(name, f"invalid YAML: {error.reason}", line=line) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise InputFileError(name, f"is no YAML: {error.problem}", line=mark.line + 1 if mark else None) from error
+        raise InputFileError(name, f"invalid YAML: {error.problem}", line=mark.line + 1 if mark else None) from error
     except RecursionError as error:
-        raise InputFileError(name, "is nested too deeply") from error
+        raise InputFileError(name, "nested too deeply") from error
     return _Converter(name).node(root) if root is not None else Node(None, Place(name, 1))
 
 
@@ -105,7 +105,7 @@ class _Converter:
         place = Place(self._name, raw.start_mark.line + 1)
         key = id(raw)
         if key in self._open:
-            raise place.error("holds itself")
+            raise place.error("contains itself")
         if key not in self._done:
             self._open.add(key)
             self._done[key] = Node(self._content(raw), place)
@@ -127,9 +127,9 @@ class _Converter:
         for key_node, value in raw.value:
             key = self.node(key_node)
             if not isinstance(key.content, str):
-                raise key.error("a key is a plain text")
+                raise key.error("a key must be plain text")
             if key.content in found:
-                raise key.error(f"{key.content!r} stands there twice")
+                raise key.error(f"duplicate key: {key.content!r}")
             # the line of the key, since a list or a mapping starts on the next one
             found[key.content] = replace(self.node(value), place=key.place)
         return MappingProxyType(found)

@@ -37,7 +37,7 @@ def only_entry(node: Node, known: Collection[str], what: str) -> tuple[str, Node
     """
     entries = value_parsers.check_keys(node, known, what)
     if len(entries) != 1:
-        raise node.error(f"{what} is one of {', '.join(sorted(known))}")
+        raise node.error(f"choose from: {', '.join(sorted(known))}")
     return next(iter(entries.items()))
 
 
@@ -46,7 +46,7 @@ def number(node: Node) -> float:
     try:
         return float(value_parsers.text(node))
     except ValueError:
-        raise node.error(f"{value_parsers.text(node)!r} is no number") from None
+        raise node.error(f"not a number: {value_parsers.text(node)!r}") from None
 
 
 def positive(read: Callable[[Node], float]) -> Callable[[Node], Any]:
@@ -67,7 +67,7 @@ def within(key: str, read: Callable[[Node], float], allowed: Range) -> Callable[
     def read_within(node: Node) -> float:
         value = read(node)
         if value not in allowed:
-            raise node.error(f"{key} is {allowed}, not {value_parsers.text(node)}")
+            raise node.error(f"{key} must be {allowed}, not {value_parsers.text(node)}")
         return value
 
     return read_within

@@ -38,7 +38,7 @@ from kafkabal.plan.plan_file import write_plan
 
 _T = TypeVar("_T")
 _BEGINNINGS = 3
-_HOW_TO_END = "end it with 'kafkabal rebalance resume', 'rollback' or 'cancel', then try again"
+_HOW_TO_END = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel', then try again"
 
 
 def begin_run(
@@ -138,8 +138,8 @@ def _reopen(
     found = find_run(environment, journal)
     if found is None or not found.state.has_begun:
         raise UsageError(
-            "no run is known on this cluster",
-            hint="give its journal with --journal; 'kafkabal rebalance repair' lists throttles that are left over",
+            "no run found for this cluster",
+            hint="give its journal with --journal; 'kafkabal rebalance repair' lists leftover throttles",
         )
     with ExitStack() as undo:
         wanted = options or found.record.options
@@ -170,7 +170,7 @@ def _anew_if_lock_lost(begin: Callable[[], _T]) -> _T:
 def _refuse_unfinished(found: FoundRun | None) -> None:
     if found is not None and found.is_open:
         raise UnsafeError(
-            f"run {found.record.run_id} of {found.record.host} was left in state '{found.state.phase}'",
+            f"run {found.record.run_id} of {found.record.host} is unfinished (phase: {found.state.phase})",
             hint=_HOW_TO_END,
         )
 
@@ -180,8 +180,8 @@ def _without_drifted(plan: Plan, state: ClusterState, *, skip_drifted: bool) -> 
     if drifts and not skip_drifted:
         named = "; ".join(map(str, drifts[:5])) + (f"; and {len(drifts) - 5} more" if len(drifts) > 5 else "")
         raise DriftError(
-            f"{len(drifts)} of {len(plan.partitions)} planned partitions have changed: {named}",
-            hint="plan again, or leave them out with --skip-drifted",
+            f"{len(drifts)} of {len(plan.partitions)} planned partitions have changed since planning: {named}",
+            hint="make a new plan, or skip them with --skip-drifted",
         )
     drifted = {d.partition for d in drifts}
     return tuple(c for c in plan.partitions if c.name not in drifted)
@@ -236,15 +236,16 @@ def _originals(
         return ()
     if Capability.CONFIGS not in environment.cluster.capabilities:
         raise MissingCapabilityError(
-            f"{environment.cluster.name} does not let throttles be set", hint="run without one: --throttle none"
+            f"throttles not supported: {environment.cluster.name}", hint="run without a throttle: --throttle none"
         )
     originals, faults = read_originals(environment.cluster, partitions)
     for resource, fault in faults.items():
         if fault.name.endswith("AUTHORIZATION_FAILED"):
             raise NotAuthorizedError(
-                f"the configs of {resource} may not be read: {fault}", hint="run without a throttle: --throttle none"
+                f"not authorized to read the configs of {resource}: {fault}",
+                hint="run without a throttle: --throttle none",
             )
-        environment.listener.on_event(Warned(message=f"{resource} did not tell its configs: {fault}"))
+        environment.listener.on_event(Warned(message=f"cannot read the configs of {resource}: {fault}"))
     return originals
 
 

@@ -140,13 +140,13 @@ class _Run:
     def _end(self, policy: OnInterrupt, outcome: Outcome) -> RunResult:
         self._is_ending = True
         if outcome is Outcome.DETACHED:
-            return self._close(outcome, ["the throttle of this run, since its moves go on"])
+            return self._close(outcome, ["the throttle of this run, because its reassignments continue"])
         self._context.journal.is_tolerant = True
         still_running = self._end_in_flight(policy) if outcome is not Outcome.COMPLETE else {}
         self._problems |= still_running
         left = self._restore(still_running.keys())
         if self._context.journal.error is not None:
-            self._context.warn(f"the journal has a gap: {self._context.journal.error.strerror}")
+            self._context.warn(f"the journal is incomplete: {self._context.journal.error.strerror}")
         return self._close(outcome, left.pending)
 
     def _end_in_flight(self, policy: OnInterrupt) -> dict[TopicPartition, str]:
@@ -175,7 +175,7 @@ class _Run:
         try:
             self._end(OnInterrupt.CANCEL, Outcome.STOPPED)
         except (KafkabalError, OSError) as error:
-            self._context.warn(f"throttles and moves of this run may be left on the cluster: {error}")
+            self._context.warn(f"throttles and reassignments of this run may remain on the cluster: {error}")
 
     def _close(self, outcome: Outcome, pending: Sequence[str]) -> RunResult:
         context = self._context

@@ -100,7 +100,7 @@ def _fence(environment: RunEnvironment, run: OpenRun) -> Fence:
             regained = lock_cluster(environment, run.options)
             undo.callback(release_lock, regained)
             if _may_be_taken_over(run):
-                raise TakenOverError(f"somebody else has gone on with run {run.record.run_id}")
+                raise TakenOverError(f"run {run.record.run_id} was resumed by another process")
             undo.pop_all()
         return regained
 

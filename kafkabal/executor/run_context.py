@@ -78,7 +78,7 @@ class RunContext:
         try:
             self.retries.until_success(self.remember)
         except OperationError as error:
-            self.warn(f"the cluster does not know yet that this run has ended: {error}")
+            self.warn(f"cannot update the run record on the cluster: {error}")
 
     def remember(self) -> None:
         """Tell the cluster how far the run is; fenced like every effect."""

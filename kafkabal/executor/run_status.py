@@ -104,7 +104,7 @@ def _throttles(cluster: Cluster, found: FoundRun) -> Iterator[str]:
     for kind, keys in ((ResourceKind.BROKER, RATE_KEYS), (ResourceKind.TOPIC, LIST_KEYS)):
         resources: set[ConfigResource] = {resource for resource, _ in originals if resource.kind is kind}
         current, faults = cluster.configs(resources, keys) if resources else ({}, {})
-        yield from (f"unknown of {r}: {fault}" for r, fault in faults.items() if r.kind is ResourceKind.BROKER)
+        yield from (f"unknown for {r}: {fault}" for r, fault in faults.items() if r.kind is ResourceKind.BROKER)
         for resource, values in sorted(current.items()):
             for key in keys:
                 original, value = originals[resource, key], values.get(key)

@@ -62,7 +62,7 @@ def faults(cluster: ClusterState) -> Iterator[str]:
         yield f"{brokers_named(cluster, dead)} {_is(dead)} dead with {counted_noun(held, 'replica')}"
     silent = is_silent(cluster)
     if silent.any():
-        yield f"{brokers_named(cluster, silent)} did not tell what it holds"
+        yield f"{brokers_named(cluster, silent)} did not report {'its' if silent.sum() == 1 else 'their'} log dirs"
     offline = dirs_in(cluster, LogDirState.OFFLINE)
     if offline.any():
         yield f"{counted_noun(int(offline.sum()), 'log dir')} offline on {brokers_named(cluster, offline > 0)}"
@@ -89,7 +89,7 @@ def _unevenness(inspection: Inspection) -> Iterator[str]:
     first, *others = out
     clause = _extremes(first, inspection.cluster)
     if others:
-        clause += f"; {_listed([s.score.name for s in others])} uneven too"
+        clause += f"; also outside their bands: {_listed([s.score.name for s in others])}"
     yield clause
 
 
@@ -116,7 +116,7 @@ def _even(inspection: Inspection) -> str:
     n = int(inspection.cluster.brokers.is_live.sum())
     names = _listed([scored.score.name for scored in inspection.scored]) or "nothing"
     width = format_share(inspection.tolerance, digits=0)
-    return f"Even: {counted_noun(n, 'broker')} within {width} of the fair share by {names}"
+    return f"Balanced: {counted_noun(n, 'broker')} within {width} of the fair share by {names}"
 
 
 def _assumption(inspection: Inspection) -> str:
@@ -125,11 +125,11 @@ def _assumption(inspection: Inspection) -> str:
     needs = {need for scored in inspection.scored for need in scored.score.needs}
     assumed = []
     if Need.CAPACITY in needs and np.isnan(broker_capacity_bytes(cluster)[cluster.brokers.is_live]).all():
-        assumed.append("disk sizes are not known and taken as equal")
+        assumed.append("disk sizes unknown, assumed equal")
     unknown = int(np.count_nonzero(unknown_sizes(cluster)))
     if Need.LOG_DIRS in needs and unknown > _FEW * len(cluster.replicas):
         part = "all" if unknown == len(cluster.replicas) else f"{unknown:,}"
-        assumed.append(f"the bytes of {part} replicas are not known and count as nothing")
+        assumed.append(f"sizes of {part} replicas unknown, counted as 0")
     return f" ({'; '.join(assumed)})" if assumed else ""
 
 

@@ -30,10 +30,10 @@ def validate(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
         Naming those that it would refuse; nothing was created.
     """
     if Capability.CREATE_TOPICS not in cluster.capabilities:
-        raise MissingCapabilityError(f"{cluster.name} cannot create topics")
+        raise MissingCapabilityError(f"creating topics is not supported: {cluster.name}")
     faults = cluster.create_topics([w.topic for w in wanted], validate_only=True)
     if faults:
-        raise _failure(f"nothing was created: {len(faults)} of {len(wanted)} topics would be refused", faults)
+        raise _failure(f"no topic created: the controller rejects {len(faults)} of {len(wanted)} topics", faults)
 
 
 def create_all(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
@@ -50,7 +50,7 @@ def create_all(cluster: Cluster, wanted: Sequence[Wanted]) -> None:
     _wish_log_dirs(cluster, wanted)
     faults = cluster.create_topics([w.topic for w in wanted])
     if faults:
-        raise _failure(f"{len(faults)} of {len(wanted)} topics were not created", faults)
+        raise _failure(f"cannot create {len(faults)} of {len(wanted)} topics", faults)
 
 
 def _wish_log_dirs(cluster: Cluster, wanted: Sequence[Wanted]) -> None:

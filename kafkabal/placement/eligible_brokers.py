@@ -87,6 +87,6 @@ def _takes(cluster: ClusterState, exclude_brokers: Collection[int]) -> Bools:
     for broker_id in exclude_brokers:
         row = cluster.brokers.index_of(broker_id)
         if row < 0:
-            raise UsageError(f"exclude brokers: this cluster has no broker {broker_id}")
+            raise UsageError(f"--exclude-brokers: unknown broker: {broker_id}")
         excluded[row] = True
     return takes_replicas(cluster, excluded)

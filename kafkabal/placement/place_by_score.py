@@ -55,9 +55,9 @@ def _candidates(request: Request, sites: Sites, chosen: list[int]) -> Bools:
     narrower[chosen] = False
     if is_rack_free or not narrower.any():
         raise LimitExceededError(
-            f"topic {request.spec.name}: no broker{' on another rack' if chosen and is_rack_free else ''} "
+            f"topic {request.spec.name}: no broker{' in another rack' if chosen and is_rack_free else ''} "
             f"has room for a partition of {format_bytes(request.partition_bytes)}",
-            hint="add disks or brokers, or state a smaller expected size",
+            hint="add disks or brokers, or lower the expected partition size",
         )
     return apart(sites.rack, chosen, narrower)
 

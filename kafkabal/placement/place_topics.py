@@ -119,7 +119,7 @@ def _by_rule(request: Request, sites: Sites, policy: PlacementPolicy) -> tuple[I
             raise LimitExceededError(
                 f"topic {request.spec.name}: broker {sites.cluster.brokers.id[broker]} has no room "
                 f"for a partition of {format_bytes(request.partition_bytes)}",
-                hint="add disks, or state a smaller expected size",
+                hint="add disks, or lower the expected partition size",
             )
         dirs[at] = sites.put(int(broker), request.partition_bytes)
     return brokers, dirs

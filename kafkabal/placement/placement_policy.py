@@ -61,5 +61,5 @@ def parse_policy(text: str) -> PlacementPolicy:
         return PlacementPolicy(layout=layout, probability=probability, seed=int(given[0]) if given else 0)
     except (ValueError, IndexError):
         raise UsageError(
-            f"there is no placement {text!r}", hint="there are: score, even, brokers+2[:SEED], binomial:P[:SEED]"
+            f"unknown placement: {text!r}", hint="choose from: score, even, brokers+2[:SEED], binomial:P[:SEED]"
         ) from None

@@ -47,7 +47,7 @@ def settle(specs: Sequence[TopicSpec], sites: Sites, policy: PlacementPolicy) ->
     replicas = sum(request.partitions * request.replication_factor for request in requests)
     if replicas > MOST_REPLICAS:
         raise UsageError(
-            f"{replicas:,} replicas are more than are placed at once, {MOST_REPLICAS:,}",
+            f"replicas: {replicas:,} exceeds the limit of {MOST_REPLICAS:,} at once",
             hint="create the topics in several steps",
         )
     return requests
@@ -62,22 +62,22 @@ def mean_partition_bytes(cluster: ClusterState) -> int:
 
 def _check_name(name: str, taken: set[str]) -> None:
     if name in taken:
-        raise UsageError(f"topic {name} exists already", hint="--if-not-exists passes over those that exist")
+        raise UsageError(f"topic {name} already exists", hint="use --if-not-exists to skip existing topics")
     # metric names know no difference between '.' and '_', so Kafka refuses the second of two such topics
     if "." in name or "_" in name:
         rival = next((t for t in sorted(taken) if t.replace(".", "_") == name.replace(".", "_")), None)
         if rival is not None:
-            raise UsageError(f"topic {name} collides with {rival}: Kafka takes '.' and '_' for the same")
+            raise UsageError(f"topic {name} collides with {rival}: Kafka treats '.' and '_' as equal in metric names")
 
 
 def _request(spec: TopicSpec, takers: int, policy: PlacementPolicy, mean_bytes: int) -> Request:
     partitions = _partitions(spec, takers, policy)
     factor = spec.replication_factor
     if factor is None:
-        raise UsageError(f"topic {spec.name}: the replication factor is not given", hint="add -r 3 or a preset")
+        raise UsageError(f"topic {spec.name}: no replication factor given", hint="add -r 3 or a preset")
     if factor > takers:
         raise UsageError(
-            f"topic {spec.name}: replication factor {factor} needs as many brokers, {_few(takers)} new replicas"
+            f"topic {spec.name}: replication factor {factor} needs as many brokers; {_few(takers)} new replicas"
         )
     expected = mean_bytes if spec.partition_bytes is None else spec.partition_bytes
     return Request(spec=spec, partitions=partitions, replication_factor=factor, partition_bytes=expected)
@@ -87,15 +87,15 @@ def _partitions(spec: TopicSpec, takers: int, policy: PlacementPolicy) -> int:
     if policy.layout is Layout.BROKERS_PLUS_2:
         if spec.partitions not in (None, takers + 2):
             raise UsageError(
-                f"topic {spec.name}: placement {policy.layout} makes {takers + 2} partitions here, "
+                f"topic {spec.name}: placement {policy.layout} creates {takers + 2} partitions on this cluster, "
                 f"not {spec.partitions}",
-                hint="leave the number of partitions out",
+                hint="omit the number of partitions",
             )
         return takers + 2
     if spec.partitions is None:
-        raise UsageError(f"topic {spec.name}: the number of partitions is not given", hint="add -p 12 or a preset")
+        raise UsageError(f"topic {spec.name}: no number of partitions given", hint="add -p 12 or a preset")
     return spec.partitions
 
 
 def _few(takers: int) -> str:
-    return {0: "no broker takes", 1: "only 1 broker takes"}.get(takers, f"only {takers} brokers take")
+    return {0: "no broker accepts", 1: "only 1 broker accepts"}.get(takers, f"only {takers} brokers accept")

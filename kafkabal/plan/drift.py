@@ -86,24 +86,24 @@ def _found(state: ClusterState, row: int) -> Found:
 
 def _difference(change: PartitionChange, found: Found | None, brokers: set[int]) -> str:
     if found is None:
-        return "does not exist any more"
+        return "no longer exists"
     now = found.placement
     strangers = sorted(set(change.replicas) - brokers)
     if strangers:
-        return f"is to go to broker {strangers[0]}, which is not alive"
+        return f"moves to broker {strangers[0]}, which is dead"
     if found.is_moving:
-        return "is being reassigned by somebody else"
+        return "is being reassigned by another tool"
     if now.replicas == change.replicas or change.previous is None:
         return ""
     if now.replicas != change.previous.replicas:
-        return f"was on brokers {_list(change.previous.replicas)} and is on {_list(now.replicas)}"
+        return f"was on brokers {_list(change.previous.replicas)}, is now on {_list(now.replicas)}"
     return _log_dir_difference(change.previous, now)
 
 
 def _log_dir_difference(previous: Placement, now: Placement) -> str:
     for broker, before, after in zip(previous.replicas, previous.log_dirs, now.log_dirs, strict=True):
         if ANY_DIR not in (before, after) and before != after:
-            return f"was in {before} of broker {broker} and is in {after}"
+            return f"was in {before} of broker {broker}, is now in {after}"
     return ""
 
 

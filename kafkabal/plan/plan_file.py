@@ -101,13 +101,13 @@ def read_plan(path: Path | str) -> Plan:
     names = [(p.topic, p.partition) for p in entry.partitions]
     if len(set(names)) != len(names):
         topic, partition = next(n for n in names if names.count(n) > 1)
-        raise InputFileError(path, f"{topic}-{partition} is listed twice")
+        raise InputFileError(path, f"duplicate partition: {topic}-{partition}")
     plan = _plan(entry)
     if entry.kafkabal is not None and entry.kafkabal.plan_id != plan.plan_id:
         raise InputFileError(
             path,
-            f"was changed after it was made: its content is plan {plan.plan_id}, it says {entry.kafkabal.plan_id}",
-            hint="remove the top-level 'kafkabal' key to apply it as a plan of your own",
+            f"edited after planning: its content has plan id {plan.plan_id}, not {entry.kafkabal.plan_id}",
+            hint="remove the top-level 'kafkabal' key to apply the edited plan",
         )
     return plan
 
@@ -164,13 +164,13 @@ def _check_versions(path: Path | str, data: bytes) -> None:
     except msgspec.DecodeError as error:
         raise _malformed(path, data, error) from error
     if found.version != 1:
-        raise InputFileError(path, f"is reassignment JSON of version {found.version}, only version 1 exists")
+        raise InputFileError(path, f"reassignment JSON version {found.version} is not supported, only 1")
     plan_format = found.kafkabal.plan_format if found.kafkabal else None
     if plan_format is not None and plan_format > PLAN_FORMAT:
         raise InputFileError(
             path,
-            f"is of plan format {plan_format}, this kafkabal reads up to {PLAN_FORMAT}",
-            hint="apply it with the version of kafkabal that made it, or a later one",
+            f"plan format {plan_format} is not supported; this kafkabal reads formats up to {PLAN_FORMAT}",
+            hint="use the version of kafkabal that made the plan, or a later one",
         )
 
 
@@ -187,20 +187,20 @@ def _malformed(path: Path | str, data: bytes, error: msgspec.DecodeError) -> Inp
     _, _, position = message.partition("(byte ")
     end = int(position.rstrip(")")) if position else len(data) if "truncated" in message else None
     line = None if end is None else data[:end].count(b"\n") + 1
-    return InputFileError(path, f"is no plan: {message}", line=line)
+    return InputFileError(path, f"not a plan file: {message}", line=line)
 
 
 def _check_partition(path: Path | str, p: _PartitionEntry) -> None:
     name = f"{p.topic}-{p.partition}"
     if p.partition < 0 or not p.replicas:
-        raise InputFileError(path, f"{name} has no replicas" if p.partition >= 0 else f"{name} has a bad number")
+        raise InputFileError(path, f"{name}: no replicas" if p.partition >= 0 else f"{name}: invalid partition number")
     if len(set(p.replicas)) != len(p.replicas):
-        raise InputFileError(path, f"{name} names a broker twice")
+        raise InputFileError(path, f"{name}: duplicate broker")
     if p.log_dirs is not None and len(p.log_dirs) != len(p.replicas):
-        raise InputFileError(path, f"{name} has {len(p.replicas)} replicas but {len(p.log_dirs)} log_dirs")
+        raise InputFileError(path, f"{name}: {len(p.replicas)} replicas but {len(p.log_dirs)} log_dirs")
     relative = [d for d in p.log_dirs or () if d != ANY_DIR and not d.startswith("/")]
     if relative:
-        raise InputFileError(path, f"{name}: log dir {relative[0]!r} is neither 'any' nor an absolute path")
+        raise InputFileError(path, f"{name}: log dir must be 'any' or an absolute path, not {relative[0]!r}")
 
 
 def _plan(entry: _PlanEntry) -> Plan:

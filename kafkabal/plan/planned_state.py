@@ -62,7 +62,7 @@ class _Changes(NamedTuple):
         broker = np.minimum(np.searchsorted(cluster.brokers.id, ids), len(cluster.brokers) - 1)
         strange = np.flatnonzero(cluster.brokers.id[broker] != ids)
         if strange.size:
-            raise DriftError(f"the plan names broker {ids[strange[0]]}, which this cluster does not have")
+            raise DriftError(f"unknown broker in the plan: {ids[strange[0]]}")
         return _Changes(partition, number, broker, _log_dir_rows(cluster, plan.partitions, broker))
 
 
@@ -71,7 +71,7 @@ def _partition_rows(cluster: ClusterState, plan: Plan) -> I64:
     rows = dict(partition_rows(cluster, names))
     strange = next((name for name in names if name not in rows), None)
     if strange is not None:
-        raise DriftError(f"the plan names {strange}, which this cluster does not have")
+        raise DriftError(f"unknown partition in the plan: {strange}")
     return np.array([rows[name] for name in names], np.int64)
 
 
@@ -85,7 +85,7 @@ def _log_dir_rows(cluster: ClusterState, changes: tuple[PartitionChange, ...], b
             row = known.get((b, path))
             if row is None:
                 broker_id = cluster.brokers.id[b]
-                raise DriftError(f"the plan names log dir {path}, which broker {broker_id} does not have")
+                raise DriftError(f"unknown log dir in the plan: {path} of broker {broker_id}")
             rows[i] = row
     return rows
 

@@ -39,10 +39,10 @@ def _on_drained(problem: Problem) -> Iterator[str]:
         held = r.partition[r.broker == cluster.brokers.index_of(broker_id)]
         barred, waiting = held[fixed[held]], held[reassigned[held]]
         if barred.size:
-            told = f"broker {broker_id} keeps {barred.size} replicas of topics that may not move"
+            told = f"broker {broker_id} keeps {barred.size} replicas of excluded topics"
             yield f"{told}: {_topics(cluster, barred)}"
         if waiting.size:
-            yield f"broker {broker_id} keeps {waiting.size} replicas of partitions that another reassignment is moving"
+            yield f"broker {broker_id} keeps {waiting.size} replicas of partitions that another tool is reassigning"
 
 
 def _topics(cluster: ClusterState, partitions: I64) -> str:
@@ -62,16 +62,16 @@ def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
     for b in brokers[:_NAMED].tolist():
         yield _dirs_of(after, found, b)
     if len(brokers) > _NAMED:
-        yield f"{len(brokers) - _NAMED} more brokers keep log dirs outside their bands"
+        yield f"{len(brokers) - _NAMED} more brokers have log dirs outside their bands"
 
 
 def _dirs_of(cluster: ClusterState, found: Evaluation, broker: int) -> str:
     """The log dirs of a broker that are outside, and the replica that is most of the fullest one."""
     dirs = cluster.log_dirs
     outside = np.flatnonzero(found.outside & (dirs.broker == broker))
-    shares = ", ".join(f"{dirs.path[d]} at {found.share[d]:.2f} of its share" for d in outside[:_NAMED].tolist())
+    shares = ", ".join(f"{dirs.path[d]} at {found.share[d]:.2f}x of its fair share" for d in outside[:_NAMED].tolist())
     more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
-    told = f"broker {cluster.brokers.id[broker]} keeps log dirs outside their band, {shares}{more}"
+    told = f"broker {cluster.brokers.id[broker]}: log dirs remain outside their band: {shares}{more}"
     return told + _largest(cluster, int(outside[found.share[outside].argmax()]))
 
 

@@ -32,7 +32,7 @@ def kept_slots(cluster: ClusterState, plans: Sequence[Plan], home: I32) -> Bools
     kept = np.zeros(home.shape, np.bool_)
     for plan in plans:
         if plan.cluster_id not in {None, cluster.cluster_id}:
-            raise UsageError(f"plan {plan.plan_id} was made for cluster {plan.cluster_id}, not {cluster.cluster_id}")
+            raise UsageError(f"plan {plan.plan_id} is for another cluster: {plan.cluster_id}, not {cluster.cluster_id}")
         adding = {change.name: change.adding for change in plan.partitions}
         for name, row in partition_rows(cluster, adding):
             brokers = [b for b in map(cluster.brokers.index_of, adding[name]) if b >= 0]

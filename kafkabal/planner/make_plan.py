@@ -45,7 +45,7 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
         listener.step("budget")
         full = draft.state
         draft, after = instalment(start, draft, listener)
-        warnings = (*(f"also without a budget, {line}" for line in warnings), *left_over(full, draft.state))
+        warnings = (*(f"even without a budget: {line}" for line in warnings), *left_over(full, draft.state))
     warnings += remains_of(problem, after)
     listener.step("bound")
     bound = _bound(start, draft.state)

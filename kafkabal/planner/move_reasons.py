@@ -72,7 +72,7 @@ class Reasons:
 
     def _moved(self, code: int, origin: int, target: int) -> str:
         if code == Why.NEW:
-            return f"replication factor: broker {self.ids[target]} gets a further replica"
+            return f"replication factor: broker {self.ids[target]} gets an additional replica"
         if code == Why.RACK:
             return f"racks: broker {self.ids[origin]} shares its rack with another replica"
         if code == Why.LEAVES:
@@ -88,31 +88,31 @@ class Reasons:
     def _balance(self, origin: int, target: int) -> str:
         b = self.before.bands
         if self.before.used[origin] > b.high_bytes[origin]:
-            return f"disk: broker {self.ids[origin]} at {self.share[origin]:.2f} of its share"
+            return f"disk: broker {self.ids[origin]} at {self.share[origin]:.2f}x of its fair share"
         if self.before.count[origin] > b.high_count[origin]:
             return (
                 f"replicas: broker {self.ids[origin]} holds {self.before.count[origin]}, at most {b.high_count[origin]}"
             )
         if self.before.used[target] < b.low_bytes[target]:
-            return f"disk: broker {self.ids[target]} at {self.share[target]:.2f} of its share"
+            return f"disk: broker {self.ids[target]} at {self.share[target]:.2f}x of its fair share"
         if self.before.count[target] < b.low_count[target]:
             return (
                 f"replicas: broker {self.ids[target]} holds {self.before.count[target]}, at least {b.low_count[target]}"
             )
         if self._further:
-            return f"{self._further}, or room on broker {self.ids[origin]} for what another broker has to shed"
-        return f"makes room on broker {self.ids[origin]} for what another broker has to shed"
+            return f"{self._further}, or frees space on broker {self.ids[origin]} for replicas from another broker"
+        return f"frees space on broker {self.ids[origin]} for replicas from another broker"
 
     def _led(self, old: int, new: int) -> str:
         if old == new:
-            return "log-dir: evens the log dirs of a broker"
+            return "log-dir: balances the log dirs of a broker"
         b = self.before.bands
         if not self.state.problem.counted[old]:
-            return f"leaders: broker {self.ids[old]} is to lead nothing"
+            return f"leaders: broker {self.ids[old]} is drained of leaders"
         if self.before.leads[old] > b.high_leaders[old]:
             return f"leaders: broker {self.ids[old]} leads {self.before.leads[old]}, at most {b.high_leaders[old]}"
         if self.before.leads[new] < b.low_leaders[new]:
             return f"leaders: broker {self.ids[new]} leads {self.before.leads[new]}, at least {b.low_leaders[new]}"
         if self._further:
             return f"{self._further}: broker {self.ids[new]} leads instead of {self.ids[old]}"
-        return f"leaders: broker {self.ids[new]} leads instead of {self.ids[old]}, which others need to hand on to"
+        return f"leaders: broker {self.ids[new]} leads instead of {self.ids[old]}, which takes others from a third"

@@ -98,12 +98,12 @@ class PlanOptions:
     """Kept in the plan; equal seeds give equal plans."""
 
     def __post_init__(self) -> None:
-        _check(0 <= self.tolerance < 1, f"tolerance {self.tolerance} is not a share from 0 to 1")
-        _check(self.below is None or 0 < self.below <= 1, f"below {self.below} is not a share from 0 to 1")
-        _check(0 < self.log_dir_limit <= 1, f"log dir limit {self.log_dir_limit} is not a share from 0 to 1")
+        _check(0 <= self.tolerance < 1, f"tolerance must be a share from 0 to 1, not {self.tolerance}")
+        _check(self.below is None or 0 < self.below <= 1, f"--below must be a share from 0 to 1, not {self.below}")
+        _check(0 < self.log_dir_limit <= 1, f"log dir limit must be a share from 0 to 1, not {self.log_dir_limit}")
         for name in BUDGETS:
             value = getattr(self, name)
-            _check(value is None or value >= 0, f"{name.replace('_', ' ')} {value} is negative")
+            _check(value is None or value >= 0, f"{name.replace('_', ' ')} must not be negative: {value}")
         for name in ("drain", "replication_factor"):
             _check(
                 self.mode.moves_replicas or not getattr(self, name),
@@ -111,12 +111,12 @@ class PlanOptions:
             )
         _check(
             self.max_duration_s is None or bool(self.throttle_bytes_per_s),
-            "a longest duration needs a throttle to reckon with",
+            "--max-duration requires a throttle with a rate",
             hint="add a rate, as in --throttle 50MB",
         )
         _check(
             self.replication_factor is None or self.replication_factor > 0,
-            f"replication factor {self.replication_factor} is not above 0",
+            f"replication factor must be above 0, not {self.replication_factor}",
         )
 
     def as_json(self) -> dict[str, Any]:

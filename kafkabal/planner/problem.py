@@ -114,11 +114,11 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         If no live broker is left.
     """
     brokers = cluster.brokers
-    _rows_of(cluster, options.broker_limits, "broker limit")
-    drained = _rows_of(cluster, options.drain, "drain")
+    _rows_of(cluster, options.broker_limits, "--broker-limit")
+    drained = _rows_of(cluster, options.drain, "--drain")
     counted = brokers.is_live & ~drained
     if not counted.any():
-        raise InfeasibleError("no live broker is left to hold anything", hint="drain fewer brokers")
+        raise InfeasibleError("no live broker remains to take replicas", hint="drain fewer brokers")
     home, held = _matrix(cluster)
     slots = cluster.replication_factor
     lost = _in_slots(cluster, in_offline_dir(cluster), home)
@@ -180,7 +180,7 @@ def _check_goes_by_disk(options: PlanOptions) -> None:
     others = [w.score.name for w in options.scores if w.score.name != "disk"]
     if others:
         raise UsageError(
-            f"--below goes by disk alone, not by {', '.join(others)}", hint="leave out --score, or say --score disk"
+            f"--below supports only the score disk, not {', '.join(others)}", hint="omit --score, or use --score disk"
         )
 
 
@@ -189,7 +189,7 @@ def _rows_of(cluster: ClusterState, ids: Iterable[int], what: str) -> Bools:
     for broker_id in ids:
         row = cluster.brokers.index_of(broker_id)
         if row < 0:
-            raise UsageError(f"{what}: this cluster has no broker {broker_id}")
+            raise UsageError(f"{what}: unknown broker: {broker_id}")
         rows[row] = True
     return rows
 
@@ -254,7 +254,7 @@ def _check_patterns(cluster: ClusterState, options: PlanOptions) -> None:
     """Refuse a pattern to which no topic answers: a slip of the pen would otherwise pass for an even cluster."""
     for pattern in options.topics:
         if not any(fnmatchcase(name, pattern) for name in cluster.topics.name):
-            raise UsageError(f"--topics: this cluster has no topic {pattern!r}")
+            raise UsageError(f"--topics: unknown topic: {pattern!r}")
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
@@ -284,7 +284,7 @@ def _electable(cluster: ClusterState, home: I32) -> Bools:
 
 
 def _takes(cluster: ClusterState, options: PlanOptions, counted: Bools) -> Bools:
-    takes = takes_replicas(cluster, ~counted | _rows_of(cluster, options.exclude_brokers, "exclude brokers"))
+    takes = takes_replicas(cluster, ~counted | _rows_of(cluster, options.exclude_brokers, "--exclude-brokers"))
     if options.mode is Mode.ONLY_TO_NEW:
         takes &= np.bincount(cluster.replicas.broker, minlength=len(counted)) == 0
     return takes

@@ -43,12 +43,12 @@ def refuse_if_infeasible(state: State, homeless: I64) -> None:
     if drained.any():
         ids = ", ".join(map(str, sorted(options.drain)))
         raise InfeasibleError(
-            f"broker {ids} cannot be drained: no other broker may take {names}",
-            hint="too few brokers or racks are left, or their log dirs are full; add some, or drain fewer",
+            f"cannot drain broker {ids}: no other broker can take {names}",
+            hint="too few brokers or racks remain, or their log dirs are full; add brokers or drain fewer",
         )
     raise InfeasibleError(
-        f"a replication factor of {options.replication_factor} cannot be reached: there is no broker for {names}",
-        hint="ask for fewer replicas, or add brokers",
+        f"cannot reach replication factor {options.replication_factor}: no broker can take {names}",
+        hint="use a lower replication factor, or add brokers",
     )
 
 
@@ -69,14 +69,14 @@ def left_over(full: State, part: State) -> tuple[str, ...]:
     """A line on what a budget leaves to later plans, if anything."""
     if full.moved_bytes() == part.moved_bytes() and full.moved().sum() == part.moved().sum():
         return ()
-    whole = f"the {format_bytes(full.moved_bytes())} that a plan without a budget moves"
+    whole = f"the {format_bytes(full.moved_bytes())} of a plan without a budget"
     if part.moved().any():
-        return (f"the budget pays for {format_bytes(part.moved_bytes())} of {whole}",)
+        return (f"the budget covers {format_bytes(part.moved_bytes())} of {whole}",)
     least = int(full.problem.arriving_bytes[full.moved().any(1)].min())
     most_bytes = full.problem.options.max_bytes
     if most_bytes is not None and least > most_bytes:
-        return (f"the budget pays for no move of {whole}: the smallest replica has {format_bytes(least)}",)
-    return (f"nothing that the budget pays for, of {whole}, does any good by itself",)
+        return (f"the budget covers no move of {whole}: the smallest replica has {format_bytes(least)}",)
+    return (f"no move within the budget, out of {whole}, improves the balance by itself",)
 
 
 def shortfall(state: State, leader: I32) -> float:
@@ -102,7 +102,7 @@ def unrepaired_of(state: State, homeless: I64) -> tuple[str, ...]:
     lines = []
     for rows, what in ((p[stuck & ~in_dir], "on dead brokers"), (p[stuck & in_dir], "in offline log dirs")):
         if rows.size:
-            why = "" if problem.weighed.any() else ": no log dir is known to work"
+            why = "" if problem.weighed.any() else ": no log dir is known to be online"
             lines.append(f"no broker may take the replicas {what} of {_names(state, rows)}{why}")
     return (*lines, *_out_of_reach(state))
 
@@ -128,7 +128,7 @@ def _out_of_reach(state: State) -> Iterator[str]:
 def _narrow(state: State) -> Iterator[str]:
     narrow = np.flatnonzero(state.narrow())
     if narrow.size:
-        yield f"no broker on a further rack may take a replica of {_names(state, narrow)}"
+        yield f"no broker in another rack can take a replica of {_names(state, narrow)}"
 
 
 def _bytes_outside(state: State) -> Iterator[str]:
@@ -139,16 +139,16 @@ def _bytes_outside(state: State) -> Iterator[str]:
     racks = _Racks(state, share)
     for b in rows[:_NAMED].tolist():
         broker_id = problem.cluster.brokers.id[b]
-        text = f"broker {broker_id} stays at {share[b]:.2f} of its disk share"
+        text = f"broker {broker_id} remains at {share[b]:.2f}x of its fair disk share"
         if racks.hold_outside(b):
             text += racks.told(b)
         elif above[b]:
             text += _largest(state, b)
         elif not problem.takes[b]:
-            text += ": it takes nothing"
+            text += ": it accepts no replicas"
         yield text
     if len(rows) > _NAMED:
-        yield f"{len(rows) - _NAMED} more brokers stay outside their disk band"
+        yield f"{len(rows) - _NAMED} more brokers remain outside their disk band"
 
 
 def _filled_outside(state: State, leader: I32) -> Iterator[str]:
@@ -158,12 +158,12 @@ def _filled_outside(state: State, leader: I32) -> Iterator[str]:
         return
     problem = state.problem
     told = ", ".join(f"{n} by {name}" for name, n in number.items())
-    yield f"outside their bands stay brokers, {told}: only empty ones take anything"
+    yield f"brokers outside their bands: {told}; --only-to-new moves data to empty brokers only"
     held = np.bincount(problem.cluster.replicas.broker, minlength=problem.n_brokers)
     if held[problem.counted].all():
         yield (
-            "no broker is empty, so that none takes anything: "
-            "name the old ones with --exclude-brokers in place of --only-to-new to go on filling the others"
+            "no broker is empty, so --only-to-new moves nothing: "
+            "to continue filling the new brokers, use --exclude-brokers with the old ones instead"
         )
 
 
@@ -206,8 +206,8 @@ class _Racks:
         number = int((self.zone == zone).sum())
         name = self.names[zone] if zone < len(self.names) else "none"
         return (
-            f": every partition has a replica in its rack {name}, "
-            f"whose {number} of {int(self.rows.sum())} brokers are at {self.share[zone]:.2f} together"
+            f": every partition needs a replica in its rack {name}, "
+            f"whose {number} of {int(self.rows.sum())} brokers are at {self.share[zone]:.2f}x together"
         )
 
 
@@ -220,7 +220,7 @@ def _largest(state: State, broker: int) -> str:
     if len(load) == 1:
         return ": it holds a single partition"
     number = min(_LARGEST, len(load))
-    return f": its {number} largest partitions are {load[:number].sum() / used:.0%} of it"
+    return f": its {number} largest partitions make up {load[:number].sum() / used:.0%} of it"
 
 
 def _counts_outside(state: State) -> Iterator[str]:
@@ -240,9 +240,9 @@ def _further_outside(state: State, leader: I32) -> Iterator[str]:
         rows = _further_rows(loads, row)
         for b in rows[:_NAMED].tolist():
             fair = weighted.weight / loads.price[row, b]
-            yield f"broker {ids[b]} stays at {loads.load[row, b] / fair:.2f} of its share of {weighted.score.name}"
+            yield f"broker {ids[b]} remains at {loads.load[row, b] / fair:.2f}x of its fair {weighted.score.name}"
         if len(rows) > _NAMED:
-            yield f"{len(rows) - _NAMED} more brokers stay outside their band of {weighted.score.name}"
+            yield f"{len(rows) - _NAMED} more brokers remain outside their band of {weighted.score.name}"
 
 
 def _further_rows(loads: FurtherLoads, row: int) -> I64:
@@ -262,9 +262,9 @@ def _outside(state: State, number: I64, low: I64, high: I64, what: str) -> Itera
     ids = state.problem.cluster.brokers.id
     for b in rows[:_NAMED].tolist():
         edge = f"at most {high[b]}" if above[b] else f"at least {low[b]}"
-        yield f"broker {ids[b]} stays at {number[b]} {what}, {edge} are in its band"
+        yield f"broker {ids[b]} remains at {number[b]} {what}; its band allows {edge}"
     if len(rows) > _NAMED:
-        yield f"{len(rows) - _NAMED} more brokers stay outside their band of {what}"
+        yield f"{len(rows) - _NAMED} more brokers remain outside their band of {what}"
 
 
 def _topics_outside(state: State) -> Iterator[str]:
@@ -276,9 +276,9 @@ def _topics_outside(state: State) -> Iterator[str]:
         t, b = divmod(pair, problem.n_brokers)
         name, most = problem.cluster.topics.name[t], state.bands.topic_most(t, b)
         held = f"broker {problem.cluster.brokers.id[b]} keeps {state.topic_count[t, b]} replicas of {name}"
-        yield f"{held}, at most {most:.0f} are in its band"
+        yield f"{held}; its band allows at most {most:.0f}"
     if len(pairs) > _NAMED:
-        yield f"{len(pairs) - _NAMED} more brokers keep too many replicas of a topic"
+        yield f"{len(pairs) - _NAMED} more brokers hold too many replicas of a topic"
 
 
 def _crowded(state: State) -> tuple[I64, F64]:

@@ -55,7 +55,7 @@ def parse_what_if(texts: Iterable[str]) -> WhatIf:
         elif found := _REMOVE.fullmatch(text):
             remove.update(int(i) for i in found["ids"].split(","))
         else:
-            raise UsageError(f"{text!r} supposes nothing", hint="write it like add=7:r1:4TiB or remove=3")
+            raise UsageError(f"--what-if: invalid change: {text!r}", hint="write it like add=7:r1:4TiB or remove=3")
     return WhatIf(add=tuple(add), remove=frozenset(remove))
 
 
@@ -70,7 +70,7 @@ def suppose(cluster: ClusterState, options: PlanOptions, what_if: WhatIf) -> tup
     grown = with_brokers(cluster, what_if.add)
     strange = [i for i in sorted(what_if.remove) if grown.brokers.index_of(i) < 0]
     if strange:
-        raise UsageError(f"--what-if remove={strange[0]}: this cluster has no broker {strange[0]}")
+        raise UsageError(f"--what-if remove={strange[0]}: unknown broker: {strange[0]}")
     if what_if.remove and not options.mode.moves_replicas:
         raise UsageError(f"--{options.mode} and --what-if remove cannot be combined: no replica may move")
     return grown, replace(options, drain=options.drain | what_if.remove)
@@ -89,7 +89,7 @@ def with_brokers(cluster: ClusterState, added: tuple[NewBroker, ...]) -> Cluster
     ids = [b.id for b in added]
     known = [i for i in ids if cluster.brokers.index_of(i) >= 0 or ids.count(i) > 1]
     if known:
-        raise UsageError(f"broker {known[0]} exists already")
+        raise UsageError(f"broker {known[0]} already exists")
     racks = tuple(sorted({*cluster.racks, *(b.rack for b in added if b.rack is not None)}))
     order = np.argsort(np.concatenate((cluster.brokers.id, np.array(ids, np.int32))), kind="stable")
     row_of = np.empty(len(order), np.int32)

@@ -36,8 +36,8 @@ class Creation:
     def warnings(self) -> tuple[str, ...]:
         """What of the new topics can never work as it is wanted."""
         return tuple(
-            f"topic {topic.name}: {MIN_INSYNC_REPLICAS} {wanted} is above the {len(topic.assignment[0])} replicas of a "
-            "partition, so producers with acks=all will always be refused"
+            f"topic {topic.name}: {MIN_INSYNC_REPLICAS} {wanted} exceeds replication factor "
+            f"{len(topic.assignment[0])}; producers with acks=all will fail"
             for topic in self.placed.topics
             if (wanted := topic.configs.get(MIN_INSYNC_REPLICAS, "").strip()).isdecimal()
             and int(wanted) > len(topic.assignment[0])
@@ -58,7 +58,7 @@ def creation_report(creation: Creation) -> Report:
             _assignment_table(topics, shown=creation.dry_run),
         ),
         notes=(
-            *(f"exists and is left as it is: {difference}" for difference in creation.differences),
+            *(f"exists and differs, not changed: {difference}" for difference in creation.differences),
             *creation.warnings(),
         ),
     )
@@ -156,10 +156,10 @@ def _score_table(creation: Creation) -> Table:
 def _shares(when: str, evaluations: Sequence[Evaluation]) -> list[Column]:
     return [
         Column(
-            key=f"max_share_{when}", title=f"most {when}", kind=Kind.FAIR, values=[e.max_share for e in evaluations]
+            key=f"max_share_{when}", title=f"highest {when}", kind=Kind.FAIR, values=[e.max_share for e in evaluations]
         ),
         Column(
-            key=f"min_share_{when}", title=f"least {when}", kind=Kind.FAIR, values=[e.min_share for e in evaluations]
+            key=f"min_share_{when}", title=f"lowest {when}", kind=Kind.FAIR, values=[e.min_share for e in evaluations]
         ),
         Column(key=f"outside_{when}", title="", values=[int(e.outside.sum()) for e in evaluations]),
     ]

@@ -32,19 +32,21 @@ def _sentences(change: PartitionChange) -> Iterator[str]:
     elif change.action is Action.LOG_DIR:
         yield f"{change.name} changes its log dir ({format_bytes(change.log_dir_bytes)} copied): {_dirs(change)}."
     else:
-        yield f"{change.name} keeps its replicas; no byte is copied."
+        yield f"{change.name} keeps its replicas; no data is copied."
     led_by = change.previous.leader if change.previous else None
     if led_by is not None and led_by != change.replicas[0]:
-        yield f"Broker {change.replicas[0]} is to lead it instead of {led_by if led_by >= 0 else 'nobody'}."
+        yield f"Leader: {f'broker {led_by}' if led_by >= 0 else 'none'} -> broker {change.replicas[0]}."
     yield f"Why: {change.reason}." if change.reason else "The plan gives no reason."
 
 
 def _moves(change: PartitionChange) -> str:
     parts = []
     if change.adding:
-        parts.append(f"{_brokers(change.adding)} {_get(change.adding)} a copy ({format_bytes(change.bytes)} in all)")
+        parts.append(
+            f"{_brokers(change.adding)} {_get(change.adding)} a replica ({format_bytes(change.bytes)} in total)"
+        )
     if change.removing:
-        parts.append(f"{_brokers(change.removing)} {'give' if len(change.removing) > 1 else 'gives'} one up")
+        parts.append(f"{_brokers(change.removing)} {'drop' if len(change.removing) > 1 else 'drops'} one")
     return ", ".join(parts)
 
 

@@ -13,13 +13,13 @@ def frontier_report(points: Sequence[FrontierPoint]) -> Report:
     columns = (
         Column(key="tolerance", title="tolerance", values=[p.tolerance for p in points], kind=Kind.SHARE, label=True),
         Column(key="moved_bytes", title="to move", values=[p.moved_bytes for p in points], kind=Kind.BYTES),
-        Column(key="bound_bytes", title="at least", values=[p.bound_bytes for p in points], kind=Kind.BYTES),
+        Column(key="bound_bytes", title="lower bound", values=[p.bound_bytes for p in points], kind=Kind.BYTES),
         Column(key="moves", title="replicas", values=[p.moves for p in points], kind=Kind.NUMBER),
         Column(key="disk_skew", title="disk skew after", values=[p.disk_skew for p in points], kind=Kind.SHARE),
         Column(key="outside", title="outside", values=[p.outside for p in points], kind=Kind.NUMBER, quiet=True),
     )
     return Report(
         command="rebalance plan --frontier",
-        headline="what a plan moves, by how even it makes the cluster",
+        headline="bytes that a plan moves, by tolerance",
         tables=(Table(key="frontier", columns=columns),),
     )

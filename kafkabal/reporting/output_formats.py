@@ -35,6 +35,6 @@ def render(report: Report, form: str, surface: Surface) -> str:
         If the report has no such form.
     """
     if form not in _VIEWS:
-        raise UsageError(f"there is no form {form!r}", hint=f"there are {', '.join(_VIEWS)}")
+        raise UsageError(f"unknown output format: {form!r}", hint=f"choose from: {', '.join(_VIEWS)}")
     text: str = import_module(_VIEWS[form]).render(report, surface)
     return text

@@ -25,7 +25,7 @@ def plan_report(plan: Plan, command: str) -> Report:
             Fact(key="partitions", value=len(plan.partitions)),
             Fact(key="moved_bytes", value=plan.moved_bytes),
             Fact(key="log_dir_bytes", value=plan.log_dir_bytes),
-            Fact(key="bound_bytes", value=plan.bound_bytes, title="no plan moves less than", kind=Kind.BYTES),
+            Fact(key="bound_bytes", value=plan.bound_bytes, title="lower bound", kind=Kind.BYTES),
         ),
         tables=(_pairs(traffic), _brokers(traffic), _scores(plan)),
         notes=plan.warnings,
@@ -43,11 +43,11 @@ def _nothing(plan: Plan) -> str:
     """Why a plan is empty: all is even, or what is not even was not asked for, or nothing helps it."""
     outside = [name for name, change in plan.scores.items() if change.after.get("outside")]
     if not outside:
-        return "nothing to do: every score is inside its band"
+        return "nothing to do: all scores are inside their bands"
     if {"mode", "below"} & plan.options.keys():
-        return f"nothing to do for what was asked; still outside their bands: {', '.join(outside)}"
+        return f"nothing to do within the requested scope; still outside their bands: {', '.join(outside)}"
     within = " within the limits" if plan.options.keys() & set(BUDGETS) else ""
-    return f"nothing to do: no change{within} helps what is outside: {', '.join(outside)}"
+    return f"nothing to do: no change{within} improves the scores outside their bands: {', '.join(outside)}"
 
 
 def _pairs(traffic: Traffic) -> Table:

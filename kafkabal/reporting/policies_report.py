@@ -29,7 +29,7 @@ def policies_report(names: Sequence[str] = ()) -> Report:
                     Column(key="keeps_key_order", title="keeps key order", values=[a.keeps_key_order for a in abouts]),
                     Column(key="needs", title="needs", values=[sorted(a.inputs) for a in abouts], dispensable=1),
                     Column(key="feedback", title="", values=[about.feedback.value for about in abouts]),
-                    Column(key="meaning", title="sends a record to", values=[a.meaning for a in abouts], wraps=True),
+                    Column(key="meaning", title="sends each record to", values=[a.meaning for a in abouts], wraps=True),
                     Column(key="source", title="", values=[about.source for about in abouts]),
                     Column(
                         key="options",

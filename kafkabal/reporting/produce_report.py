@@ -14,7 +14,7 @@ from kafkabal.units import format_bytes
 def production_report(outcome: Outcome, view: RoutingView) -> Report:
     """Everything ``produce`` has to say when it is done."""
     sent_bytes = sum(outcome.bytes_by_partition.values())
-    there = f", {outcome.already_there} were there before" if outcome.already_there else ""
+    there = f", {outcome.already_there} already in the topic" if outcome.already_there else ""
     headline = f"{outcome.sent} records sent to topic {view.topic}, {format_bytes(sent_bytes)}{there}"
     return Report(
         command="produce",
@@ -43,7 +43,7 @@ def _broker_table(outcome: Outcome, view: RoutingView) -> Table:
         columns=(
             Column(key="broker", title="broker", values=view.broker_id[leads].tolist(), label=True),
             Column(key="sent_bytes", title="sent", kind=Kind.BYTES, values=sent[leads].tolist()),
-            Column(key="sent_share", title="of an even share", kind=Kind.FAIR, values=share[leads].tolist()),
+            Column(key="sent_share", title="vs fair share", kind=Kind.FAIR, values=share[leads].tolist()),
             Column(key="used_bytes", title="holds", kind=Kind.BYTES, values=view.used_bytes[leads].tolist()),
         ),
     )

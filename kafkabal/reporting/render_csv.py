@@ -21,7 +21,7 @@ def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
         If the report has no table.
     """
     if not report.tables:
-        raise UsageError(f"{report.command} has nothing to write as csv", hint="use -o json")
+        raise UsageError(f"csv output not supported: {report.command}", hint="use -o json")
     columns = dict(machine_columns(report.tables[0]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -23,7 +23,7 @@ def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
     """
     families = list(_families(report))
     if not families:
-        raise UsageError(f"{report.command} has no metrics", hint="use -o json")
+        raise UsageError(f"prometheus output not supported: {report.command}", hint="use -o json")
     registry = CollectorRegistry()
     registry.register(_Collected(families))
     return generate_latest(registry).decode()

@@ -77,7 +77,7 @@ def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
         yield _table(table, surface)
         hidden = table.n_rows - table.shown_rows if table.shown_rows is not None else 0
         if hidden > 0:
-            yield Text(f"... and {hidden:,} more", _STYLES[Tone.FAINT])
+            yield Text(f"and {hidden:,} more", _STYLES[Tone.FAINT])
     if report.notes:
         yield ""
         yield from (Text(note) for note in report.notes)
@@ -102,7 +102,7 @@ def _table(table: Table, surface: Surface) -> RenderableType:
         grid.add_row(*row)
     if not left_out:
         return grid
-    return Group(grid, Text(f"left out, too narrow: {', '.join(left_out)}", _STYLES[Tone.FAINT]))
+    return Group(grid, Text(f"columns hidden: {', '.join(left_out)}", _STYLES[Tone.FAINT]))
 
 
 def _fitting(table: Table, surface: Surface) -> tuple[list[tuple[Column, list[Text]]], list[str]]:

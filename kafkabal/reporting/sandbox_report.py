@@ -37,7 +37,7 @@ def status_report(command: str, sandboxes: Sequence[Sandbox], *, notes: Sequence
 
 def _headline(sandboxes: Sequence[Sandbox], found: Sequence[tuple[Sandbox, NodeStatus]]) -> str:
     if not sandboxes:
-        return "There is no sandbox."
+        return "No sandboxes."
     running = sum(status.state is NodeState.RUNNING for _, status in found)
     if len(sandboxes) > 1:
         return f"{len(sandboxes)} sandboxes: {running} of {len(found)} nodes run."

@@ -49,7 +49,7 @@ def scores_report(names: Sequence[str] = (), cluster: ClusterState | None = None
                     Column(key="default", title="default", values=[e.name in DEFAULT_SCORES for e in listed]),
                     Column(
                         key="grain",
-                        title="of a",
+                        title="measured per",
                         dispensable=1,
                         values=[e.score.grain if e.score else None for e in listed],
                     ),
@@ -61,7 +61,7 @@ def scores_report(names: Sequence[str] = (), cluster: ClusterState | None = None
                 ),
             ),
         ),
-        notes=() if cluster else ("Name a cluster, and it is said which of them it supplies.",),
+        notes=() if cluster else ("Name a cluster to see which scores it supplies.",),
     )
 
 

@@ -30,9 +30,9 @@ def check_plot(path: Path) -> None:
         If there is no such folder, or nothing may be written there.
     """
     if path.suffix.lower() not in _FORMS:
-        raise UsageError(f"cannot draw {path.name}: the name ends in {', '.join(_FORMS)}")
+        raise UsageError(f"unsupported plot format: {path.name} (choose from {', '.join(_FORMS)})")
     if find_spec("matplotlib") is None:
-        raise UsageError("plots need matplotlib", hint="pip install 'kafkabal[plots]'")
+        raise UsageError("plots require matplotlib", hint="pip install 'kafkabal[plots]'")
     check_replaceable(path)
 
 
@@ -80,7 +80,7 @@ def _draw_ratios(simulated: Simulated, axes: Any) -> None:
     axes.axvline(1.0, color="grey", linewidth=0.8)
     axes.set_yticks(range(len(simulated.policies)), [runs.label for runs in simulated.policies])
     axes.invert_yaxis()
-    axes.set_xlabel("used ratio of each broker over the mean")
+    axes.set_xlabel("disk usage of each broker relative to the mean")
     axes.set_title(f"{simulated.workload.name} into {simulated.view.topic}")
 
 

@@ -69,7 +69,7 @@ def _headline(simulated: Simulated) -> str:
     start = max_over_mean(simulated.view.used_ratio[first.live])
     what = f"{first.records:,} records, {format_bytes(first.written_bytes)}, into topic {simulated.view.topic}"
     if len(simulated.policies) == 1:
-        return f"{what}: the fullest broker goes from {start:.2f}x to {ratio:.2f}x of the mean"
+        return f"{what}: the fullest broker changes from {start:.2f}x to {ratio:.2f}x of the mean"
     worst = simulated.policies[-1]
     worst_ratio = worst.figure(lambda run: run.max_over_mean).mean
     return (
@@ -191,7 +191,7 @@ def _training_columns(simulated: Simulated) -> Iterator[Column]:
     for key, title, kind, values in (
         ("load_s", "load", Kind.DURATION, [time and time.load_s for time in times]),
         ("train_s", "train", Kind.DURATION, [time and time.train_s for time in times]),
-        ("training_loss", "speed lost", Kind.SHARE, [time and time.loss for time in times]),
+        ("training_loss", "slowdown", Kind.SHARE, [time and time.loss for time in times]),
         ("inference_s", "", Kind.DURATION, [time and time.inference_s for time in times]),
     ):
         yield Column(key=key, title=title if is_asked else "", kind=kind, values=values)
@@ -260,20 +260,20 @@ def _broker_table(simulated: Simulated) -> Table:
 def _notes(simulated: Simulated) -> Iterator[str]:
     first = simulated.policies[0].runs[0]
     if not first.capacity_known:
-        yield "no broker tells its capacity: equal ones are assumed"
+        yield "broker capacities unknown, assumed equal"
     yield _what_bytes_are(simulated.workload)
     breaking = [runs.label for runs in simulated.policies if not runs.about.keeps_key_order]
     if simulated.workload.keys is not None and breaking:
-        yield f"these do not keep the records of a key in order: {', '.join(breaking)}"
+        yield f"policies that do not keep key order: {', '.join(breaking)}"
     fed = [runs.label for runs in simulated.policies if Input.LATENCY in runs.about.inputs]
     if fed and not simulated.workload.metrics_interval_s < first.duration_s:
-        yield f"no metrics came before the end of the workload, which {', '.join(fed)} would go by"
+        yield f"the workload ended before the first metrics arrived, which these policies use: {', '.join(fed)}"
     if first.latency is not None:
-        yield "latencies come from a model of batches, connections and queues: compare them, do not quote them"
+        yield "latencies are modelled (batches, connections, queues): use for comparison only"
 
 
 def _what_bytes_are(workload: Workload) -> str:
-    headers = f"headers of {format_bytes(workload.header_bytes)} a record" if workload.header_bytes else "no headers"
+    headers = f"headers of {format_bytes(workload.header_bytes)} per record" if workload.header_bytes else "no headers"
     compression = workload.log.compression
     left = f"compressed to {compression:.0%}" if compression < 1 else "not compressed"
-    return f"bytes of brokers are those in log dirs: with heads of batches and records, {headers}, {left}"
+    return f"broker bytes are log-dir bytes, including batch and record overhead, {headers}, {left}"

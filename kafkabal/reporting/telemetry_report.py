@@ -39,10 +39,10 @@ def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], pay
     """One row a broker, the slowest first, those that nobody wrote to last."""
     ordered = sorted(brokers, key=lambda broker: -latencies_s.get(broker, -1.0))
     known = [broker for broker in ordered if broker in latencies_s]
-    headline = f"{len(known)} of {len(ordered)} brokers measured, from {payloads} pushes of clients"
+    headline = f"{len(known)} of {len(ordered)} brokers measured, from {payloads} client pushes"
     return Report(
         command="telemetry latency",
-        headline=headline if known else f"no client measured a broker ({payloads} pushes)",
+        headline=headline if known else f"no broker measured ({payloads} client pushes)",
         tone=Tone.PLAIN if known else Tone.WARNING,
         facts=(Fact(key="pushes", value=payloads),),
         tables=(

@@ -180,12 +180,12 @@ def test_a_profile_counts_where_neither_flag_nor_environment_does(run_cli: Calla
         (["prob"], {}, "unknown command: kafkabal prob"),
         (["probe", "--nonsense"], {}, "no such option: --nonsense"),
         (["probe", "--count", "x"], {}, "'--count'"),
-        (["probe", "--share", "9"], {}, "--share: '9' is ambiguous as a share: 9% or 0.09?"),
-        (["probe", "--tolerance", "nan"], {}, "--tolerance: 'nan' is not a share"),
+        (["probe", "--share", "9"], {}, "--share: ambiguous share: '9' (9% or 0.09?)"),
+        (["probe", "--tolerance", "nan"], {}, "--tolerance: invalid share: 'nan'"),
         (["probe", "-o", "csv"], {}, "'csv' is not one of 'json', 'table'"),
-        (["probe", "--snapshot", "s", "-b", "h:1"], {}, "--snapshot names a snapshot"),
+        (["probe", "--snapshot", "s", "-b", "h:1"], {}, "both a snapshot (--snapshot)"),
         (["probe"], {"KAFKABAL_COUNT": "x"}, "KAFKABAL_COUNT: "),
-        (["probe"], {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: 'x' is not a share"),
+        (["probe"], {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: invalid share: 'x'"),
         (["failing"], {}, "missing argument"),
         (["asking", "more"], {}, "unexpected extra argument"),
         (["group", "--force", "inner"], {}, "option before the command: --force"),
@@ -313,7 +313,7 @@ def test_a_file_that_cannot_be_written_is_an_error(run_cli: Callable[..., Any], 
     outcome = run_cli("reporting", "-o", "json", "--output-file", str(tmp_path / "no" / "such"))
 
     assert outcome.code == ExitCode.FAILED
-    assert "cannot be written" in outcome.err
+    assert "cannot write" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -97,12 +97,12 @@ def test_a_crashed_run_is_ended_first(
     journal = _crash(tmp_path)
     snapshot.write_bytes(before)
     asked = run_cli("rebalance", "--snapshot", str(snapshot))
-    assert (asked.code, "was left in state 'moving'" in asked.err) == (4, True)
+    assert (asked.code, "is unfinished (phase: moving)" in asked.err) == (4, True)
 
     done = run_cli("rebalance", *words, "--on-unfinished", policy)
     if policy == "refuse":
         assert done.code == 4
-        assert "was left in state 'moving': end it with" in done.err
+        assert "is unfinished (phase: moving): finish it with" in done.err
         assert snapshot.read_bytes() == before
     else:
         assert done.code == 0
@@ -226,7 +226,7 @@ def test_drift(run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path) -> 
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(path), "--yes")
     refused = run_cli(*words)
     assert refused.code == 4
-    assert "t-1 was on brokers 2, 1 and is on 1, 2" in refused.err
+    assert "t-1 was on brokers 2, 1, is now on 1, 2" in refused.err
     assert run_cli(*words, "--skip-drifted").code == 0
     assert _replicas(path) == [[3, 2], [1, 2], [1, 2]]
 
@@ -239,7 +239,7 @@ def test_other_cluster(run_cli: Callable[..., Any], snapshot: Path, plan_file: P
     words = ("rebalance", "apply", str(other), "--snapshot", str(snapshot), "--yes", "--force")
     refused = run_cli(*words)
     assert refused.code == 4
-    assert "made for cluster elsewhere, this is simulated" in refused.err
+    assert "the plan is for cluster elsewhere, this is simulated" in refused.err
 
 
 def test_asks_first(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
@@ -267,14 +267,14 @@ def test_no_run(run_cli: Callable[..., Any], snapshot: Path, command: str) -> No
     """What needs a run says that there is none."""
     refused = run_cli("rebalance", command, "--snapshot", str(snapshot))
     assert refused.code == 2
-    assert "no run is known" in refused.err
+    assert "no run found" in refused.err
 
 
 def test_status_of_no_run(run_cli: Callable[..., Any], snapshot: Path) -> None:
     """No run is no finding."""
     status = run_cli("rebalance", "status", "--snapshot", str(snapshot))
     assert status.code == 0
-    assert "no run is known" in status.out
+    assert "no run found" in status.out
 
 
 @pytest.mark.parametrize("window", ["5-6", "25:00-26:00", "01:00-01:00"])
@@ -291,7 +291,7 @@ def test_no_runtime_at_all(run_cli: Callable[..., Any]) -> None:
     refused = run_cli("rebalance", "--snapshot", "no/such/file", "--max-runtime", "0s")
     assert (refused.code, refused.err.splitlines()[0]) == (
         2,
-        "kafkabal: error: --max-runtime: '0s' is no time at all",
+        "kafkabal: error: --max-runtime: duration must be above 0: '0s'",
     )
 
 
@@ -314,8 +314,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run_is_recorded(
     world = ("--snapshot", str(snapshot))
     outcome = run_cli("rebalance", "apply", str(plan_file), *world, "--yes", option, "/no/such/f")
     assert (outcome.code, outcome.out) == (1, "")
-    assert "/no/such/f: cannot be written" in outcome.err
-    assert "no run is known" in run_cli("rebalance", "status", *world).out
+    assert "/no/such/f: cannot write" in outcome.err
+    assert "no run found" in run_cli("rebalance", "status", *world).out
 
 
 def test_a_textfile_that_can_no_longer_be_written_is_no_end_of_the_run(
@@ -328,7 +328,7 @@ def test_a_textfile_that_can_no_longer_be_written_is_no_end_of_the_run(
     """It is warned of once, and all is done."""
 
     def refuse(path: Path) -> None:
-        raise OutputError(f"{path}: cannot be written: disk full")
+        raise OutputError(f"{path}: cannot write: disk full")
 
     monkeypatch.setattr("kafkabal.reporting.runs.prometheus_textfile.replacing", refuse)
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")

@@ -65,9 +65,9 @@ def test_training_time_is_shown_for_a_storage(run_cli: Callable[..., Any], snaps
     )
 
     assert found.code == ExitCode.DONE
-    assert "bytes of brokers are those in log dirs" in found.out
+    assert "broker bytes are log-dir bytes" in found.out
     assert "no headers, not compressed" in " ".join(found.out.split())
-    assert "speed lost" in found.out
+    assert "slowdown" in found.out
     assert "p99" not in found.out
 
 
@@ -112,7 +112,7 @@ def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> No
     )  # fmt: skip
 
     assert "order at risk" in found.out
-    assert "do not keep the records of a key in order: score" in " ".join(found.out.split())
+    assert "do not keep key order: score" in " ".join(found.out.split())
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_order_at_risk_is_told(run_cli: Callable[..., Any], snapshot: str) -> No
         (("--score", "dis"), "there is no score 'dis'"),
         (("--seeds", "0"), "'--seeds': Input should be greater than or equal to 1"),
         (("--seeds", "1001"), "'--seeds': Input should be less than or equal to 1000"),
-        (("--broker-timeout", "0s"), "--broker-timeout: '0s' is no time"),
+        (("--broker-timeout", "0s"), "--broker-timeout: duration must be above 0: '0s'"),
         (("--policy", "nothing.here:Policy"), "policy 'nothing.here:Policy' cannot be loaded"),
     ],
 )
@@ -149,7 +149,7 @@ def test_mistakes_end_with_one_line_and_exit_2(
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ("power-of-d:d=0", "power-of-d: d is 1 to 100, not 0"),
+        ("power-of-d:d=0", "power-of-d: d must be 1 to 100, not 0"),
         ("rack-local:rack=r9", "unknown rack: 'r9'"),
         ("broken_policies:Unmade", "policy 'broken_policies:Unmade': its class raised ValueError: not today"),
         ("broken_policies:Blind", "policy 'broken_policies:Blind': its refresh raised SystemExit: 0"),
@@ -201,9 +201,9 @@ def test_a_policy_of_ones_own_that_fails_is_named(
 @pytest.mark.parametrize(
     ("plot", "code", "message"),
     [
-        ("p.gif", ExitCode.USAGE, "cannot draw p.gif"),
-        ("/nonexistent/d/x.svg", ExitCode.FAILED, "there is no folder /nonexistent/d"),
-        ("matplotlib.svg", ExitCode.USAGE, "plots need matplotlib"),
+        ("p.gif", ExitCode.USAGE, "unsupported plot format: p.gif"),
+        ("/nonexistent/d/x.svg", ExitCode.FAILED, "no such folder: /nonexistent/d"),
+        ("matplotlib.svg", ExitCode.USAGE, "plots require matplotlib"),
     ],
 )
 def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_simulated(

@@ -35,8 +35,8 @@ def home(tmp_path: Path) -> Path:
         (["up", "--property", "x"], "--property: invalid setting: 'x'"),
         (["up", "--broker-property", "x=y"], "--broker-property: invalid broker setting: 'x=y'"),
         (["up", "--listener", "TLS=TSL"], "--listener: 'TSL' is no security protocol"),
-        (["up", "--capacity", "much"], "--capacity: 'much' is not a size"),
-        (["up", "--timeout", "0s"], "--timeout: '0s' is no time at all"),
+        (["up", "--capacity", "much"], "--capacity: invalid size: 'much'"),
+        (["up", "--timeout", "0s"], "--timeout: duration must be above 0: '0s'"),
         (["kill", "one"], "NODE...: not a node: 'one'"),
         (["kill"], "missing argument"),
         (["kill", "1"], "there is no sandbox default"),
@@ -54,7 +54,7 @@ def test_wrong_words(words: list[str], message: str, run_cli: RunCli, home: Path
 def test_no_sandbox(run_cli: RunCli) -> None:
     """That there is none is an answer, not an error."""
     outcome = run_cli("sandbox", "status")
-    assert (outcome.code, outcome.out) == (ExitCode.DONE, "There is no sandbox.\n")
+    assert (outcome.code, outcome.out) == (ExitCode.DONE, "No sandboxes.\n")
 
 
 def test_status_of_all(run_cli: RunCli, home: Path) -> None:
@@ -78,7 +78,7 @@ def test_another_home(run_cli: RunCli, home: Path) -> None:
     """The environment moves the place where sandboxes are looked for."""
     assert "ended" in run_cli("sandbox", "status").out
     outcome = run_cli("sandbox", "status", environ={"KAFKABAL_SANDBOX_HOME": str(home / "elsewhere")})
-    assert outcome.out == "There is no sandbox.\n"
+    assert outcome.out == "No sandboxes.\n"
 
 
 def test_logs(run_cli: RunCli, home: Path) -> None:

@@ -13,4 +13,4 @@ def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], words: list[str]
     """Nothing is collected in no time, and nobody pushes without a pause."""
     refused = run_cli("telemetry", *words, "-b", "127.0.0.1:1")
     assert (refused.code, refused.out) == (ExitCode.USAGE, "")
-    assert refused.err.splitlines()[0] == f"kafkabal: error: {words[1]}: '0s' is no time at all"
+    assert refused.err.splitlines()[0] == f"kafkabal: error: {words[1]}: duration must be above 0: '0s'"

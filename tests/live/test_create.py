@@ -98,7 +98,7 @@ def test_what_the_controller_refuses_keeps_all_from_being_created(
     code, _, err = create("-f", str(file))
 
     assert code == 1
-    assert "nothing was created: 1 of 2 topics would be refused" in err
+    assert "no topic created: the controller rejects 1 of 2 topics" in err
     assert f"{topic}-bad: INVALID_CONFIG" in err
     assert topic not in three_brokers.kafka_tool("TopicCommand", "--list").stdout.split()
 
@@ -118,4 +118,4 @@ def test_a_file_of_topics_is_idempotent(
 
     assert [row["state"] for row in again["topics"]] == ["exists"]
     assert [row["state"] for row in changed["topics"]] == ["differs"]
-    assert changed["notes"] == [f"exists and is left as it is: {topic}: retention.ms is 60000, wanted 70000"]
+    assert changed["notes"] == [f"exists and differs, not changed: {topic}: retention.ms is 60000, expected 70000"]

@@ -50,7 +50,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "fsync", no_room)
     with (
-        pytest.raises(OutputError, match=r"f: cannot be written: No space left on device") as error,
+        pytest.raises(OutputError, match=r"f: cannot write: No space left on device") as error,
         replacing(target) as file,
     ):
         file.write(b"new")
@@ -63,7 +63,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_device_that_is_full_is_an_error_with_a_reason() -> None:
     """What a device refuses is reported like any other file that cannot be written."""
     with (
-        pytest.raises(OutputError, match="/dev/full: cannot be written: No space left"),
+        pytest.raises(OutputError, match="/dev/full: cannot write: No space left"),
         replacing("/dev/full") as file,
     ):
         file.write(b"new")
@@ -73,7 +73,7 @@ def test_a_device_that_is_full_is_an_error_with_a_reason() -> None:
 def test_a_place_that_does_not_exist_is_an_error_with_a_reason(tmp_path: Path, path: str) -> None:
     """A missing folder, and a file where a folder is meant, are named."""
     (tmp_path / "f").write_text("old")
-    with pytest.raises(OutputError, match="cannot be written"), replacing(tmp_path / path):
+    with pytest.raises(OutputError, match="cannot write"), replacing(tmp_path / path):
         pass
 
 
@@ -117,7 +117,7 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("no/f", "there is no folder"), (".", "is a folder"), ("f/g", "no folder")]
+    ("name", "message"), [("no/f", "no such folder"), (".", "is a folder"), ("f/g", "no such folder")]
 )
 def test_what_cannot_be_written_is_known_before(tmp_path: Path, name: str, message: str) -> None:
     """The same paths are refused that writing would refuse, and nothing is written to find out."""

@@ -48,7 +48,7 @@ def test_the_example_of_a_plan_is_a_plan_but_for_its_id(tmp_path: Path) -> None:
     try:
         read_plan(path)
     except InputFileError as error:
-        path.write_text(path.read_text().replace("0123456789abcdef", error.message.split("plan ")[1].split(",")[0]))
+        path.write_text(path.read_text().replace("0123456789abcdef", error.message.split("plan id ")[1].split(",")[0]))
     plan = read_plan(path)
     assert (plan.cluster_id, plan.moved_bytes) == ("Mk", content["kafkabal"]["moved_bytes"])
 

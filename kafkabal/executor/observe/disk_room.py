@@ -59,7 +59,7 @@ class Disks:
         """Why a copy cannot come to a dir now; None if it can."""
         if self.has_room(broker, path, size_bytes):
             return self.outage(broker, path)
-        return "a log dir it is to come to would be filled beyond its limit"
+        return "its destination log dir would exceed the disk limit"
 
     def _volumes(self, broker: int, path: str | None) -> Iterable[int]:
         paths = self._dirs[broker] if path is None else [path]

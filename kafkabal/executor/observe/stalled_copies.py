@@ -35,9 +35,9 @@ def reasons(
         followers = len(task.current) - 1
         if task.arriving and rate is not None and written * followers >= rate:
             why[task] = (
-                f"more is written to it, {format_rate(round(written))} for each of {followers} followers, "
-                f"than its throttle of {format_rate(rate)} lets through"
+                f"producers write faster ({format_rate(round(written))} to each of {followers} followers) "
+                f"than its throttle of {format_rate(rate)} allows"
             )
         else:
-            why[task] = f"no byte has arrived for {format_duration(stalled_s)}"
+            why[task] = f"no progress for {format_duration(stalled_s)}"
     return why

@@ -46,7 +46,7 @@ def cancel_in_flight(context: RunContext, partitions: Sequence[PlannedPartition]
             continue
         context.retries.reset()
         if not open_tasks or context.clock.monotonic() >= give_up_at:
-            return {t.name: why.get(t.name, "it is still in flight") for t in open_tasks}
+            return {t.name: why.get(t.name, "still in flight") for t in open_tasks}
         context.clock.sleep(context.options.timeouts.poll_s)
 
 

@@ -17,7 +17,7 @@ from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.model.topic_partition import TopicPartition
 
 _ROUNDS = 5
-_LED_BY_ANOTHER = "somebody else has moved it, or another leader was elected since"
+_LED_BY_ANOTHER = "moved by another tool, or another leader elected, since planning"
 
 
 def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
@@ -38,7 +38,7 @@ def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition])
             if name in status and not _is_led_by(planned.replicas[0], planned.replicas, status[name])
         ]
         if not wrong or context.should_stop():
-            return dict.fromkeys(wrong, "the election was not reached")
+            return dict.fromkeys(wrong, "election not attempted")
         if attempt:
             context.clock.sleep(context.options.timeouts.poll_s * attempt)
         why = _elect_in_steps(context, [n for n in wrong if status[n].replicas == placed[n].replicas])

@@ -30,8 +30,8 @@ _PAUSE_S = 10.0
 _DISKS_ANEW_S = 30.0
 _STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 _REASONS = {
-    Stage.FOREIGN: "somebody else has moved it since; it is left as it is",
-    Stage.GONE: "its topic was deleted",
+    Stage.FOREIGN: "moved by another tool since planning; skipped",
+    Stage.GONE: "topic deleted",
 }
 
 
@@ -126,7 +126,7 @@ class MoveLoop:
         starting = [] if finish_only else self._choose(seen)
         refused = self._context.throttling.cover(starting, self._running, seen.brokers)
         for task, reason in refused.items():
-            self._put_aside(task, f"its throttle could not be set: {reason}", pause_s=_PAUSE_S)
+            self._put_aside(task, f"cannot set its throttle: {reason}", pause_s=_PAUSE_S)
         self._start([t for t in starting if t not in refused])
         self._regroup([*self._running, *self._unseen, *starting])
         self._tell(seen)
@@ -195,11 +195,11 @@ class MoveLoop:
     def _may_start(self, task: Task, alive: frozenset[int]) -> bool:
         dead = (frozenset(task.adding) | task.misplaced.keys()) - alive
         if dead:
-            self._put_aside(task, f"broker {min(dead)} is not alive", brokers=dead)
+            self._put_aside(task, f"broker {min(dead)} is dead", brokers=dead)
         elif task.leader < 0:
-            self._put_aside(task, "it has no leader to copy from", pause_s=_PAUSE_S)
+            self._put_aside(task, "no leader to copy from", pause_s=_PAUSE_S)
         elif endangers_isr(task, self._min_insync.get(task.name.topic, 1)):
-            self._put_aside(task, "fewer than min.insync.replicas would be left in sync", pause_s=_PAUSE_S)
+            self._put_aside(task, "fewer than min.insync.replicas would remain in sync", pause_s=_PAUSE_S)
         else:
             return True
         return False
@@ -241,7 +241,7 @@ class MoveLoop:
         self._cancel([*stuck, *lost])
         for task in stuck:
             dead = gone & frozenset(task.arriving)
-            self._put_aside(task, f"broker {min(dead)} is not alive", brokers=dead, pause_s=_PAUSE_S)
+            self._put_aside(task, f"broker {min(dead)} is dead", brokers=dead, pause_s=_PAUSE_S)
         for task, broker in lost.items():
             self._put_lost_aside(task, broker)
 
@@ -249,7 +249,7 @@ class MoveLoop:
         """Wait for the log dir in which a copy was lost, if one is offline; a few times for what has no such reason."""
         self._disks = None
         outage = self._disks_now().outage(broker, task.target.log_dirs.get(broker))
-        self._put_aside(task, outage or f"broker {broker} has lost its copy", pause_s=_DISKS_ANEW_S)
+        self._put_aside(task, outage or f"broker {broker} lost its copy", pause_s=_DISKS_ANEW_S)
         task.attempts += 1
         if task.attempts >= self._timeouts.attempts:
             self._give_up([task], task.problem)
@@ -333,7 +333,7 @@ class MoveLoop:
         elif self._idle_since_s is None:
             self._idle_since_s = self._now()
         elif self._now() - self._idle_since_s >= self._timeouts.broker_return_s:
-            self._give_up(still_open, "a broker did not say in which log dir it lies")
+            self._give_up(still_open, "a broker did not report its log dir")
 
     def _end_stall(self) -> None:
         """Give up what runs if it comes no further for very long."""

@@ -45,13 +45,13 @@ class FileLock:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise OutputError(f"{path}: the lock file cannot be written: {error.strerror or error}") from error
+            raise OutputError(f"{path}: cannot write the lock file: {error.strerror or error}") from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             holder = os.pread(self._file, 1000, 0).decode(errors="replace") or "another kafkabal on this host"
             os.close(self._file)
-            raise BusyError(f"{holder} is working on this cluster", hint="wait for it to end, then try again") from None
+            raise BusyError(f"cluster locked by {holder}", hint="wait until it has finished, then try again") from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, owner.encode(), 0)
         self._is_held = True
@@ -112,7 +112,7 @@ def confirm_lock(lock: ClusterLock, session_s: float) -> None:
         If it is not: another may have taken it.
     """
     if not is_fresh(lock, session_s):
-        raise LockLostError("the lock of this cluster was lost before anything was changed", hint="try again")
+        raise LockLostError("lost the lock of this cluster before anything changed", hint="try again")
 
 
 class Fence:
@@ -158,9 +158,9 @@ class Fence:
             if not self._lock.is_held():
                 self._take_again(waited_s)
             if self._is_fresh():
-                raise LockRegainedError("the lock was not confirmed for a while; looking at the cluster anew")
+                raise LockRegainedError("the lock was not confirmed for a while; re-reading the cluster")
             self._clock.sleep(1.0)
-        raise UnreachableError("the lock of the cluster could not be confirmed", hint="run 'kafkabal rebalance resume'")
+        raise UnreachableError("cannot confirm the lock of the cluster", hint="run 'kafkabal rebalance resume'")
 
     def _is_fresh(self) -> bool:
         return is_fresh(self._lock, self._session_s)
@@ -173,7 +173,7 @@ class Fence:
             # for a session the cluster may count us in from before, and refuse us for our own sake
             if waited_s < self._session_s and not isinstance(error, TakenOverError):
                 return
-            hint = "nothing more was changed; run 'kafkabal rebalance status' once it has ended"
+            hint = "nothing more changed; run 'kafkabal rebalance status' once the other run has finished"
             raise BusyError(f"lost the lock of this cluster: {error.message}", hint=hint) from error
         except UnreachableError:
             pass  # its coordinator may be back at the next try

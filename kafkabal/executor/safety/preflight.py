@@ -108,14 +108,14 @@ def enforce(checks: Iterable[Check], allowed: Collection[Overridable] = ()) -> N
     if bad:
         can_allow = all(c.verdict is Verdict.OVERRIDABLE for c in bad)
         hint = "to run it all the same: " + " ".join(f"--allow {c.name}" for c in bad) if can_allow else None
-        raise UnsafeError("not safe to begin: " + "; ".join(c.message for c in bad), hint=hint)
+        raise UnsafeError("not safe to start: " + "; ".join(c.message for c in bad), hint=hint)
 
 
 def _cluster_id(plan: Plan, state: ClusterState) -> Check:
     if plan.cluster_id is None:
-        return Check("cluster", Verdict.WARNING, "the plan does not say for which cluster it was made")
+        return Check("cluster", Verdict.WARNING, "the plan has no cluster id")
     if plan.cluster_id != state.cluster_id:
-        message = f"the plan was made for cluster {plan.cluster_id}, this is {state.cluster_id}"
+        message = f"the plan is for cluster {plan.cluster_id}, this is {state.cluster_id}"
         return Check("cluster", Verdict.REFUSED, message)
     return Check("cluster", Verdict.OK, f"this is cluster {state.cluster_id}")
 
@@ -132,16 +132,18 @@ def _capabilities(plan: Plan, options: RunOptions, has: frozenset[Capability]) -
         needed.add(Capability.CONFIGS)
     missing = sorted(needed - has)
     if missing:
-        return Check("capabilities", Verdict.REFUSED, f"this cluster, or this user, cannot do: {', '.join(missing)}")
-    return Check("capabilities", Verdict.OK, "the cluster can do all that the plan needs")
+        return Check(
+            "capabilities", Verdict.REFUSED, f"not supported by this cluster or not authorized: {', '.join(missing)}"
+        )
+    return Check("capabilities", Verdict.OK, "the cluster supports everything the plan needs")
 
 
 def _unfinished(found: FoundRun | None) -> Check:
     if found is None or not found.is_open:
-        return Check("earlier run", Verdict.OK, "no earlier run is open")
+        return Check("earlier run", Verdict.OK, "no unfinished run")
     message = (
-        f"run {found.record.run_id} of {found.record.host} was left in state '{found.state.phase}': "
-        "end it with 'kafkabal rebalance resume', 'rollback' or 'cancel'"
+        f"run {found.record.run_id} of {found.record.host} is unfinished (phase: {found.state.phase}): "
+        "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel'"
     )
     return Check("earlier run", Verdict.REFUSED, message)
 
@@ -149,18 +151,22 @@ def _unfinished(found: FoundRun | None) -> Check:
 def _drift(plan: Plan, state: ClusterState, *, skip_drifted: bool) -> Check:
     drifts = find_drift(plan, state)
     if not drifts:
-        return Check("drift", Verdict.OK, "every partition is as it was when the plan was made")
+        return Check("drift", Verdict.OK, "no partition has changed since planning")
     verdict = Verdict.WARNING if skip_drifted else Verdict.REFUSED
-    return Check("drift", verdict, f"{len(drifts)} planned partitions have changed: {_some(map(str, drifts), '; ')}")
+    return Check(
+        "drift",
+        verdict,
+        f"{len(drifts)} planned partitions have changed since planning: {_some(map(str, drifts), '; ')}",
+    )
 
 
 def _in_flight(running: Collection[TopicPartition], plan: Plan) -> Check:
     planned = {c.name for c in plan.partitions}
     others = [str(name) for name in running if name not in planned]
     if others:
-        message = f"{len(others)} other reassignments are running: {_some(others)}"
+        message = f"{len(others)} other reassignments in flight: {_some(others)}"
         return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OVERRIDABLE, message)
-    return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OK, "no other reassignment is running")
+    return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OK, "no other reassignment in flight")
 
 
 def _recently_dead(plan: Plan, state: ClusterState, brokers: Collection[int]) -> Check:
@@ -246,39 +252,41 @@ def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> Check:
                 tight.add(broker)
             disks.reserve(broker, wanted, size)
     if tight:
-        message = f"not everything fits at once on brokers {_some(map(str, sorted(tight)))}: moves will wait for room"
+        message = f"little disk space on brokers {_some(map(str, sorted(tight)))}: moves will wait for free space"
         return Check("disks", Verdict.WARNING, message)
-    return Check("disks", Verdict.OK, "every disk has room for both copies of all that comes to it")
+    return Check("disks", Verdict.OK, "every disk has room for all of its new replicas at once")
 
 
 def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[Capability]) -> Check:
     """A throttle below what comes in lets no copy ever catch up."""
     rate = options.throttle.bytes_per_s
     if rate is None and Capability.CONFIGS not in has:
-        return Check(Overridable.THROTTLE, Verdict.OK, "this cluster has no throttles")
+        return Check(Overridable.THROTTLE, Verdict.OK, "throttles not supported by this cluster")
     if rate is None:
-        return Check(Overridable.THROTTLE, Verdict.WARNING, "copies run without a throttle")
+        return Check(Overridable.THROTTLE, Verdict.WARNING, "no throttle")
     if rate < _TRUSTED_RATE_BYTES_PER_S:
         return Check(
-            Overridable.THROTTLE, Verdict.WARNING, f"Kafka keeps rates below 1 MB/s badly, {format_rate(rate)} is asked"
+            Overridable.THROTTLE,
+            Verdict.WARNING,
+            f"throttle below 1 MB/s, which Kafka enforces inaccurately: {format_rate(rate)}",
         )
     incoming = incoming_bytes_per_s(state, moves_of_plan(plan.partitions))
     worst = max(incoming.values(), default=0.0)
     if worst >= rate:
         broker = max(incoming, key=lambda b: incoming[b])
         message = (
-            f"producers write {format_rate(worst)} to what broker {broker} is to send or receive, the throttle is lower"
+            f"throttle below the write rate of partitions that move from or to broker {broker}: {format_rate(worst)}"
         )
         return Check(Overridable.THROTTLE, Verdict.OVERRIDABLE, message)
-    return Check(Overridable.THROTTLE, Verdict.OK, f"{format_rate(rate)} for each broker in each direction")
+    return Check(Overridable.THROTTLE, Verdict.OK, f"{format_rate(rate)} per broker in each direction")
 
 
 def _scope(has: frozenset[Capability]) -> Check:
     missing = [c.value for c in (Capability.LOCK, Capability.RECORDS) if c not in has]
     if missing:
-        message = "other hosts are not kept out, or cannot take over: this cluster, or this user, has no "
-        return Check("other hosts", Verdict.WARNING, message + " and no ".join(missing))
-    return Check("other hosts", Verdict.OK, "other hosts are kept out, and can take over")
+        message = "runs from other hosts are not blocked, or cannot resume this one: not supported or not authorized: "
+        return Check("other hosts", Verdict.WARNING, message + ", ".join(missing))
+    return Check("other hosts", Verdict.OK, "runs from other hosts are blocked, and can resume this one")
 
 
 def _names(state: ClusterState, rows: Bools) -> list[TopicPartition]:

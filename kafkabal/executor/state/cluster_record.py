@@ -89,8 +89,8 @@ class ClusterRecord:
         packed = b"".join(records.get(_part_key(head.run_id, i), b"") for i in range(head.parts))
         if hashlib.sha256(packed).hexdigest() != head.sha256:
             raise OperationError(
-                f"the cluster remembers run {head.run_id} only in part",
-                hint="give its journal with --journal, or look with 'kafkabal rebalance repair'",
+                f"the run record of {head.run_id} on the cluster is incomplete",
+                hint="give its journal with --journal, or run 'kafkabal rebalance repair'",
             )
         record = msgspec.json.decode(zlib.decompress(packed), type=RunRecord)
         state = records.get(f"{_HEAD}/{head.run_id}/state")

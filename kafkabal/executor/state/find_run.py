@@ -50,7 +50,7 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
     local = read_journal(journal) if journal is not None else latest_journal(environment.folder(cluster_id))
     if local is not None and local.record.cluster_id != cluster_id:
         raise UsageError(
-            f"{local.path}: is the journal of a run on cluster {local.record.cluster_id}, not {cluster_id}",
+            f"{local.path}: journal of another cluster: {local.record.cluster_id}, not {cluster_id}",
             hint="check --bootstrap-server and --journal",
         )
     known = _recalled(environment.cluster)

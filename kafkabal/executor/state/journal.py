@@ -133,7 +133,7 @@ class Journal:
             self._file.truncate(keep_bytes)
             self._file.seek(keep_bytes)
         except OSError as error:
-            raise OutputError(f"{path}: the journal cannot be written: {error.strerror or error}") from error
+            raise OutputError(f"{path}: cannot write the journal: {error.strerror or error}") from error
 
     @classmethod
     def create(cls, path: Path, record: RunRecord, *more: Record) -> Journal:
@@ -172,8 +172,8 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             if not self.is_tolerant:
-                message = f"{self.path}: the journal cannot be written: {error.strerror or error}"
-                raise OutputError(message, hint="make room, then run 'kafkabal rebalance resume'") from error
+                message = f"{self.path}: cannot write the journal: {error.strerror or error}"
+                raise OutputError(message, hint="free disk space, then run 'kafkabal rebalance resume'") from error
             self.error = error
 
     def close(self) -> None:
@@ -199,11 +199,11 @@ class JournalContent:
     def left_behind(self) -> str:
         """What may be on the cluster if nothing more is done, for people."""
         if self.state.is_clean or not self.state.has_begun:
-            return f"run {self.record.run_id} has left nothing behind"
+            return f"run {self.record.run_id} left nothing on the cluster"
         known = (*self.record.originals, *self.state.later_originals) if self.state.rates else ()
         throttled = sorted({str(o.of) for o in known})
         throttles = f", and throttles on {', '.join(throttled)}" if throttled else ""
-        return f"run {self.record.run_id} may have moves in flight{throttles}"
+        return f"run {self.record.run_id} may have reassignments in flight{throttles}"
 
 
 def read_journal(path: Path | str) -> JournalContent:
@@ -246,7 +246,7 @@ class _Fold:
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 if valid_bytes + len(line) == len(data):
                     break  # cut off by a crash
-                raise InputFileError(self.path, f"is no valid journal record: {error}", line=number) from error
+                raise InputFileError(self.path, f"invalid journal record: {error}", line=number) from error
             if not line.endswith(b"\n"):
                 break
             self._take(record)
@@ -320,13 +320,13 @@ def _check_version(path: Path, first_line: bytes) -> None:
     except msgspec.DecodeError:
         version = None
     if version is None:
-        raise InputFileError(path, "is no kafkabal journal: its first line is no header", line=1)
+        raise InputFileError(path, "not a kafkabal journal: no header in the first line", line=1)
     if version > JOURNAL_VERSION:
         raise InputFileError(
             path,
-            f"is of journal version {version}, this kafkabal reads up to {JOURNAL_VERSION}",
+            f"journal version {version} is not supported; this kafkabal reads versions up to {JOURNAL_VERSION}",
             line=1,
-            hint="use the version of kafkabal that began the run, or a later one",
+            hint="use the version of kafkabal that started the run, or a later one",
         )
 
 

@@ -93,7 +93,7 @@ class RunState(msgspec.Struct, kw_only=True):
 
     def enter(self, phase: Phase) -> None:
         """Go on to a phase; a step that the machine does not know is a fault of the program."""
-        assert phase in NEXT[self.phase], f"{self.phase} does not lead to {phase}"
+        assert phase in NEXT[self.phase], f"invalid transition: {self.phase} to {phase}"
         self.phase = phase
         if phase is not Phase.CLOSED:
             self.outcome = None

@@ -71,9 +71,9 @@ def next_rate(rate: int, impact: StepImpact) -> tuple[int, str] | None:
     if impact.fell_out:
         return (lower, f"{impact.fell_out} replicas fell out of sync") if lower < rate else None
     if impact.behind:
-        return (lower, f"consumers fall behind: {', '.join(sorted(impact.behind))}") if lower < rate else None
+        return (lower, f"consumer groups fall behind: {', '.join(sorted(impact.behind))}") if lower < rate else None
     if impact.used_share >= _USED and not impact.still_out:
-        return round(rate * _RAISE), "the cluster bears it"
+        return round(rate * _RAISE), "no impact on producers or consumers"
     return None
 
 

@@ -70,7 +70,7 @@ def remove_leftovers(environment: RunEnvironment, leftovers: Sequence[LeftoverTh
         release_lock(lock)
     if failed:
         raise PartialFailureError(
-            f"{len(failed)} of {len({s.resource for s in leftovers})} throttles could not be removed",
+            f"cannot remove {len(failed)} of {len({s.resource for s in leftovers})} throttles",
             [(str(resource), str(fault)) for resource, fault in failed.items()],
         )
 

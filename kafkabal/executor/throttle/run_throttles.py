@@ -160,7 +160,7 @@ class Throttling:
         left = Leftovers()
         self._restore_lists(still_running, left)
         if still_running:
-            left.pending += [f"the throttle of {name}, which is still in flight" for name in sorted(still_running)]
+            left.pending += [f"the throttle of {name}, still in flight" for name in sorted(still_running)]
         else:
             self._restore_rates(left)
         return left
@@ -326,7 +326,8 @@ def _refuse_denied(faults: Mapping[ConfigResource, Fault]) -> None:
     for resource, fault in faults.items():
         if fault.name.endswith("AUTHORIZATION_FAILED"):
             raise NotAuthorizedError(
-                f"the throttle of {resource} may not be set: {fault}", hint="run without one: --throttle none"
+                f"not authorized to set the throttle of {resource}: {fault}",
+                hint="run without a throttle: --throttle none",
             )
 
 

@@ -119,8 +119,8 @@ def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, 
     found = find_run(environment, journal)
     if found is None or not found.is_open:
         raise UsageError(
-            "no run is going on, as far as this host and the cluster know",
-            hint="a run that the cluster could not keep a record of is known on its own host only",
+            "no active run found on this host or in the run record of the cluster",
+            hint="a run without a record on the cluster can be changed on its own host only",
         )
     run_id = found.record.run_id
     path = found.journal.path if found.journal else environment.journal_path(found.record.cluster_id, run_id)

@@ -53,12 +53,16 @@ def restore_rate(original: Original, current: ConfigValue | None, ours: Collecti
     """
     before = original.own_value
     if current is None or current.source is not ConfigSource.OWN:
-        return NOTHING if before is None else RateRestore(False, complaint=f"somebody deleted its own value {before}")
+        return (
+            NOTHING
+            if before is None
+            else RateRestore(False, complaint=f"earlier value {before} deleted by another tool; kept so")
+        )
     if current.value == before:
         return NOTHING
     if current.value in ours:
         return RateRestore(True, before)
-    return RateRestore(False, complaint=f"somebody set it to {current.value}")
+    return RateRestore(False, complaint=f"set to {current.value} by another tool; kept so")
 
 
 def list_entries(planned: PlannedPartition) -> dict[str, frozenset[str]]:

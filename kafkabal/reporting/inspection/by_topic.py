@@ -42,7 +42,10 @@ def topic_table(inspection: Inspection) -> Table:
             shared_columns.used("topic", total, sum_by(p.topic, figures.estimated, n) > 0, order),
             Column(key="share_of_bytes", title="of all", kind=Kind.SHARE, dispensable=4, values=share.tolist()),
             Column(
-                key="uneven_bytes", title="uneven", kind=Kind.BYTES, values=np.rint(uneven[order]).astype(int).tolist()
+                key="uneven_bytes",
+                title="imbalance",
+                kind=Kind.BYTES,
+                values=np.rint(uneven[order]).astype(int).tolist(),
             ),
             Column(
                 key="bar",

@@ -82,14 +82,14 @@ def score_table(inspection: Inspection) -> Table:
                 title="skew",
                 kind=Kind.NUMBER,
                 values=[float(e.skew) for e in evaluations],
-                metric=Metric("kafkabal_skew_ratio", "How far the most uneven holder is from its fair share."),
+                metric=Metric("kafkabal_skew_ratio", "Largest deviation of a holder from its fair share."),
             ),
             Column(
                 key="outside",
                 title="outside band",
                 kind=Kind.NUMBER,
                 values=[int(e.outside.sum()) for e in evaluations],
-                metric=Metric("kafkabal_outside_band", "Holders outside the band of the tolerance."),
+                metric=Metric("kafkabal_outside_band", "Holders outside their band."),
             ),
         ),
     )
@@ -102,15 +102,15 @@ def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[F
     yield Fact(key="tolerance", value=inspection.tolerance)
     yield Fact(key="next_command", value=command or None)
     for key, value, help_text in (
-        ("brokers", len(cluster.brokers), "Brokers, dead ones included."),
+        ("brokers", len(cluster.brokers), "Brokers, including dead ones."),
         ("dead_brokers", int((~cluster.brokers.is_live).sum()), "Brokers that hold replicas and are not registered."),
         ("topics", len(cluster.topics), "Topics."),
         ("partitions", len(cluster.partitions), "Partitions."),
         ("replicas", len(cluster.replicas), "Replicas."),
         ("offline_partitions", int(figures.offline.sum()), "Partitions without a leader."),
-        ("under_replicated_partitions", int(figures.under_replicated.sum()), "Partitions not fully in sync."),
-        ("not_preferred_partitions", int(figures.not_preferred.sum()), "Partitions not led by their first replica."),
-        ("moving_partitions", _moving(inspection), "Partitions that a reassignment is changing."),
+        ("under_replicated_partitions", int(figures.under_replicated.sum()), "Under-replicated partitions."),
+        ("not_preferred_partitions", int(figures.not_preferred.sum()), "Partitions not led by their preferred leader."),
+        ("moving_partitions", _moving(inspection), "Partitions being reassigned."),
     ):
         yield Fact(key=f"n_{key}", value=value, metric=Metric(f"kafkabal_{key}", help_text))
     yield Fact(
@@ -133,9 +133,9 @@ def _on_sizes(cluster: ClusterState) -> Iterator[str]:
         f"of {len(cluster.replicas):,} replicas",
     )
     if told_by_others:
-        yield f"~ {told_by_others:,} {of_all} did not tell their size: taken from other copies"
+        yield f"~ {told_by_others:,} {of_all}: size estimated from other replicas"
     if lost:
-        yield f"~ {lost:,} {of_all} have a size that no copy tells: counted as nothing"
+        yield f"~ {lost:,} {of_all}: size unknown, counted as 0"
 
 
 def _notes(inspection: Inspection, command: str) -> Iterator[str]:
@@ -146,9 +146,9 @@ def _notes(inspection: Inspection, command: str) -> Iterator[str]:
     yield from _on_sizes(cluster)
     tiered = int(is_tiered(cluster).sum())
     if tiered:
-        yield f"{counted_noun(tiered, 'topic')} with remote segments (tiered storage): local bytes only are counted"
+        yield f"{counted_noun(tiered, 'topic')} with tiered storage: only local bytes are counted"
     moving = _moving(inspection)
     if moving:
-        yield f"{counted_noun(moving, 'partition')} being moved: old and new copies both count"
+        yield f"{counted_noun(moving, 'partition')} being reassigned: old and new replicas are both counted"
     if any(scored.score.name == "bytes-out" for scored in inspection.scored):
-        yield "bytes-out does not see reads that commit no offset, nor reads from followers"
+        yield "bytes-out excludes reads that commit no offset and reads from followers"

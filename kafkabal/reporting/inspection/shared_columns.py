@@ -11,7 +11,7 @@ from kafkabal.inspection.inspect_cluster import Scored
 from kafkabal.model.cluster_state import F64, I64, Bools
 from kafkabal.reporting.report import Column, Kind, Metric, Tone, known
 
-_BAD_CONDITIONS = ("dead", "no answer", "offline")
+_BAD_CONDITIONS = ("dead", "no response", "offline")
 
 
 def used(prefix: str, values: I64, estimated: Bools, order: I64) -> Column:
@@ -22,7 +22,7 @@ def used(prefix: str, values: I64, estimated: Bools, order: I64) -> Column:
         kind=Kind.BYTES,
         values=values[order].tolist(),
         estimated=estimated[order].tolist(),
-        metric=Metric(f"kafkabal_{prefix}_used_bytes", "Bytes of the replicas, estimates included."),
+        metric=Metric(f"kafkabal_{prefix}_used_bytes", "Bytes of the replicas, including estimates."),
     )
 
 
@@ -33,7 +33,7 @@ def capacity(prefix: str, values: F64, order: I64) -> Column:
         title="",
         kind=Kind.BYTES,
         values=[None if v is None else int(v) for v in known(values[order])],
-        metric=Metric(f"kafkabal_{prefix}_capacity_bytes", "Bytes that the volumes hold."),
+        metric=Metric(f"kafkabal_{prefix}_capacity_bytes", "Size of the volumes in bytes."),
     )
 
 
@@ -78,7 +78,7 @@ def shares(prefix: str, scored: Sequence[Scored], order: I64) -> Iterator[Column
     """For programs: share and load by each score, and whether it lies outside its band."""
     for s in scored:
         name = s.score.name.replace("-", "_")
-        metric = Metric(f"kafkabal_{prefix}_share", "Share of fair use, by score.", {"score": s.score.name})
+        metric = Metric(f"kafkabal_{prefix}_share", "Load divided by the fair load, by score.", {"score": s.score.name})
         e = s.evaluation
         yield Column(key=f"{name}_load", title="", values=known(e.load[order]))
         yield Column(key=f"{name}_share", title="", values=known(e.share[order]), metric=metric)
@@ -104,7 +104,7 @@ def counts(
         kind=Kind.NUMBER,
         values=figures.leaders[order].tolist(),
         outside=sides.get("leaders", ()),
-        metric=Metric(f"kafkabal_{prefix}_leaders", "Partitions led."),
+        metric=Metric(f"kafkabal_{prefix}_leaders", "Partitions led by the broker."),
     )
     yield Column(
         key="out_of_sync_replicas",
@@ -128,7 +128,7 @@ def rates(prefix: str, in_bytes_per_s: F64, out_bytes_per_s: F64, order: I64) ->
             values=known(values[order]),
             quiet=True,
             dispensable=1,
-            metric=Metric(f"kafkabal_{prefix}_{key}_bytes_per_second", f"Bytes a second {key}, at the leaders."),
+            metric=Metric(f"kafkabal_{prefix}_{key}_bytes_per_second", f"Bytes per second {key}, at the leaders."),
         )
 
 
@@ -144,7 +144,7 @@ def partition_troubles(
             under_replicated,
             Tone.WARNING,
             5,
-            "Partitions not all in sync.",
+            "Under-replicated partitions.",
         ),
         (
             "not_preferred_partitions",
@@ -152,7 +152,7 @@ def partition_troubles(
             not_preferred,
             Tone.PLAIN,
             7,
-            "Partitions not led by the first replica.",
+            "Partitions not led by their preferred leader.",
         ),
     ):
         yield Column(

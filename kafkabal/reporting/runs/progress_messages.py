@@ -24,8 +24,8 @@ from kafkabal.units import format_bytes, format_duration, format_rate
 _DOING = {Goal.APPLY: "moving", Goal.ROLL_BACK: "rolling back", Goal.CANCEL: "cancelling"}
 _PHASES = {
     Phase.ELECTING: "electing preferred leaders",
-    Phase.CANCELLING: "waiting until nothing is in flight",
-    Phase.RESTORING: "putting throttles back",
+    Phase.CANCELLING: "waiting for reassignments in flight",
+    Phase.RESTORING: "restoring throttles",
     Phase.PAUSED: "outside the time window: paused",
 }
 
@@ -70,7 +70,7 @@ class ProgressMessages:
             case ThrottleChanged():
                 self._say(f"throttle: {_throttle(event)}, {event.reason}")
             case Trouble():
-                self._say(f"{event.error}; next try in {format_duration(event.next_try_s)}")
+                self._say(f"{event.error}; retrying in {format_duration(event.next_try_s)}")
             case Warned():
                 self._warn(event.message)
             case Finished():
@@ -80,7 +80,7 @@ class ProgressMessages:
         self._doing = _DOING[event.goal]
         predicted = "" if event.predicted_s is None else f", about {format_duration(event.predicted_s)}"
         throttle = event.throttle_bytes_per_s
-        limit = "without a throttle" if throttle is None else f"at {format_rate(throttle)} a broker"
+        limit = "without a throttle" if throttle is None else f"at {format_rate(throttle)} per broker"
         within = f" and {format_bytes(event.log_dir_bytes)} between log dirs" if event.log_dir_bytes else ""
         self._say(
             f"run {event.run_id}: {event.partitions} partitions, {format_bytes(event.copy_bytes)} between brokers"
@@ -95,7 +95,7 @@ class ProgressMessages:
     def _show(self, event: Progress) -> None:
         if self._display is None:
             self._display = self._stack.enter_context(self._open_display(self._doing, event.total_bytes))
-        waiting = f", {event.aside} put aside" if event.aside else ""
+        waiting = f", {event.aside} postponed" if event.aside else ""
         note = f"{event.done_partitions}/{event.total_partitions} partitions, {event.in_flight} in flight{waiting}"
         self._display.update(event.done_bytes, total_bytes=event.total_bytes, note=note)
 

@@ -40,8 +40,8 @@ class PrometheusTextfile:
         """Write what it changes."""
         match event:
             case Started():
-                self._set("running", "Whether a run is going on.", 1)
-                self._set("started_timestamp_seconds", "When it began.", self._wall_clock())
+                self._set("running", "1 while a run is active.", 1)
+                self._set("started_timestamp_seconds", "Start time of the run.", self._wall_clock())
             case Progress():
                 self._progress(event)
             case Finished():
@@ -52,21 +52,21 @@ class PrometheusTextfile:
             self._try_to_write()
 
     def _progress(self, event: Progress) -> None:
-        self._set("done_bytes", "Bytes that have been copied.", event.done_bytes)
-        self._set("planned_bytes", "Bytes to be copied in all.", event.total_bytes)
-        self._set("done_partitions", "Partitions that lie as planned.", event.done_partitions)
+        self._set("done_bytes", "Bytes copied.", event.done_bytes)
+        self._set("planned_bytes", "Total bytes to copy.", event.total_bytes)
+        self._set("done_partitions", "Partitions placed as planned.", event.done_partitions)
         self._set("planned_partitions", "Partitions of the run.", event.total_partitions)
-        self._set("in_flight_partitions", "Partitions that the cluster is moving.", event.in_flight)
-        self._set("aside_partitions", "Partitions that wait for something.", event.aside)
-        self._set("copy_bytes_per_second", "Rate of the last half minute.", event.bytes_per_s)
+        self._set("in_flight_partitions", "Partitions being reassigned.", event.in_flight)
+        self._set("aside_partitions", "Partitions that wait, for example for disk space.", event.aside)
+        self._set("copy_bytes_per_second", "Copy rate of the last 30 seconds.", event.bytes_per_s)
 
     def _finish(self, event: Finished) -> None:
-        self._set("running", "Whether a run is going on.", 0)
-        self._set("done_partitions", "Partitions that lie as planned.", event.done_partitions)
-        self._set("success", "Whether the last run did all it was to do.", event.outcome is Outcome.COMPLETE)
-        self._set("left_throttles", "Throttles of ours that are still set.", len(event.pending))
-        self._set("failed_partitions", "Partitions that were given up.", len(event.problems))
-        self._set("finished_timestamp_seconds", "When the last run ended.", self._wall_clock())
+        self._set("running", "1 while a run is active.", 0)
+        self._set("done_partitions", "Partitions placed as planned.", event.done_partitions)
+        self._set("success", "1 if the last run completed.", event.outcome is Outcome.COMPLETE)
+        self._set("left_throttles", "Throttles of the run that are still set.", len(event.pending))
+        self._set("failed_partitions", "Partitions that failed.", len(event.problems))
+        self._set("finished_timestamp_seconds", "End time of the last run.", self._wall_clock())
 
     def _set(self, name: str, meaning: str, value: float) -> None:
         self._values[f"{_PREFIX}_{name}"] = (meaning, float(value))

@@ -16,18 +16,18 @@ def summary(result: RunResult) -> str:
     """One sentence that says what was done, and what was not."""
     what = f"run {result.run_id}: "
     if result.goal is Goal.CANCEL:
-        what += "nothing of it is in flight any more"
+        what += "all its reassignments are cancelled"
     else:
         what += (
             f"{result.done} of {result.total} partitions {_DONE[result.goal]}, {format_bytes(result.copied_bytes)} "
             f"in {format_duration(result.elapsed_s)}"
         )
     if result.outcome is Outcome.DETACHED:
-        what += "; what is in flight goes on, under its throttle"
+        what += "; reassignments in flight continue under their throttle"
     if result.pending:
         what += f"; still set: {', '.join(result.pending)}"
     elif result.outcome is not Outcome.COMPLETE:
-        what += "; no throttle is left"
+        what += "; all throttles restored"
     return what
 
 
@@ -78,7 +78,7 @@ def result_report(result: RunResult, command: str) -> Report:
 def _problems(problems: Mapping[str, str]) -> Table:
     return Table(
         key="problems",
-        title="not as wanted",
+        title="not as planned",
         columns=(
             Column(key="partition", title="partition", values=list(problems), label=True),
             Column(key="reason", title="reason", values=list(problems.values())),

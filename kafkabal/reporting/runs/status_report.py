@@ -19,7 +19,7 @@ def status_report(status: RunStatus | None) -> Report:
     if status is None:
         return Report(
             command="rebalance status",
-            headline="no run is known on this cluster",
+            headline="no run found for this cluster",
             tone=Tone.GOOD,
             facts=[Fact(key=fact.key, value=None) for fact in _FACTS],
             tables=(_differing(()),),
@@ -63,19 +63,19 @@ _FACTS: Final = (
 def _headline(status: RunStatus, moving: int) -> str:
     run = f"run {status.found.record.run_id}"
     if status.is_settled:
-        return f"{run} is done: every partition is as wanted, and no throttle is left"
-    parts = [f"{len(status.differing)} of {len(status.found.record.partitions)} partitions differ from what is wanted"]
+        return f"{run}: completed; all partitions in place, no throttles left"
+    parts = [f"{len(status.differing)} of {len(status.found.record.partitions)} partitions are not in place"]
     if moving:
-        parts.append(f"{moving} are moving")
+        parts.append(f"{moving} in flight")
     if status.throttles:
-        parts.append(f"{len(status.throttles)} of its throttles are set")
+        parts.append(f"{len(status.throttles)} throttles set")
     return f"{run}: {', '.join(parts)}"
 
 
 def _notes(status: RunStatus) -> tuple[str, ...]:
     notes = [f"still set: {throttle}" for throttle in status.throttles[:_SHOWN]]
     if not status.is_settled:
-        notes.append("go on with 'kafkabal rebalance resume', or undo it with 'kafkabal rebalance rollback'")
+        notes.append("continue with 'kafkabal rebalance resume', or revert with 'kafkabal rebalance rollback'")
     return tuple(notes)
 
 
@@ -86,9 +86,9 @@ def _differing(rows: Sequence[PartitionState]) -> Table:
         columns=(
             Column(key="partition", title="partition", values=[r.name for r in rows], label=True),
             Column(key="stage", title="stage", values=[r.stage.value for r in rows]),
-            Column(key="wanted", title="wanted on", values=[list(r.target) for r in rows]),
-            Column(key="found", title="is on", values=[list(r.found) for r in rows]),
-            Column(key="leader", title="led by", kind=Kind.NUMBER, values=[r.leader for r in rows]),
+            Column(key="wanted", title="target brokers", values=[list(r.target) for r in rows]),
+            Column(key="found", title="current brokers", values=[list(r.found) for r in rows]),
+            Column(key="leader", title="leader", kind=Kind.NUMBER, values=[r.leader for r in rows]),
             Column(key="arrived_bytes", title="arrived", kind=Kind.BYTES, values=[r.arrived_bytes for r in rows]),
         ),
     )

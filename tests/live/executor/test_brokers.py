@@ -65,7 +65,7 @@ def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
     code, said = _lose_broker(stage, how, _impatient(stage, broker_return_s=4.0)).end()
     assert code == 1
     assert "still set: replication rates of broker 4" in said
-    assert all(f"{stage.moving(n)}', 'broker 4 is not alive" in said for n in (0, 2, 3)), said
+    assert all(f"{stage.moving(n)}', 'broker 4 is dead" in said for n in (0, 2, 3)), said
     stage.assert_configs({r: v for r, v in stage.configs.items() if r.name != str(_LOST)}, _OTHERS)
     stage.sandbox.start(_LOST)
     if then == "repair":

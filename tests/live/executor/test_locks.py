@@ -29,7 +29,7 @@ def test_one_that_slept_while_another_worked_sends_nothing_more(stage: Stage) ->
     sleeper.send(signal.SIGCONT)
     code, said = sleeper.end()
     assert (code, said) == (_BUSY, said)
-    assert "somebody else has gone on with run" in said
+    assert "was resumed by another process" in said
     assert said.count("\n") == 1
     assert stage.journal().effects == sent
     stage.assert_as_planned()

@@ -59,7 +59,7 @@ def test_foreign_reassignments_are_never_overwritten(stage: Stage) -> None:
 
 
 def test_throttle_below_what_is_written(stage: Stage) -> None:
-    """A copy that never catches up is given up in bounded time, and named with the reason; no throttle is left."""
+    """A copy that never catches up is given up in bounded time, and named with the reason; all throttles restored."""
     timeouts = Timeouts(poll_s=0.25, stall_s=6.0, broker_return_s=6.0)
     options = replace(stage.slow, throttle=Throttle(bytes_per_s=300_000), timeouts=timeouts)
     busy = stage.moving(3)

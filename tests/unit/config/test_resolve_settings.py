@@ -126,24 +126,26 @@ def test_a_stronger_source_names_another_cluster(
 
 def test_one_source_cannot_name_two_clusters(profiles: Path) -> None:
     """A snapshot and a bootstrap server side by side are a contradiction."""
-    with pytest.raises(UsageError, match="--snapshot names a snapshot and --bootstrap-server a live cluster"):
+    with pytest.raises(
+        UsageError, match=r"both a snapshot \(--snapshot\) and a live cluster \(--bootstrap-server\) given"
+    ):
         settle(profiles, {"snapshot": "x", "bootstrap_servers": ["x:1"]})
 
 
 @pytest.mark.parametrize(
     ("flags", "environ", "message"),
     [
-        ({"tolerance": "10"}, {}, "--tolerance: '10' is ambiguous as a share: 10% or 0.10"),
-        ({}, {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: 'x' is not a share"),
-        ({}, {"KAFKABAL_MAX_MOVES": "-1"}, "KAFKABAL_MAX_MOVES: '-1' is no whole number"),
-        ({"exclude_brokers": ["a"]}, {}, "--exclude-brokers: 'a' is no broker id"),
-        ({"count_capacity": "disks"}, {}, "--count-capacity: 'disks' is none of equal, disk"),
-        ({"throttle": "fast"}, {}, "--throttle: 'fast' is not a rate"),
-        ({"window": "25:00-26:00"}, {}, "--window: '25:00-26:00' is not a time window"),
-        ({}, {"KAFKABAL_BROKER_TIMEOUT": "0s"}, "KAFKABAL_BROKER_TIMEOUT: '0s' is no time at all"),
-        ({"max_duration": "5"}, {}, "--max-duration: '5' is not a duration"),
-        ({}, {"KAFKABAL_INCLUDE_INTERNAL": "maybe"}, "'maybe' is neither true nor false"),
-        ({"capacity": "0"}, {}, "--capacity: a capacity is above 0 bytes"),
+        ({"tolerance": "10"}, {}, "--tolerance: ambiguous share: '10' (10% or 0.10"),
+        ({}, {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: invalid share: 'x'"),
+        ({}, {"KAFKABAL_MAX_MOVES": "-1"}, "KAFKABAL_MAX_MOVES: not a whole number: '-1'"),
+        ({"exclude_brokers": ["a"]}, {}, "--exclude-brokers: not a broker id: 'a'"),
+        ({"count_capacity": "disks"}, {}, "--count-capacity: invalid value: 'disks' (choose from equal, disk)"),
+        ({"throttle": "fast"}, {}, "--throttle: invalid rate: 'fast'"),
+        ({"window": "25:00-26:00"}, {}, "--window: invalid time window: '25:00-26:00'"),
+        ({}, {"KAFKABAL_BROKER_TIMEOUT": "0s"}, "KAFKABAL_BROKER_TIMEOUT: duration must be above 0: '0s'"),
+        ({"max_duration": "5"}, {}, "--max-duration: invalid duration: '5'"),
+        ({}, {"KAFKABAL_INCLUDE_INTERNAL": "maybe"}, "expected true or false, got 'maybe'"),
+        ({"capacity": "0"}, {}, "--capacity: capacity must be above 0 bytes"),
     ],
 )
 def test_a_wrong_value_is_named_by_where_it_was_written(
@@ -172,26 +174,26 @@ def test_keys_options_and_variables_agree() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("tolerance: 5%\ntolerance: 6%\n", 2, "'tolerance' stands there twice"),
-        ("a: [1\nb: 2\n", 2, "is no YAML"),
-        ("a: b: c\n", 1, "is no YAML"),
-        ("x: 1\n---\ny: 2\n", 2, "is no YAML: but found another document"),
-        ("tolerance: \x01\n", 1, "is no YAML"),
-        ("tolerence: 5%\n", 1, "has no key 'tolerence'"),
-        ("\nprofiles:\n  p:\n    capcity: 1\n", 4, "profile 'p' has no key 'capcity'"),
-        ("profiles: {p: {}}\ntolerance: 5%\n", 2, "beside 'profiles' no setting can stand"),
-        ("profiles: [p]\n", 1, "a mapping is meant here"),
-        ("- a\n", 1, "a mapping is meant here"),
-        ("profiles: {p: 5}\n", 1, "a mapping is meant here"),
-        ("tolerance: 10\n", 1, "'10' is ambiguous"),
-        ("scores: [disk]\ntolerance: [1]\n", 2, "one text is meant here"),
-        ("capacity:\n  x: 4TiB\n", 2, "'x' is no broker id"),
-        ("capacity:\n  1: {d0: 4TiB}\n", 2, "'d0' is no absolute path"),
-        ("capacity: {1: 4 Tera}\n", 1, "'4 Tera' is not a size"),
-        ("volumes: {1: x}\n", 1, "log dirs are meant here"),
-        ("exclude_topics: {a: b}\n", 1, "a list is meant here"),
-        ("topics: &x [*x]\n", 1, "holds itself"),
-        ("? [a]\n: b\n", 1, "a key is a plain text"),
+        ("tolerance: 5%\ntolerance: 6%\n", 2, "duplicate key: 'tolerance'"),
+        ("a: [1\nb: 2\n", 2, "invalid YAML"),
+        ("a: b: c\n", 1, "invalid YAML"),
+        ("x: 1\n---\ny: 2\n", 2, "invalid YAML: but found another document"),
+        ("tolerance: \x01\n", 1, "invalid YAML"),
+        ("tolerence: 5%\n", 1, "unknown key in a profile: 'tolerence'"),
+        ("\nprofiles:\n  p:\n    capcity: 1\n", 4, "unknown key in profile 'p': 'capcity'"),
+        ("profiles: {p: {}}\ntolerance: 5%\n", 2, "setting outside 'profiles'"),
+        ("profiles: [p]\n", 1, "expected a mapping"),
+        ("- a\n", 1, "expected a mapping"),
+        ("profiles: {p: 5}\n", 1, "expected a mapping"),
+        ("tolerance: 10\n", 1, "ambiguous share: '10'"),
+        ("scores: [disk]\ntolerance: [1]\n", 2, "expected a single value"),
+        ("capacity:\n  x: 4TiB\n", 2, "not a broker id: 'x'"),
+        ("capacity:\n  1: {d0: 4TiB}\n", 2, "not an absolute path of a log dir: 'd0'"),
+        ("capacity: {1: 4 Tera}\n", 1, "invalid size: '4 Tera'"),
+        ("volumes: {1: x}\n", 1, "expected a mapping of log dirs"),
+        ("exclude_topics: {a: b}\n", 1, "expected a list"),
+        ("topics: &x [*x]\n", 1, "contains itself"),
+        ("? [a]\n: b\n", 1, "a key must be plain text"),
     ],
 )
 def test_a_wrong_profile_is_named_by_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
@@ -217,11 +219,11 @@ def test_near_keys_are_offered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "message", "hint"),
     [
-        ("prd", "there is no profile 'prd'", "prod"),
-        ("{dir}/profiles.yaml#nope", "there is no profile 'nope'", "default, prod, saved"),
+        ("prd", "unknown profile: 'prd'", "prod"),
+        ("{dir}/profiles.yaml#nope", "unknown profile: 'nope'", "default, prod, saved"),
         ("{dir}/none.yaml", "cannot be read: No such file", ""),
-        ("{dir}/several.yaml", "holds 2 profiles", "several.yaml#a"),
-        ("{dir}/latin.yaml", "is not UTF-8 text", ""),
+        ("{dir}/several.yaml", "contains 2 profiles", "several.yaml#a"),
+        ("{dir}/latin.yaml", "not UTF-8 text", ""),
     ],
 )
 def test_an_unknown_profile_is_refused(profiles: Path, chosen: str, message: str, hint: str) -> None:
@@ -235,7 +237,7 @@ def test_an_unknown_profile_is_refused(profiles: Path, chosen: str, message: str
 
 def test_a_name_without_a_file_is_refused(tmp_path: Path) -> None:
     """Where no profiles were ever written, their place is named."""
-    with pytest.raises(UsageError, match=r"no profile 'prod': .*none\.yaml does not exist"):
+    with pytest.raises(UsageError, match=r"unknown profile: 'prod' \(.*none\.yaml does not exist\)"):
         settle(tmp_path / "none.yaml", {"profile": "prod"})
 
 
@@ -256,7 +258,7 @@ def test_a_profile_in_a_file_of_its_own(tmp_path: Path, text: str, chosen: str, 
     path = tmp_path / "own.yaml"
     path.write_text(text)
     if text == "# nothing":
-        with pytest.raises(UsageError, match="holds no profile"):
+        with pytest.raises(UsageError, match="contains no profile"):
             settle(tmp_path / "none.yaml", {"profile": chosen.format(file=path)})
     else:
         assert settle(tmp_path / "none.yaml", {"profile": chosen.format(file=path)}).tolerance == tolerance

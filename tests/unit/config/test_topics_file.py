@@ -36,7 +36,7 @@ def test_names_that_kafka_takes(name: str) -> None:
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "caf\xe9", "a/b", "x" * 250, "a\n"])
 def test_names_that_kafka_refuses(name: str) -> None:
     """They are refused here already, with the rule."""
-    with pytest.raises(UsageError, match="is no name for a topic") as error:
+    with pytest.raises(UsageError, match="invalid topic name") as error:
         topic_spec(name)
     assert "249" in (error.value.hint or "")
 
@@ -44,10 +44,10 @@ def test_names_that_kafka_refuses(name: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"preset": "trainig"}, "there is no preset 'trainig'"),
-        ({"partitions": 0}, "partitions 0 is not above 0"),
-        ({"partitions": 100_001}, "topic t: 100,001 partitions are more than a topic bears, 100,000"),
-        ({"replication_factor": -1}, "replication factor -1 is not above 0"),
+        ({"preset": "trainig"}, "unknown preset: 'trainig'"),
+        ({"partitions": 0}, "partitions must be above 0 \\(given 0\\)"),
+        ({"partitions": 100_001}, "topic t: partitions: 100,001 exceeds the limit of 100,000"),
+        ({"replication_factor": -1}, "replication factor must be above 0 \\(given -1\\)"),
     ],
 )
 def test_bad_values_are_refused(given: dict, message: str) -> None:
@@ -85,19 +85,19 @@ def test_a_file_of_topics_is_read_in_its_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("", 1, "a list of topics is meant here"),
-        ("topics: {a: 1}", 1, "a list of topics is meant here"),
-        ("- name: a", 1, "a mapping is meant here"),
-        ("topic: []", 1, "a file of topics has no key 'topic'"),
-        ("topics: []", 1, "no topic stands there"),
-        ("topics:\n- name: a\n  partitions: 1000000000", 2, "1,000,000,000 partitions are more than a topic bears"),
-        ("topics:\n- partitions: 1", 2, "a topic needs a name"),
-        ("topics:\n- name: a\n  partition: 1", 3, "a topic has no key 'partition'"),
-        ("topics:\n- name: a\n  partitions: x", 3, "'x' is no whole number"),
-        ("topics:\n- name: a\n- name: b b", 3, "'b b' is no name for a topic"),
-        ("topics:\n- name: a\n\n- name: a", 4, "topic a stands there twice"),
-        ("topics:\n- name: a\n  preset: x", 2, "there is no preset 'x'"),
-        ("topics:\n- name: a\n  partition_bytes: 3 apples", 3, "'3 apples' is not a size"),
+        ("", 1, "expected a list of topics"),
+        ("topics: {a: 1}", 1, "expected a list of topics"),
+        ("- name: a", 1, "expected a mapping"),
+        ("topic: []", 1, "unknown key in a file of topics: 'topic'"),
+        ("topics: []", 1, "the list of topics is empty"),
+        ("topics:\n- name: a\n  partitions: 1000000000", 2, "partitions: 1,000,000,000 exceeds the limit of 100,000"),
+        ("topics:\n- partitions: 1", 2, "topic without a name"),
+        ("topics:\n- name: a\n  partition: 1", 3, "unknown key in a topic: 'partition'"),
+        ("topics:\n- name: a\n  partitions: x", 3, "not a whole number: 'x'"),
+        ("topics:\n- name: a\n- name: b b", 3, "invalid topic name: 'b b'"),
+        ("topics:\n- name: a\n\n- name: a", 4, "duplicate topic: a"),
+        ("topics:\n- name: a\n  preset: x", 2, "unknown preset: 'x'"),
+        ("topics:\n- name: a\n  partition_bytes: 3 apples", 3, "invalid size: '3 apples'"),
     ],
 )
 def test_a_wrong_file_of_topics_is_named_by_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
@@ -114,10 +114,10 @@ def test_a_wrong_file_of_topics_is_named_by_its_line(tmp_path: Path, text: str, 
     [
         (topic_spec("t"), []),
         (topic_spec("t", partitions=2, replication_factor=2, configs={"a": "1"}), []),
-        (topic_spec("t", partitions=3), ["t: partitions is 2, wanted 3"]),
-        (topic_spec("t", replication_factor=3), ["t: replication_factor is 2, wanted 3"]),
-        (topic_spec("t", configs={"b": "2", "a": "9"}), ["t: a is 1, wanted 9", "t: b is not set, wanted 2"]),
-        (topic_spec("u", replication_factor=2, configs={"a": "1"}), ["u: replication_factor is 1 and 2, wanted 2"]),
+        (topic_spec("t", partitions=3), ["t: partitions is 2, expected 3"]),
+        (topic_spec("t", replication_factor=3), ["t: replication_factor is 2, expected 3"]),
+        (topic_spec("t", configs={"b": "2", "a": "9"}), ["t: a is 1, expected 9", "t: b is not set, expected 2"]),
+        (topic_spec("u", replication_factor=2, configs={"a": "1"}), ["u: replication_factor is 1 and 2, expected 2"]),
     ],
 )
 def test_an_existing_topic_is_compared_with_what_is_wanted(spec: TopicSpec, expected: list[str]) -> None:

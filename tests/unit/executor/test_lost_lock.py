@@ -84,7 +84,7 @@ def test_stopped_process_whose_run_another_has_touched(scene: Any) -> None:
         other.kafka.clock.sleep(_LONGER_THAN_A_SESSION_S)
 
     _stand_still_at(scene, "broker_ids", 4, open_and_die)
-    with pytest.raises(BusyError, match="somebody else has gone on with run"):
+    with pytest.raises(BusyError, match="was resumed by another process"):
         apply(scene.environment(), scene.plan, scene.options)
 
 

@@ -25,7 +25,7 @@ def test_throttle_that_may_not_be_set(scene: Any, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(scene.memory, "alter_configs", change)
     began_s = scene.memory.kafka.clock.monotonic()
-    with pytest.raises(NotAuthorizedError, match="may not be set") as refused:
+    with pytest.raises(NotAuthorizedError, match="not authorized to set the throttle") as refused:
         apply(scene.environment(), scene.plan, scene.options)
     assert "--throttle none" in (refused.value.hint or "")
     assert scene.memory.kafka.clock.monotonic() - began_s < 10.0

@@ -71,7 +71,7 @@ def test_a_check_is_overridden_by_its_own_name_only(scene: Any) -> None:
         enforce(checks, set(Overridable) - {Overridable.OTHER_REASSIGNMENTS})
     enforce(checks, {Overridable.OTHER_REASSIGNMENTS})
     other = preflight(scene.environment(), Plan(partitions=plan.partitions, cluster_id="x"), scene.options, None)
-    with pytest.raises(UnsafeError, match="made for cluster x"):
+    with pytest.raises(UnsafeError, match="the plan is for cluster x"):
         enforce(other, set(Overridable))
 
 
@@ -145,7 +145,7 @@ def test_journal_of_another_cluster(scene: Any) -> None:
     """A journal is not applied to a cluster that it is not about."""
     apply(scene.environment(), scene.plan, scene.options)
     scene.memory.kafka.parts.cluster_id = "another"
-    with pytest.raises(UsageError, match="is the journal of a run on cluster simulated, not another"):
+    with pytest.raises(UsageError, match="journal of another cluster: simulated, not another"):
         find_run(scene.environment(), scene.journal())
 
 

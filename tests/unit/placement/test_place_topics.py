@@ -174,14 +174,18 @@ def test_a_binomial_layout_draws_leaders_around_its_mean(probability: float, mea
 @pytest.mark.parametrize(
     ("specs", "layout", "message"),
     [
-        ([spec(factor=7)], "score", "topic t: replication factor 7 needs as many brokers, only 6 brokers take"),
-        ([spec(factor=None)], "score", "topic t: the replication factor is not given"),
-        ([spec(partitions=None)], "score", "topic t: the number of partitions is not given"),
-        ([spec(partitions=None)], "even", "topic t: the number of partitions is not given"),
-        ([spec(partitions=9)], "brokers+2", r"placement brokers\+2 makes 8 partitions here, not 9"),
-        ([spec(f"t{i}", partitions=100_000, factor=6) for i in range(4)], "score", "2,400,000 replicas are more than"),
-        ([spec("old")], "score", "topic old exists already"),
-        ([spec("a"), spec("a")], "score", "topic a exists already"),
+        ([spec(factor=7)], "score", "topic t: replication factor 7 needs as many brokers; only 6 brokers accept"),
+        ([spec(factor=None)], "score", "topic t: no replication factor given"),
+        ([spec(partitions=None)], "score", "topic t: no number of partitions given"),
+        ([spec(partitions=None)], "even", "topic t: no number of partitions given"),
+        ([spec(partitions=9)], "brokers+2", r"placement brokers\+2 creates 8 partitions on this cluster, not 9"),
+        (
+            [spec(f"t{i}", partitions=100_000, factor=6) for i in range(4)],
+            "score",
+            "replicas: 2,400,000 exceeds the limit of",
+        ),
+        ([spec("old")], "score", "topic old already exists"),
+        ([spec("a"), spec("a")], "score", "topic a already exists"),
         ([spec("old.x")], "score", "topic old.x collides with old_x"),
         ([spec("a.b"), spec("a_b")], "even", "topic a_b collides with a.b"),
     ],
@@ -197,9 +201,9 @@ def test_what_cannot_be_placed_is_refused_before_anything_is(specs: list[TopicSp
 
 def test_a_cluster_that_takes_nothing_is_said_to() -> None:
     """Where every broker is excluded, that is the reason which is given."""
-    with pytest.raises(UsageError, match="replication factor 1 needs as many brokers, no broker takes new replicas"):
+    with pytest.raises(UsageError, match="replication factor 1 needs as many brokers; no broker accepts new replicas"):
         place_topics(empty(2), [spec(factor=1)], SCORE, exclude_brokers=[1, 2])
-    with pytest.raises(UsageError, match="exclude brokers: this cluster has no broker 9"):
+    with pytest.raises(UsageError, match="--exclude-brokers: unknown broker: 9"):
         place_topics(empty(2), [spec(factor=1)], SCORE, exclude_brokers=[9])
 
 
@@ -220,7 +224,7 @@ def cluster_with_room(*room: int) -> ClusterState:
         ((100, 100, 100), 3, 1, None),
         ((99, 300, 0), 3, 1, None),
         ((100, 100, 99), 3, 1, "topic t: no broker has room for a partition of 100 B"),
-        ((300, 300, 0), 1, 2, "topic t: no broker on another rack has room"),
+        ((300, 300, 0), 1, 2, "topic t: no broker in another rack has room"),
         ((300, 0, 300), 3, 3, "topic t: no broker has room"),
     ],
     ids=["just enough", "only one has room", "one byte short", "not on another rack", "not on a third broker"],

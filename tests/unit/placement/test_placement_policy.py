@@ -44,6 +44,6 @@ def test_a_placement_is_read(text: str, policy: PlacementPolicy) -> None:
 )
 def test_what_is_no_placement_is_refused(text: str) -> None:
     """The text is shown, and what there is instead."""
-    with pytest.raises(UsageError, match="there is no placement") as error:
+    with pytest.raises(UsageError, match="unknown placement") as error:
         parse_policy(text)
     assert "binomial:P[:SEED]" in (error.value.hint or "")

@@ -22,7 +22,7 @@ PLAN = Plan(
             previous=Placement(replicas=(1, 3, 2), leader=3, log_dirs=("/d0", "/d0", "/d0")),
             bytes=120,
             log_dir_bytes=60,
-            reason="disk: broker 1 at 1.41 of its share",
+            reason="disk: broker 1 at 1.41x of its fair share",
         ),
         PartitionChange(
             topic="img",
@@ -45,7 +45,7 @@ TEXT = """\
 {"version":1,"partitions":[
 {"topic":"img","partition":0,"replicas":[4,3,2],"log_dirs":["any","any","/d1"],"kafkabal":{"previous":{"replicas":\
 [1,3,2],"leader":3,"log_dirs":["/d0","/d0","/d0"]},"bytes":120,"log_dir_bytes":60,\
-"reason":"disk: broker 1 at 1.41 of its share"}},
+"reason":"disk: broker 1 at 1.41x of its fair share"}},
 {"topic":"img","partition":1,"replicas":[1,2],"log_dirs":["any","any"],"kafkabal":{"previous":{"replicas":[1,2],\
 "leader":2,"log_dirs":["any","any"]},"action":"elect"}}
 ],
@@ -99,25 +99,25 @@ def changed(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is no plan"),
-        ("{", "is no plan"),
-        ('{"version":1,\n"partitions":[\n{"topic":}]}', "line 3: is no plan"),
-        ('{"version":1,\n"partitions":[\n{"topic":', "line 3: is no plan"),
-        ("[]", "is no plan: Expected `object`"),
+        ("", "not a plan file"),
+        ("{", "not a plan file"),
+        ('{"version":1,\n"partitions":[\n{"topic":}]}', "line 3: not a plan file"),
+        ('{"version":1,\n"partitions":[\n{"topic":', "line 3: not a plan file"),
+        ("[]", "not a plan file: Expected `object`"),
         ('{"version":1}', "missing required field `partitions`"),
-        ({"version": 2, "partitions": []}, "is reassignment JSON of version 2, only version 1 exists"),
+        ({"version": 2, "partitions": []}, "reassignment JSON version 2 is not supported, only 1"),
         (
             {"partitions": [], "kafkabal": {"plan_format": 2, "new": 1}},
-            "is of plan format 2, this kafkabal reads up to 1",
+            "plan format 2 is not supported; this kafkabal reads formats up to 1",
         ),
         ({"partitions": [], "kafkabal": {"plan_format": 1}}, "missing required field `plan_id`"),
-        (changed(replicas=[]), "t-0 has no replicas"),
-        (changed(replicas=[1, 1]), "t-0 names a broker twice"),
+        (changed(replicas=[]), "t-0: no replicas"),
+        (changed(replicas=[1, 1]), "t-0: duplicate broker"),
         (changed(replicas=["1"]), "Expected `int`, got `str`"),
-        (changed(partition=-1), "t--1 has a bad number"),
-        (changed(log_dirs=["any"]), "t-0 has 2 replicas but 1 log_dirs"),
-        (changed(log_dirs=["any", "d1"]), "t-0: log dir 'd1' is neither 'any' nor an absolute path"),
-        ({"partitions": changed()["partitions"] * 2}, "t-0 is listed twice"),
+        (changed(partition=-1), "t--1: invalid partition number"),
+        (changed(log_dirs=["any"]), "t-0: 2 replicas but 1 log_dirs"),
+        (changed(log_dirs=["any", "d1"]), "t-0: log dir must be 'any' or an absolute path, not 'd1'"),
+        ({"partitions": changed()["partitions"] * 2}, "duplicate partition: t-0"),
         ({"topics": [{"topic": "t"}], "version": 1}, "missing required field `partitions`"),
     ],
 )
@@ -159,7 +159,7 @@ def test_a_plan_that_was_changed_by_hand_is_noticed(tmp_path: Path, old: str, ne
     text = encode_plan(PLAN).decode()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-    with pytest.raises(InputFileError, match="was changed after it was made") as error:
+    with pytest.raises(InputFileError, match="edited after planning") as error:
         read_plan(path)
     assert "'kafkabal' key" in (error.value.hint or "")
 

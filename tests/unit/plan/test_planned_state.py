@@ -41,7 +41,7 @@ def test_usable_bytes_follow_the_replicas() -> None:
     [
         (PartitionChange(topic="txt", partition=0, replicas=(1,), log_dirs=("any",)), "txt-0"),
         (PartitionChange(topic="img", partition=7, replicas=(1,), log_dirs=("any",)), "img-7"),
-        (PartitionChange(topic="img", partition=0, replicas=(9,), log_dirs=("any",)), "broker 9"),
+        (PartitionChange(topic="img", partition=0, replicas=(9,), log_dirs=("any",)), "unknown broker in the plan: 9"),
         (PartitionChange(topic="img", partition=0, replicas=(1,), log_dirs=("/x",)), "/x"),
     ],
 )

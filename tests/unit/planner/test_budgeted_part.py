@@ -103,7 +103,7 @@ def test_what_a_budget_leaves_is_said() -> None:
     cluster = make_world(_TIDY[0])
     full = make_plan(cluster)
 
-    assert "the budget pays for" in make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes // 2)).warnings[-1]
+    assert "the budget covers" in make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes // 2)).warnings[-1]
     assert "no move" in make_plan(cluster, PlanOptions(max_bytes=0)).warnings[-1]
     assert make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes)).warnings == ()
 

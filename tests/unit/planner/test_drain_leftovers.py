@@ -34,7 +34,7 @@ def _warnings_of_drain(options: PlanOptions) -> list[str]:
 def test_what_stays_on_a_drained_broker_is_named() -> None:
     """Partitions that are on their way already are named; internal topics move with a drain."""
     assert _warnings_of_drain(PlanOptions(drain=frozenset({3}))) == [
-        "broker 3 keeps 1 replicas of partitions that another reassignment is moving",
+        "broker 3 keeps 1 replicas of partitions that another tool is reassigning",
     ]
 
 
@@ -42,7 +42,7 @@ def test_topics_that_were_not_chosen_are_named_too() -> None:
     """A pattern keeps what it leaves out; what it lets move, and an undrained broker, is not told of."""
     drained = PlanOptions(drain=frozenset({3}), topics=("__*", "sent"), include_internal=True)
 
-    assert _warnings_of_drain(drained)[0] == "broker 3 keeps 2 replicas of topics that may not move: img"
+    assert _warnings_of_drain(drained)[0] == "broker 3 keeps 2 replicas of excluded topics: img"
     assert _warnings_of_drain(PlanOptions()) == []
 
 
@@ -61,11 +61,11 @@ def _warnings_of_dirs(options: PlanOptions, *, brokers_: int = 2) -> list[str]:
 @pytest.mark.parametrize("mode", [Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW])
 def test_log_dirs_that_stay_outside_are_named_with_what_keeps_them_there(mode: Mode) -> None:
     """One line a broker, with the dirs and the replica that is most of the fullest."""
-    shares = "/d0 at 1.98 of its share, /d1 at 0.02 of its share"
+    shares = "/d0 at 1.98x of its fair share, /d1 at 0.02x of its fair share"
 
     assert _warnings_of_dirs(PlanOptions(mode=mode)) == [
-        f"broker 1 keeps log dirs outside their band, {shares}: big-2 is 100% of /d0",
-        f"broker 2 keeps log dirs outside their band, {shares}: big-4 is 100% of /d0",
+        f"broker 1: log dirs remain outside their band: {shares}: big-2 is 100% of /d0",
+        f"broker 2: log dirs remain outside their band: {shares}: big-4 is 100% of /d0",
     ]
 
 
@@ -79,4 +79,4 @@ def test_many_brokers_with_uneven_log_dirs_are_summed_up() -> None:
     """Ten are named, the others counted."""
     told = _warnings_of_dirs(PlanOptions(), brokers_=13)
 
-    assert (len(told), told[-1]) == (11, "3 more brokers keep log dirs outside their bands")
+    assert (len(told), told[-1]) == (11, "3 more brokers have log dirs outside their bands")

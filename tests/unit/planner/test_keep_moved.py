@@ -76,5 +76,5 @@ def test_a_plan_of_another_cluster_is_refused() -> None:
     plan = make_plan(state)
     other = state.replace(cluster_id="another")
 
-    with pytest.raises(UsageError, match=f"plan {plan.plan_id} was made for cluster simulated, not another"):
+    with pytest.raises(UsageError, match=f"plan {plan.plan_id} is for another cluster: simulated, not another"):
         make_plan(other, PlanOptions(keep_moved=(plan,)))

@@ -167,5 +167,5 @@ def test_two_runs_at_once_are_refused(path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     """A file in place of the folder is an output error, not a traceback."""
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(OutputError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot write"):
         Manifest.open(tmp_path / "file" / "m", HEADER)

@@ -361,7 +361,7 @@ def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, 
     assert told.value.exit_code == 2
     assert told.value.message == (
         "policy 'own': its pick gave 4 for a record, and the partitions are 0 to 3; "
-        "2 records were sent by this run, 0 were there before"
+        "2 records were sent by this run, 0 already in the topic"
     )
     assert "the same command" in (told.value.hint or "")
     bench.run(source)

@@ -133,7 +133,8 @@ def test_an_even_cluster_needs_nothing() -> None:
     verdict = judge(inspection)
 
     assert (
-        verdict.sentence == "Even: 3 brokers within 10% of the fair share by disk, replicas, leaders and topic-spread."
+        verdict.sentence
+        == "Balanced: 3 brokers within 10% of the fair share by disk, replicas, leaders and topic-spread."
     )
     assert verdict.next_command == ""
     assert not has_findings(inspection, 0.0)
@@ -154,7 +155,7 @@ SPREAD = [1, 2], [2, 3], [3, 1]
     ("described", "says"),
     [
         (one_broken(state="dead", log_dirs=[]), "Broker 2 is dead with 2 replicas"),
-        (one_broken(log_dirs=[]), "Broker 2 did not tell what it holds"),
+        (one_broken(log_dirs=[]), "Broker 2 did not report its log dirs"),
         (one_broken(log_dirs=[WORKING_DIR, LogDirRow(path="/d1", state="offline")]), "1 log dir offline on broker 2"),
     ],
 )
@@ -181,7 +182,7 @@ def test_unknown_capacities_are_said_in_the_headline() -> None:
     silent_sizes = [BrokerRow(broker=b, log_dirs=[LogDirRow(path="/d0")]) for b in (1, 2)]
     verdict = judge(inspect_cluster(cluster(silent_sizes, [topic("t", [1], [1], [2])])))
 
-    assert "disk sizes are not known and taken as equal" in verdict.sentence
+    assert "disk sizes unknown, assumed equal" in verdict.sentence
 
 
 def test_a_score_that_cannot_be_fed_is_left_out_and_said_or_refused() -> None:

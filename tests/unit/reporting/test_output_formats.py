@@ -155,7 +155,7 @@ def test_a_report_without_that_form_says_so(form: str) -> None:
 
 def test_an_unknown_form_is_refused() -> None:
     """The known ones are named."""
-    with pytest.raises(UsageError, match="there is no form 'xml'"):
+    with pytest.raises(UsageError, match="unknown output format: 'xml'"):
         render(REPORT, "xml", Surface())
 
 
@@ -179,7 +179,7 @@ def test_no_line_is_wider_than_the_surface(width: int) -> None:
     text = render(wide, "table", Surface(width=width))
 
     assert max(map(len, text.splitlines())) <= width
-    assert ("left out, too narrow: extra" in text) is (width < 80)
+    assert ("columns hidden: extra" in text) is (width < 80)
 
 
 def test_colour_only_where_the_surface_has_it() -> None:

@@ -19,16 +19,16 @@ def _headline(outside: int, **options: Any) -> str:
 
 def test_an_even_cluster_has_every_score_inside_its_band() -> None:
     """Whatever was asked, nothing is left to be done where nothing is outside."""
-    assert _headline(0) == _headline(0, mode="repair-only") == "nothing to do: every score is inside its band"
+    assert _headline(0) == _headline(0, mode="repair-only") == "nothing to do: all scores are inside their bands"
 
 
 @pytest.mark.parametrize("options", [{"mode": "leaders-only"}, {"mode": "only-to-new"}, {"below": 0.85}])
 def test_a_narrow_question_is_not_answered_for_the_whole_cluster(options: dict[str, Any]) -> None:
     """Where the plan was not to bring all into their bands, what stays outside is said to be no matter of it."""
-    assert _headline(5, **options) == "nothing to do for what was asked; still outside their bands: disk"
+    assert _headline(5, **options) == "nothing to do within the requested scope; still outside their bands: disk"
 
 
 def test_what_cannot_be_helped_is_not_said_to_be_even() -> None:
     """A full plan that is empty names the scores that no change helps, and whether limits keep it from more."""
-    assert _headline(5, tolerance=0.09) == "nothing to do: no change helps what is outside: disk"
-    assert "no change within the limits helps" in _headline(5, max_bytes=1)
+    assert _headline(5, tolerance=0.09) == "nothing to do: no change improves the scores outside their bands: disk"
+    assert "no change within the limits improves" in _headline(5, max_bytes=1)

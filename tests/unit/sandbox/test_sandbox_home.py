@@ -45,7 +45,7 @@ def test_a_lock_file_that_cannot_be_made(tmp_path: Path) -> None:
     """The file and the reason are named."""
     (tmp_path / "lock").mkdir()
     with (
-        pytest.raises(OutputError, match=r"lock: the lock file cannot be written: Is a directory"),
+        pytest.raises(OutputError, match=r"lock: cannot write the lock file: Is a directory"),
         exclusive(tmp_path / "lock"),
     ):
         pass

@@ -88,7 +88,7 @@ def test_profiles_and_job_come_from_a_file(tmp_path: Path) -> None:
     assert (setup.profile.bytes_per_s, setup.profile.latency_s) == (300e6, 0.001)
     assert (setup.job.epochs, setup.job.compute_s) == (5, 0.002)
     file.write_text("job:\n  epoch: 5\n")
-    with pytest.raises(UsageError, match="line 2: job has no key 'epoch'"):
+    with pytest.raises(UsageError, match="unknown key in line 2: job: 'epoch'"):
         load_training("nfs", file)
     with pytest.raises(UsageError, match="there is no storage profile 'floppy'"):
         load_training("floppy")

@@ -56,7 +56,7 @@ def test_no_series_is_nothing_known() -> None:
         ({"status": "success", "data": {"resultType": "matrix", "result": []}}, ConfigError, "gives a matrix"),
         ({"status": "error", "error": "parse error"}, OperationError, "refuses .* parse error"),
         (vector(({"broker": "9" * 5000}, "1")), ConfigError, "does not end in a broker id"),
-        (vector(({"broker": "1"}, "abc")), OperationError, f"{URL} does not answer .*: the value 'abc' is no number"),
+        (vector(({"broker": "1"}, "abc")), OperationError, f"{URL} does not answer .*: the value not a number: 'abc'"),
         (vector(({"broker": "1"}, 7)), OperationError, f"{URL} does not answer like Prometheus: Expected `str`"),
         (vector(({"broker": 1}, "7")), OperationError, f"{URL} does not answer like Prometheus: Expected `str`"),
         ({"status": "success", "data": {"resultType": "vector", "result": None}}, OperationError, URL),

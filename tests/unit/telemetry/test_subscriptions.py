@@ -43,7 +43,7 @@ def test_brokers_defaults_are_read() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"metrics": ()}, "makes clients push nothing"),
+        ({"metrics": ()}, "makes no telemetry subscriptions"),
         ({"metrics": ("*",)}, "is no prefix"),
         ({"metrics": ("",)}, "is no prefix"),
         ({"metrics": ("a b",)}, "is no prefix"),

@@ -76,7 +76,7 @@ def partition(**changes: Any) -> dict[str, Any]:
         ((), None, "is empty"),
         (("nonsense",), 1, "is no valid record"),
         (("[]",), 1, "is no valid record"),
-        ((BROKER,), 1, "is no kafkabal snapshot: its first line is no header"),
+        ((BROKER,), 1, "is no kafkabal snapshot: no header in the first line"),
         (({**HEADER, "kafkabal_snapshot": 2},), 1, "is of snapshot version 2, this kafkabal reads up to 1"),
         (({**HEADER, "kafkabal_snapshot": "1"},), 1, "is no valid record"),
         (({"kafkabal_snapshot": 1},), 1, "missing required field `cluster_id`"),

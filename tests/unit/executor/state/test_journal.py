@@ -47,7 +47,7 @@ def test_round_trip(tmp_path: Path) -> None:
     content = read_journal(path)
     assert content.record == _record()
     assert content.state == RunState()
-    assert content.left_behind() == "run 20260101T000000-x has left nothing behind"
+    assert content.left_behind() == "run 20260101T000000-x left nothing on the cluster"
 
 
 def test_unanswered_requests_are_known(scene: Any) -> None:
@@ -57,7 +57,7 @@ def test_unanswered_requests_are_known(scene: Any) -> None:
         apply(scene.environment(), scene.plan, scene.options)
     content = read_journal(scene.journal())
     assert [intended.kind for intended in content.unanswered] == ["reassign"]
-    assert "may have moves in flight, and throttles on broker 1" in content.left_behind()
+    assert "may have reassignments in flight, and throttles on broker 1" in content.left_behind()
 
 
 def _die_in_reassign(scene: Any) -> Any:
@@ -71,10 +71,10 @@ def _die_in_reassign(scene: Any) -> Any:
 @pytest.mark.parametrize(
     ("text", "message", "line"),
     [
-        ("", "its first line is no header", 1),
-        ("{}\n", "its first line is no header", 1),
-        ("not json\n", "its first line is no header", 1),
-        ('{"kafkabal_journal":99}\n', "is of journal version 99, this kafkabal reads up to 1", 1),
+        ("", "no header in the first line", 1),
+        ("{}\n", "no header in the first line", 1),
+        ("not json\n", "no header in the first line", 1),
+        ('{"kafkabal_journal":99}\n', "journal version 99 is not supported; this kafkabal reads versions up to 1", 1),
     ],
 )
 def test_refused(tmp_path: Path, text: str, message: str, line: int) -> None:
@@ -119,7 +119,7 @@ def test_torn_tail_is_overwritten(tmp_path: Path) -> None:
 def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
     """A place where no journal can be is one clear line, before anything is changed."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="the journal cannot be written"):
+    with pytest.raises(OutputError, match="cannot write the journal"):
         Journal.create(tmp_path / "file" / "j.jsonl", _record())
 
 

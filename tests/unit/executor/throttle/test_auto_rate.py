@@ -48,7 +48,7 @@ BUSY = StepImpact(used_share=0.9)
         pytest.param(20 * MB, BUSY, 25 * MB, id="used and borne: a quarter more"),
         pytest.param(20 * MB, StepImpact(used_share=0.5), None, id="not used: it stays"),
         pytest.param(20 * MB, replace(BUSY, fell_out=2), 10 * MB, id="replicas fell out: half"),
-        pytest.param(20 * MB, replace(BUSY, behind=frozenset("g")), 10 * MB, id="consumers fall behind: half"),
+        pytest.param(20 * MB, replace(BUSY, behind=frozenset("g")), 10 * MB, id="consumer groups fall behind: half"),
         pytest.param(20 * MB, replace(BUSY, still_out=1), None, id="not all back in sync: no more than now"),
         pytest.param(20 * MB, replace(BUSY, fell_out=1, incoming_bytes_per_s=8 * MB), 12 * MB, id="half, but above"),
         pytest.param(12 * MB, replace(BUSY, fell_out=1, incoming_bytes_per_s=8 * MB), None, id="never below"),
