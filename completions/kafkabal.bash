@@ -14,6 +14,7 @@ _kafkabal() {
             "kafkabal inspect" | \
             "kafkabal create" | \
             "kafkabal produce" | \
+            "kafkabal read" | \
             "kafkabal rebalance" | \
             "kafkabal rebalance plan" | \
             "kafkabal rebalance explain" | \
@@ -101,6 +102,19 @@ _kafkabal() {
         "kafkabal produce --prometheus") return ;;
         "kafkabal produce --prometheus-query") return ;;
         "kafkabal produce --prometheus-label") return ;;
+        "kafkabal read -b" | "kafkabal read --bootstrap-server") return ;;
+        "kafkabal read --command-config") return ;;
+        "kafkabal read --profile") return ;;
+        "kafkabal read -o" | "kafkabal read --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
+        "kafkabal read --output-file") return ;;
+        "kafkabal read --to") return ;;
+        "kafkabal read --for") return ;;
+        "kafkabal read --rack") return ;;
+        "kafkabal read --readers") return ;;
+        "kafkabal read --prefetch") return ;;
+        "kafkabal read --cache") return ;;
+        "kafkabal read --cache-bytes") return ;;
+        "kafkabal read --out") return ;;
         "kafkabal rebalance -b" | "kafkabal rebalance --bootstrap-server") return ;;
         "kafkabal rebalance --command-config") return ;;
         "kafkabal rebalance --profile") return ;;
@@ -328,10 +342,11 @@ _kafkabal() {
         "kafkabal telemetry latency --output-file") return ;;
     esac
     case "$command" in
-        "kafkabal") words="inspect create produce rebalance sandbox demo route-simulate policies scores telemetry completion --version -h --help" ;;
+        "kafkabal") words="inspect create produce read rebalance sandbox demo route-simulate policies scores telemetry completion --version -h --help" ;;
         "kafkabal inspect") words="--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal create") words="--placement --if-not-exists --dry-run -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
         "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --policy --refresh --producer-config --any-key-order --manifest --no-manifest --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
+        "kafkabal read") words="-b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --no-color -h --help $(_kafkabal_names topics)" ;;
         "kafkabal rebalance") words="plan explain apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance plan") words="-o --plan-file --format --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -q --quiet -v --verbose --no-color -h --help" ;;
         "kafkabal rebalance explain") words="-o --output --output-file -q --quiet -v --verbose --no-color -h --help" ;;

@@ -20,6 +20,7 @@ set -g __kafkabal_commands \
     'kafkabal inspect' \
     'kafkabal create' \
     'kafkabal produce' \
+    'kafkabal read' \
     'kafkabal rebalance' \
     'kafkabal rebalance plan' \
     'kafkabal rebalance explain' \
@@ -56,6 +57,7 @@ complete -c kafkabal -f
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a inspect -d 'Show how evenly load is distributed, worst first.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a create -d 'Create topics on the least loaded brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a produce -d 'Produce files or rows to the least loaded brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a read -d 'Measure how fast a topic can be read, restore its files, or print its records.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a rebalance -d 'Rebalance partitions across brokers, safely.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a sandbox -d 'Run a real Apache Kafka cluster on this machine.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a demo -d 'Watch an unbalanced cluster get inspected and rebalanced (2 minutes).'
@@ -142,6 +144,27 @@ complete -c kafkabal -n '__kafkabal_at kafkabal produce' -s q -l quiet -d 'Show 
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l no-color -d 'Disable colour.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -a '(__kafkabal_names topics)'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l to -r -F -d 'Write the files that were sent from a folder there.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l follow -d 'Print records as they come, from now on.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l from-start -d 'With --follow: begin with the first record of the topic.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l for -r -f -d 'Longest time to measure or follow. [default: 30s to measure, without end to follow]'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l rack -r -f -d 'Prefer in-sync replicas in this rack.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l readers -r -f -d 'Processes that share the topic. [default: 1; 1<=x<=256]'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l prefetch -r -f -d 'Memory of each reader for blocks. [default: 256MiB]'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l cache -r -F -d 'Keep blocks in this folder.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l cache-bytes -r -f -d 'Limit of the cache. [default: 100GB]'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l out -r -F -d 'Write rates and record size there, for \'route-simulate --training\'.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l no-color -d 'Disable colour.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a plan -d 'Make a plan; change nothing.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a explain -d 'Explain why the plan moves a partition.'

@@ -42,11 +42,16 @@ def _fault_of_folder(folder: Path) -> str:
 
 
 @contextmanager
-def replacing(path: Path | str) -> Iterator[IO[bytes]]:
+def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
     """Open a file to be written in place of ``path``: flushed to disk and renamed on success, removed on any error.
 
     A symbolic link stays, and what it points to is replaced. A device or a pipe is written to as it is, since
     nothing can be renamed over it.
+
+    Parameters
+    ----------
+    flush
+        False for one of many files that can be made again: flushing each of them takes longer than writing it.
 
     Raises
     ------
@@ -62,7 +67,8 @@ def replacing(path: Path | str) -> Iterator[IO[bytes]]:
         with _temporary_beside(target.resolve()) as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if flush:
+                os.fsync(file.fileno())
             Path(file.name).replace(target.resolve())
     except OSError as error:
         raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error

@@ -21,6 +21,8 @@ class LoadedBlock:
     records: list[RawRecord | None]
     bytes_by_broker: Mapping[int, int] = field(default_factory=dict)
     """What came over the network for it; empty where it came from the cache."""
+    seconds_by_broker: Mapping[int, float] = field(default_factory=dict)
+    """How long that took."""
 
     @property
     def size_bytes(self) -> int:
@@ -65,6 +67,7 @@ class FetchedRange(Protocol):
 
     records: list[RawRecord]
     bytes_by_broker: dict[int, int]
+    seconds_by_broker: dict[int, float]
 
 
 class BrokerBlocks:
@@ -90,7 +93,7 @@ class BrokerBlocks:
         fetched = self._fetcher.fetch(partition, begin, end, size)
         if len(fetched.records) != samples:
             raise self._missing(partition, begin, end, len(fetched.records), samples)
-        return LoadedBlock(partition, list(fetched.records), fetched.bytes_by_broker)
+        return LoadedBlock(partition, list(fetched.records), fetched.bytes_by_broker, fetched.seconds_by_broker)
 
     def close(self) -> None:
         """Drop all connections."""

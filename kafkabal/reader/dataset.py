@@ -72,6 +72,8 @@ class TopicReader:
         Name.
     profile, bootstrap_servers, command_config
         How to reach the cluster: a profile, or ``host:port`` and a Java ``client.properties``; else the environment.
+    connection
+        The same, once it is known.
     shuffle_seed
         Of the order; None reads blocks as they lie.
     epochs
@@ -119,6 +121,7 @@ class TopicReader:
         profile: str | None = None,
         bootstrap_servers: str | None = None,
         command_config: str | None = None,
+        connection: ConnectionSettings | None = None,
         shuffle_seed: int | None = None,
         epochs: int = 1,
         decode: str | Decoder | None = None,
@@ -142,7 +145,7 @@ class TopicReader:
             raise UsageError(f"rank: must be 0 to {world_size - 1} ({rank})")
         if epochs < 1:
             raise UsageError(f"epochs: must be 1 or more ({epochs})")
-        connection = _connection(profile, bootstrap_servers, command_config)
+        connection = connection or _connection(profile, bootstrap_servers, command_config)
         self._rank, self._world_size, self._epochs = rank, world_size, epochs
         self._state_file = Path(state) if isinstance(state, str | Path) else None
         self._options = _Options(
@@ -359,6 +362,8 @@ class TopicReader:
 
     def _source(self) -> BlockSource:
         fetcher = self._fetcher()
+        if not self.metrics.racks:
+            self.metrics.racks = fetcher.racks()
         source: BlockSource = BrokerBlocks(self.manifest, fetcher)
         if self._options.cache is None:
             return source
@@ -412,21 +417,26 @@ def _manifest(
             hint="give manifest=FILE, in a folder that all ranks see",
         )
     else:
-        found = _pinned(topic, connection, lanes=lanes_for(readers), count=count)
+        found = pin(topic, connection, readers=readers, count=count)
         found = found if path is None else publish_manifest(found, path)
     if found.topic != topic:
         raise UsageError(f"the manifest is of topic {found.topic}, not {topic}")
     return found
 
 
-def _pinned(topic: str, connection: ConnectionSettings, *, lanes: int, count: bool | None) -> Manifest:
+def pin(topic: str, connection: ConnectionSettings, *, readers: int = 1, count: bool | None = None) -> Manifest:
+    """Pin what a topic holds now, for so many readers; see :func:`~kafkabal.reader.pin.pin_topic`."""
     from kafkabal.clusters.kafka.cluster import KafkaCluster
     from kafkabal.clusters.kafka.fetch import RangeFetcher
     from kafkabal.reader.pin import pin_topic
 
     with KafkaCluster(connection) as cluster:
         return pin_topic(
-            cluster, lambda topic_id: RangeFetcher(connection, topic, topic_id), topic, lanes=lanes, count=count
+            cluster,
+            lambda topic_id: RangeFetcher(connection, topic, topic_id),
+            topic,
+            lanes=lanes_for(readers),
+            count=count,
         )
 
 

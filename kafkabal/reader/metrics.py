@@ -27,6 +27,8 @@ class ReaderMetrics:
     """Records that the decoder refused."""
     network_bytes: dict[int, int] = field(default_factory=dict)
     """By broker, as fetched."""
+    network_s: dict[int, float] = field(default_factory=dict)
+    """By broker, from request to answer, of all threads together."""
     racks: Mapping[int, str | None] = field(default_factory=dict)
     """Of the brokers, once one was asked."""
     rack: str | None = None
@@ -49,12 +51,14 @@ class ReaderMetrics:
             return 0
         return sum(count for broker, count in self.network_bytes.items() if self.racks.get(broker) != self.rack)
 
-    def count_block(self, bytes_by_broker: Mapping[int, int]) -> None:
+    def count_block(self, bytes_by_broker: Mapping[int, int], seconds_by_broker: Mapping[int, float]) -> None:
         """Add a block that was opened, with what came over the network for it."""
         self.blocks += 1
         self.blocks_from_cache += not bytes_by_broker
         for broker, count in bytes_by_broker.items():
             self.network_bytes[broker] = self.network_bytes.get(broker, 0) + count
+        for broker, seconds in seconds_by_broker.items():
+            self.network_s[broker] = self.network_s.get(broker, 0.0) + seconds
 
 
 def write_textfile(metrics: ReaderMetrics, path: Path, labels: Mapping[str, str]) -> None:

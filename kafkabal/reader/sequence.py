@@ -126,7 +126,7 @@ class SampleSequence:
 
     def _opened(self, piece: Visits, opening: Opening, prefetch: Prefetch) -> tuple[LoadedBlock, list[int]]:
         block = prefetch.next_block()
-        self._metrics.count_block(block.bytes_by_broker)
+        self._metrics.count_block(block.bytes_by_broker, block.seconds_by_broker)
         if opening.only is not None:
             return block, [0]
         return block, piece.order.within(opening.block, len(block.records)).tolist()

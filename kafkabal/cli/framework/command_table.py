@@ -26,6 +26,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
     "inspect": Row("Show how evenly load is distributed, worst first.", "kafkabal.cli.commands.inspect:inspect"),
     "create": Row("Create topics on the least loaded brokers.", "kafkabal.cli.commands.create:create"),
     "produce": Row("Produce files or rows to the least loaded brokers.", "kafkabal.cli.commands.produce:produce"),
+    "read": Row(
+        "Measure how fast a topic can be read, restore its files, or print its records.",
+        "kafkabal.cli.commands.read:read",
+    ),
     "rebalance": Row(
         "Rebalance partitions across brokers, safely.",
         "kafkabal.cli.commands.rebalance.plan_and_apply:rebalance",

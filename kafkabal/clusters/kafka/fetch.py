@@ -42,6 +42,13 @@ class FetchedRange:
     records: list[RawRecord] = field(default_factory=list)
     bytes_by_broker: dict[int, int] = field(default_factory=dict)
     """As they came over the network."""
+    seconds_by_broker: dict[int, float] = field(default_factory=dict)
+    """From request to answer."""
+
+    def count(self, broker: int, size_bytes: int, seconds: float) -> None:
+        """Add an answer."""
+        self.bytes_by_broker[broker] = self.bytes_by_broker.get(broker, 0) + size_bytes
+        self.seconds_by_broker[broker] = self.seconds_by_broker.get(broker, 0.0) + seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +174,16 @@ class RangeFetcher:
     def _once(
         self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, patience: Deadline
     ) -> tuple[list[RawRecord], int]:
-        def ask() -> tuple[PartitionAnswer, int]:
+        def ask() -> PartitionAnswer:
             if partition not in self._replicas:
                 self._locate()
             broker = self._replicas[partition].broker
+            asked_s = self._clock.monotonic()
             answer = self._client.call_broker(broker, self._request(partition, at, wanted), decode=fetch_answer)
-            return self._checked(answer, partition, at, broker), broker
+            got.count(broker, len(answer.records), self._clock.monotonic() - asked_s)
+            return self._checked(answer, partition, at, broker)
 
-        answer, broker = self._retried(ask, patience)
-        got.bytes_by_broker[broker] = got.bytes_by_broker.get(broker, 0) + len(answer.records)
+        answer = self._retried(ask, patience)
         reader = BatchReader(answer.aborted)
         try:
             found, after = reader.records(answer.records, at, end)

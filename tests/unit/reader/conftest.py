@@ -92,3 +92,20 @@ def places(samples: SampleSequence, count: int | None = None) -> Iterator[tuple[
         at += 1
         yield sample.partition, sample.offset
     iterator.close()  # type: ignore[attr-defined]
+
+
+def packed_headers(headers: list[tuple[str, bytes | None]]) -> bytes:
+    """Headers as they are in a record."""
+
+    def number(value: int) -> bytes:
+        zigzag, out = (value << 1) ^ (value >> 63), bytearray()
+        while zigzag >= 0x80:
+            out.append(zigzag & 0x7F | 0x80)
+            zigzag >>= 7
+        return bytes([*out, zigzag])
+
+    parts = [number(len(headers))]
+    for name, value in headers:
+        parts += [number(len(name.encode())), name.encode()]
+        parts += [number(-1)] if value is None else [number(len(value)), value]
+    return b"".join(parts)

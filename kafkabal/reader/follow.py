@@ -1,0 +1,72 @@
+"""Records of a topic as they come, partition by partition in turn."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from kafkabal.clusters.kafka.record_batches import RawRecord
+from kafkabal.reader.sample import Sample
+
+_MAX_BYTES = 2**20
+
+
+class Follower(Protocol):
+    """What reads on from an offset: a :class:`~kafkabal.clusters.kafka.fetch.RangeFetcher`."""
+
+    def ranges(self) -> Mapping[int, tuple[int, int]]:
+        """First offset and last stable offset of every partition."""
+
+    def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
+        """Records from an offset on, and the offset to go on from."""
+
+
+def follow(
+    follower: Follower,
+    *,
+    from_start: bool,
+    is_over: Callable[[], bool],
+    sleep: Callable[[float], None],
+    pause_s: float = 0.2,
+) -> Iterator[Sample]:
+    """Yield committed records as they come, those of a partition in their order.
+
+    Parameters
+    ----------
+    from_start
+        Begin with what is there, not with what comes.
+    is_over
+        Asked between requests.
+    pause_s
+        How long to wait once no partition has more.
+    """
+    at = {p: begin if from_start else end for p, (begin, end) in follower.ranges().items()}
+    while not is_over():
+        ends = follower.ranges()
+        at = {p: at.get(p, begin) for p, (begin, _) in ends.items()}  # partitions may be added
+        late = [p for p, (_, end) in ends.items() if at[p] < end]
+        for p in late:
+            records, at[p] = follower.follow(p, at[p], _MAX_BYTES)
+            for record in records:
+                yield Sample(p, record)
+        if not late:
+            sleep(pause_s)
+
+
+def as_json(sample: Sample) -> str:
+    """A line for programs; bytes that are not UTF-8 stand under ``value_base64`` and its like."""
+    line: dict[str, Any] = {"partition": sample.partition, "offset": sample.offset, "timestamp_ms": sample.timestamp}
+    line |= _text("key", sample.key) | _text("value", sample.value)
+    headers = [{"name": name} | _text("value", value) for name, value in sample.headers]
+    return json.dumps(line | ({"headers": headers} if headers else {}))
+
+
+def _text(name: str, value: bytes | None) -> dict[str, Any]:
+    if value is None:
+        return {name: None}
+    try:
+        return {name: value.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(value).decode()}

@@ -1,0 +1,215 @@
+"""How fast a topic can be read by several readers at once, each in a process of its own as in training."""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.errors import KafkabalError, OperationError
+from kafkabal.reader.dataset import TopicReader
+from kafkabal.reader.manifest import Manifest
+from kafkabal.reader.metrics import ReaderMetrics
+
+BATCH_SAMPLES = 32
+_EPOCHS = 10**6
+"""More than anybody waits for."""
+_STARTING_S = 60.0
+_ENDING_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureRequest:
+    """What is read, and how."""
+
+    connection: ConnectionSettings
+    manifest: Manifest
+    readers: int = 1
+    seconds: float = 30.0
+    """One epoch after the other is read for so long."""
+    prefetch_bytes: int = 256 * 2**20
+    """Of each reader."""
+    cache: Path | None = None
+    cache_bytes: int = 0
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderResult:
+    """What one reader measured."""
+
+    reader: int
+    metrics: ReaderMetrics
+    batch_s: list[float] = field(default_factory=list)
+    """How long each batch of 32 samples took to come."""
+
+    @property
+    def batch_p99_s(self) -> float | None:
+        """99 of 100 batches came within that; None where there was none."""
+        return float(np.quantile(self.batch_s, 0.99)) if self.batch_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What all readers measured."""
+
+    readers: Sequence[ReaderResult]
+
+    @property
+    def elapsed_s(self) -> float:
+        """Of the reader that took longest."""
+        return max(each.metrics.elapsed_s for each in self.readers)
+
+    @property
+    def samples(self) -> int:
+        """Of all readers."""
+        return sum(each.metrics.samples for each in self.readers)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of these samples."""
+        return sum(each.metrics.size_bytes for each in self.readers)
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Of all readers together."""
+        return self.size_bytes / self.elapsed_s if self.elapsed_s else 0.0
+
+    @property
+    def waiting_share(self) -> float:
+        """Part of their time that readers waited, mean."""
+        return float(np.mean([each.metrics.waiting_share for each in self.readers]))
+
+    def network_bytes(self) -> Mapping[int, int]:
+        """By broker."""
+        total: dict[int, int] = {}
+        for each in self.readers:
+            for broker, count in each.metrics.network_bytes.items():
+                total[broker] = total.get(broker, 0) + count
+        return dict(sorted(total.items()))
+
+    def broker_rates(self) -> Mapping[int, float]:
+        """Bytes a second that each broker delivers while it is asked.
+
+        A broker that always had a request to answer was read as fast as it can be; one that had not is taken by the
+        time that its answers took.
+        """
+        busy: dict[int, float] = {}
+        for each in self.readers:
+            for broker, seconds in each.metrics.network_s.items():
+                busy[broker] = busy.get(broker, 0.0) + seconds
+        return {
+            broker: count / min(busy[broker], self.elapsed_s)
+            for broker, count in self.network_bytes().items()
+            if busy.get(broker)
+        }
+
+    @property
+    def racks(self) -> Mapping[int, str | None]:
+        """Of the brokers."""
+        return self.readers[0].metrics.racks
+
+
+def measure(request: MeasureRequest) -> Measurement:
+    """Read for a while with several processes.
+
+    Raises
+    ------
+    KafkabalError
+        What the first reader that failed met.
+    """
+    context = mp.get_context("spawn")
+    start = context.Barrier(request.readers)
+    results: Any = context.Queue()
+    processes = [
+        context.Process(target=_read, args=(request, reader, start, results), daemon=True)
+        for reader in range(request.readers)
+    ]
+    try:
+        for process in processes:
+            process.start()
+        found = [_next(results, request) for _ in processes]
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.join(_ENDING_S)
+    return Measurement(sorted(found, key=lambda each: each.reader))
+
+
+def training_file(measured: Measurement) -> dict[str, Any]:
+    """What ``route-simulate --training`` takes: a storage profile ``measured``, the rate of each broker, the record."""
+    rates = {broker: f"{round(rate)}B/s" for broker, rate in measured.broker_rates().items()}
+    mean = round(np.mean(list(measured.broker_rates().values()) or [measured.bytes_per_s]))
+    document: dict[str, Any] = {
+        "profiles": {"measured": {"rate": f"{mean}B/s", "latency": "0ms"}},
+        "job": {"record": f"{round(measured.size_bytes / max(measured.samples, 1))}B"},
+    }
+    if rates:
+        document["read_rate"] = {"default": f"{mean}B/s", **rates}
+    return document
+
+
+def _next(results: Any, request: MeasureRequest) -> ReaderResult:
+    import queue
+
+    try:
+        result = results.get(timeout=request.seconds + _STARTING_S + _ENDING_S)
+    except queue.Empty:
+        raise OperationError("a reader did not report in time") from None
+    if isinstance(result, KafkabalError):
+        raise result
+    assert isinstance(result, ReaderResult)
+    return result
+
+
+def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> None:
+    """Run in a process of its own."""
+    try:
+        results.put(_measured(request, reader, start))
+    except KafkabalError as error:
+        start.abort()
+        results.put(_plain(error))
+    except (KeyboardInterrupt, BrokenPipeError):
+        start.abort()
+
+
+def _plain(error: KafkabalError) -> KafkabalError:
+    """The error as it can be sent to another process."""
+    sent = OperationError(error.message, hint=error.hint)
+    sent.exit_code = error.exit_code
+    return sent
+
+
+def _measured(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:
+    data = TopicReader(
+        request.manifest.topic,
+        connection=request.connection,
+        manifest=request.manifest,
+        shuffle_seed=0,
+        epochs=_EPOCHS,
+        rank=reader,
+        world_size=request.readers,
+        tail="keep",
+        prefetch=request.prefetch_bytes,
+        cache=request.cache,
+        cache_bytes=request.cache_bytes,
+        rack=request.rack,
+    )
+    start.wait(_STARTING_S)
+    samples = iter(data if len(data) else ())
+    batches: list[float] = []
+    began_s = last_s = time.monotonic()
+    while last_s - began_s < request.seconds and sum(1 for _ in islice(samples, BATCH_SAMPLES)) == BATCH_SAMPLES:
+        now_s = time.monotonic()
+        batches.append(now_s - last_s)
+        last_s = now_s
+    data.metrics.elapsed_s = time.monotonic() - began_s
+    return ReaderResult(reader=reader, metrics=data.metrics, batch_s=batches)

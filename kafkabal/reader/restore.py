@@ -1,0 +1,161 @@
+"""The files of a folder that ``kafkabal produce`` sent, written again, bit for bit.
+
+A file that is one record is written as it comes. The pieces of one that was split (``produce --chunk``) may lie in any
+partition: they are kept in a folder beside the files until all are there. Every file is checked against its SHA-256
+and renamed into place, so that an interrupted run leaves whole files only, and the same command goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import file_digest, sha256
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from kafkabal.errors import OutputError, UsageError
+from kafkabal.files import replacing
+from kafkabal.reader.sample import Sample
+from kafkabal.sources.folder import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
+
+_PIECES: Final = ".kafkabal-pieces"
+
+
+@dataclass(slots=True)
+class Restored:
+    """What became of the files."""
+
+    written: int = 0
+    already_there: int = 0
+    size_bytes: int = 0
+    """Of all of them."""
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    """Path, and what is wrong, of files that are not as they were sent."""
+
+
+class FolderRestore:
+    """Writes the files of samples below a folder.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pieces = folder / _PIECES
+        self._newest: dict[str, tuple[int, str]] = {}
+        """Of each path, when it was sent last, and the checksum of what was sent then."""
+        self.restored = Restored()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if self._pieces.exists():  # of a run that was killed, the last one perhaps half written
+                shutil.rmtree(self._pieces)
+        except OSError as error:
+            raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from error
+
+    def write_all(self, samples: Iterable[Sample]) -> Restored:
+        """Write every file of these samples; of one that was sent again, what was sent last.
+
+        Raises
+        ------
+        UsageError
+            If a record is no file, or its path leads out of the folder.
+        OutputError
+            If a file cannot be written.
+        """
+        try:
+            for sample in samples:
+                self.add(sample)
+        except OSError as error:
+            raise OutputError(f"{self._folder}: cannot be written: {error.strerror or error}") from error
+        return self.finish()
+
+    def add(self, sample: Sample) -> None:
+        """Write the file of a sample, or keep the piece."""
+        headers = {name: value or b"" for name, value in sample.headers}
+        where = f"partition {sample.partition}, offset {sample.offset}"
+        if PATH_HEADER not in headers:
+            raise UsageError(
+                f"{where}: a record without a path, so not a file that was sent from a folder",
+                hint="--follow prints records of any kind",
+            )
+        path = os.fsdecode(headers[PATH_HEADER])
+        checksum = headers.get(CHECKSUM_HEADER, b"").decode()
+        target = self._target(path, where)
+        newest_ms, newest = self._newest.get(path, (-1, checksum))
+        if newest != checksum and newest_ms > sample.timestamp:
+            return
+        self._newest[path] = (max(newest_ms, sample.timestamp), checksum)
+        chunk = headers.get(CHUNK_HEADER)
+        if chunk is None:
+            self._write(path, target, checksum, sample.value)
+        else:
+            self._keep(path, target, checksum, chunk.decode(), sample)
+
+    def finish(self) -> Restored:
+        """Name the files of which pieces are missing, and leave no piece behind."""
+        if self._pieces.exists():
+            for folder in sorted(self._pieces.iterdir()):
+                there = len([piece for piece in folder.iterdir() if piece.name.isdigit()])
+                path = (folder / "path").read_text(errors="surrogateescape")
+                of = (folder / "of").read_text()
+                if self._newest.get(path, (0, ""))[1] == folder.name:
+                    self.restored.failures.append((path, f"{there} of {of} pieces are in the topic"))
+            shutil.rmtree(self._pieces)
+        return self.restored
+
+    def _target(self, path: str, where: str) -> Path:
+        parts = PurePosixPath(path).parts
+        if not parts or PurePosixPath(path).is_absolute() or ".." in parts or parts[0] == _PIECES:
+            raise UsageError(f"{where}: its path leads out of the folder: {path!r}")
+        return self._folder.joinpath(*parts)
+
+    def _write(self, path: str, target: Path, checksum: str, value: bytes) -> None:
+        if checksum and sha256(value).hexdigest() != checksum:
+            self.restored.failures.append((path, "its SHA-256 is not that of the file that was sent"))
+            return
+        self.restored.size_bytes += len(value)
+        if target.is_file() and target.stat().st_size == len(value) and target.read_bytes() == value:
+            self.restored.already_there += 1
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target, flush=False) as file:
+            file.write(value)
+        self.restored.written += 1
+
+    def _keep(self, path: str, target: Path, checksum: str, chunk: str, sample: Sample) -> None:
+        number, _, of = chunk.partition("/")
+        folder = self._pieces / checksum
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "path").write_text(path, errors="surrogateescape")
+        (folder / "of").write_text(of)
+        (folder / number).write_bytes(sample.value)
+        if all((folder / str(n)).exists() for n in range(int(of), 0, -1)):
+            self._join(path, target, checksum, [folder / str(n) for n in range(1, int(of) + 1)])
+            shutil.rmtree(folder)
+
+    def _join(self, path: str, target: Path, checksum: str, pieces: list[Path]) -> None:
+        digest = sha256()
+        for piece in pieces:
+            digest.update(piece.read_bytes())
+        if digest.hexdigest() != checksum:
+            self.restored.failures.append((path, "the SHA-256 of its pieces is not that of the file that was sent"))
+            return
+        self.restored.size_bytes += sum(piece.stat().st_size for piece in pieces)
+        if target.is_file() and _checksum(target) == checksum:
+            self.restored.already_there += 1
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target, flush=False) as file:
+            for piece in pieces:
+                file.write(piece.read_bytes())
+        self.restored.written += 1
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()

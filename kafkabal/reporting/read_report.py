@@ -1,0 +1,117 @@
+"""The reports of ``read``: what readers and brokers reached, and what was restored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkabal.reader.manifest import Manifest
+from kafkabal.reader.measure import Measurement
+from kafkabal.reader.restore import Restored
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.units import format_bytes, format_duration, format_rate, format_share
+
+
+def measurement_report(topic: str, manifest: Manifest, measured: Measurement) -> Report:
+    """How fast a topic was read."""
+    count = len(measured.readers)
+    return Report(
+        command="read",
+        headline=(
+            f"{count} {'reader' if count == 1 else 'readers'}: {format_rate(measured.bytes_per_s)} of topic {topic} "
+            f"in {format_duration(measured.elapsed_s)}, {format_share(measured.waiting_share)} of it waiting"
+        ),
+        facts=(
+            Fact(key="topic", value=topic),
+            Fact(key="identity", value=manifest.identity),
+            Fact(key="elapsed_s", value=measured.elapsed_s),
+            Fact(key="samples", value=measured.samples),
+            Fact(key="read_bytes", value=measured.size_bytes),
+            Fact(key="bytes_per_s", value=measured.bytes_per_s),
+            Fact(key="waiting_share", value=measured.waiting_share),
+        ),
+        tables=(_reader_table(measured), _broker_table(measured)),
+    )
+
+
+def restore_report(topic: str, folder: Path, restored: Restored) -> Report:
+    """Which files were written."""
+    there = f", {restored.already_there} were there before" if restored.already_there else ""
+    return Report(
+        command="read --to",
+        headline=(
+            f"{restored.written} files of topic {topic} written to {folder}{there}, "
+            f"{format_bytes(restored.size_bytes)} in all"
+        ),
+        facts=(
+            Fact(key="topic", value=topic),
+            Fact(key="folder", value=str(folder)),
+            Fact(key="files_written", value=restored.written),
+            Fact(key="files_already_there", value=restored.already_there),
+            Fact(key="restored_bytes", value=restored.size_bytes),
+        ),
+        tables=(
+            Table(
+                key="failures",
+                columns=(
+                    Column(
+                        key="path", title="not restored", values=[path for path, _ in restored.failures], label=True
+                    ),
+                    Column(key="reason", title="because", values=[reason for _, reason in restored.failures]),
+                ),
+            ),
+        ),
+    )
+
+
+def _reader_table(measured: Measurement) -> Table:
+    readers = measured.readers
+    return Table(
+        key="readers",
+        columns=(
+            Column(key="reader", title="reader", values=[r.reader for r in readers], label=True),
+            Column(key="bytes_per_s", title="rate", kind=Kind.RATE, values=[r.metrics.bytes_per_s for r in readers]),
+            Column(key="samples", title="samples", kind=Kind.NUMBER, values=[r.metrics.samples for r in readers]),
+            Column(
+                key="waiting_share",
+                title="waiting",
+                kind=Kind.SHARE,
+                values=[r.metrics.waiting_share for r in readers],
+            ),
+            Column(
+                key="batch_p99_s",
+                title="p99 of a batch",
+                kind=Kind.DURATION,
+                values=[r.batch_p99_s for r in readers],
+            ),
+            Column(
+                key="cached_share",
+                title="from cache",
+                kind=Kind.SHARE,
+                values=[r.metrics.blocks_from_cache / max(1, r.metrics.blocks) for r in readers],
+                quiet=True,
+            ),
+            Column(
+                key="cross_rack_bytes",
+                title="across racks",
+                kind=Kind.BYTES,
+                values=[r.metrics.cross_rack_bytes for r in readers],
+                quiet=True,
+            ),
+        ),
+    )
+
+
+def _broker_table(measured: Measurement) -> Table:
+    network, rates = measured.network_bytes(), measured.broker_rates()
+    total = sum(network.values()) or 1
+    return Table(
+        key="brokers",
+        title="brokers",
+        columns=(
+            Column(key="broker", title="broker", values=list(network), label=True),
+            Column(key="rack", title="rack", values=[measured.racks.get(b) for b in network], quiet=True),
+            Column(key="fetched_bytes", title="fetched", kind=Kind.BYTES, values=list(network.values())),
+            Column(key="fetched_share", title="share", kind=Kind.SHARE, values=[c / total for c in network.values()]),
+            Column(key="bytes_per_s", title="rate while asked", kind=Kind.RATE, values=[rates.get(b) for b in network]),
+        ),
+    )

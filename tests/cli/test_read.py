@@ -1,0 +1,96 @@
+"""``kafkabal read``: what it refuses before it reaches for a cluster, and how it shows what it measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafkabal.reader.manifest import Manifest
+from kafkabal.reader.measure import Measurement, ReaderResult, training_file
+from kafkabal.reader.metrics import ReaderMetrics
+from kafkabal.reader.restore import Restored
+from kafkabal.reporting.drawable_area import PLAIN
+from kafkabal.reporting.output_formats import render
+from kafkabal.reporting.read_report import measurement_report, restore_report
+from kafkabal.simulator.training_time import load_training
+from tests.cli.conftest import Outcome
+from tests.output_schemas import check_csv, check_document
+
+RunCli = Callable[..., Outcome]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--follow", "--to", "x"), "--follow and --to cannot be combined"),
+        (("--from-start",), "--from-start needs --follow"),
+        (("--to", "x", "--for", "1s"), "--for cannot be combined with --to"),
+        (("--to", "x", "--readers", "2"), "are for measuring"),
+        (("--follow", "-o", "csv"), "--follow prints records"),
+        (("--for", "0s"), "is no time to read for"),
+        (("--readers", "0"), "--readers"),
+    ],
+)
+def test_options_that_do_not_go_together(run_cli: RunCli, words: tuple[str, ...], message: str) -> None:
+    """One line and exit code 2, before any broker is asked."""
+    got = run_cli("read", "images", *words, "-b", "127.0.0.1:1")
+    assert (got.code, got.out) == (2, "")
+    assert message in got.err
+
+
+def test_a_snapshot_holds_no_records(run_cli: RunCli, tmp_path: Path) -> None:
+    """Without live brokers there is nothing to read: exit code 2."""
+    got = run_cli("read", "images")
+    assert got.code == 2
+
+
+def _measurement() -> Measurement:
+    """Two readers for ten seconds; broker 2 had a request only half of the time."""
+    results = []
+    for reader in range(2):
+        metrics = ReaderMetrics(samples=1000, size_bytes=10**9, elapsed_s=10.0, waited_s=1.0 + reader)
+        metrics.network_bytes = {1: 6 * 10**8, 2: 4 * 10**8}
+        metrics.network_s = {1: 9.0, 2: 2.5}
+        metrics.racks = {1: "r0", 2: None}
+        results.append(ReaderResult(reader=reader, metrics=metrics, batch_s=[0.1] * 99 + [0.5]))
+    return Measurement(results)
+
+
+def _document() -> dict[str, Any]:
+    manifest = Manifest(cluster_id="c", topic="images", topic_id="i", partitions=())
+    found: dict[str, Any] = json.loads(render(measurement_report("images", manifest, _measurement()), "json", PLAIN))
+    return found
+
+
+def test_what_was_measured_is_shown() -> None:
+    """Rates of all readers together, and of each broker while it was asked."""
+    document = _document()
+    check_document(document)
+    assert document["bytes_per_s"] == 2e8
+    assert document["waiting_share"] == pytest.approx(0.15)
+    assert [row["bytes_per_s"] for row in document["readers"]] == [1e8, 1e8]
+    assert [(row["broker"], row["bytes_per_s"]) for row in document["brokers"]] == [(1, 1.2e8), (2, 1.6e8)]
+
+
+def test_restored_files_are_shown() -> None:
+    """Documents and CSV have their published shape, with failures and without."""
+    for failures in ([], [("a", "cut")]):
+        report = restore_report("images", Path("x"), Restored(written=2, size_bytes=5, failures=failures))
+        document = json.loads(render(report, "json", PLAIN))
+        check_document(document)
+        check_csv(render(report, "csv", PLAIN), "read --to")
+        assert [row["path"] for row in document["failures"]] == [path for path, _ in failures]
+
+
+def test_the_training_file_is_what_route_simulate_takes(tmp_path: Path) -> None:
+    """It loads, and has the rate of each broker."""
+    path = tmp_path / "training.yaml"
+    path.write_text(yaml.safe_dump(training_file(_measurement())))
+    setup = load_training("measured", path)
+    assert dict(setup.own_bytes_per_s) == {1: 1.2e8, 2: 1.6e8}
+    assert setup.job.record_bytes == 1e6

@@ -1,0 +1,177 @@
+"""The data set as a trainer sees it: options, states, decoders, torch."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.errors import OperationError, UsageError
+from kafkabal.reader import TopicReader, combine_states
+from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.metrics import ReaderMetrics
+from kafkabal.reader.torch_dataset import topic_dataset_type
+from tests.unit.reader.conftest import BROKER, MemoryTopic
+
+CONNECTION = ConnectionSettings(bootstrap_servers=("nowhere:9092",))
+
+
+@pytest.fixture
+def topic() -> MemoryTopic:
+    """Two partitions."""
+    return MemoryTopic([300, 31])
+
+
+@pytest.fixture
+def read(topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Make a reader whose blocks come from memory."""
+    manifest = topic.manifest()
+    monkeypatch.setattr(TopicReader, "_source", lambda self: BrokerBlocks(self.manifest, topic))
+
+    def make(**options: Any) -> TopicReader:
+        given = {"connection": CONNECTION, "manifest": manifest, "shuffle_seed": 1, **options}
+        return TopicReader("t", **given)
+
+    return make
+
+
+def _places(samples: Any) -> list[tuple[int, int]]:
+    return [(s.partition, s.offset) for s in samples]
+
+
+def test_iterating_again_gives_the_next_epoch(read: Any) -> None:
+    """Two loops over one object are two epochs, as one loop over an object of two epochs."""
+    data = read()
+    twice = _places(data) + _places(data)
+    assert twice == _places(read(epochs=2))
+    data.set_epoch(0)
+    assert _places(data) == twice[:331]
+
+
+def test_a_state_goes_on_to_the_sample(read: Any, tmp_path: Path) -> None:
+    """What was taken before the state was saved, and what comes after, is the whole; also through a file."""
+    path = tmp_path / "state.json"
+    data = read(state=path, epochs=2)
+    samples = iter(data)
+    first = _places(next(samples) for _ in range(400))
+    data.save()
+    assert path.stat().st_size < 1000
+    rest = _places(read(state=path, epochs=2))
+    assert first + rest == _places(read(epochs=2))
+
+
+def test_workers_out_of_step_are_combined(read: Any) -> None:
+    """States of uneven readers, combined, are resumed by another number of them without a gap or a repetition."""
+    states, seen = [], []
+    for rank, count in enumerate((40, 72, 72)):
+        data = read(rank=rank, world_size=3, tail="keep")
+        samples = iter(data)
+        seen += _places(next(samples) for _ in range(count))
+        states.append(data.state_dict())
+    for rank in range(2):
+        seen += _places(read(rank=rank, world_size=2, tail="keep", state=combine_states(states)))
+    assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
+
+
+def test_states_of_other_data_are_refused(read: Any) -> None:
+    """Of another manifest, or another seed: one line, before anything is read."""
+    state = read().state_dict()
+    with pytest.raises(UsageError, match="another data set"):
+        read(manifest=MemoryTopic([5]).manifest(), state=state)
+    with pytest.raises(UsageError, match="another order: seed 1"):
+        read(shuffle_seed=2, state=state)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 2, "world_size": 2}, "rank"),
+        ({"tail": "cut"}, "tail: unknown 'cut'"),
+        ({"decode": "jpeg2000"}, "unknown decoder: jpeg2000"),
+        ({"decode": "os:nothing"}, "cannot load decoder"),
+        ({"epochs": 0}, "epochs"),
+        ({"world_size": 2, "manifest": None}, "needs a manifest"),
+        ({"prefetch": "many"}, "many"),
+    ],
+)
+def test_wrong_options_are_named(read: Any, options: dict[str, Any], message: str) -> None:
+    """One line each."""
+    with pytest.raises(UsageError, match=message):
+        read(**options)
+
+
+def _refuse_offset_7(sample: Any) -> int:
+    if sample.offset == 7:
+        raise ValueError("not a picture")
+    return len(sample.value)
+
+
+def test_records_that_cannot_be_decoded(read: Any) -> None:
+    """They are raised with topic, partition and offset, or left out, or counted, as asked."""
+    with pytest.raises(OperationError, match=r"t-\d: offset 7 cannot be decoded: not a picture"):
+        list(read(decode=_refuse_offset_7))
+    skipping, counting = read(decode=_refuse_offset_7, on_error="skip"), read(decode=_refuse_offset_7, on_error="count")
+    assert len(list(skipping)) == 329
+    assert sorted({s.decoded for s in counting}, key=str) == [10, None]
+    assert (skipping.metrics.corrupt, counting.metrics.corrupt) == (2, 2)
+
+
+def test_metrics_are_shown(read: Any, tmp_path: Path) -> None:
+    """At the end a callback and a textfile have what was read, by broker."""
+    got: list[ReaderMetrics] = []
+    data = read(on_metrics=got.append, metrics_file=tmp_path / "kafkabal.prom")
+    count = len(list(data))
+    assert got[-1].samples == count == 331
+    text = (tmp_path / "kafkabal.prom").read_text()
+    assert 'kafkabal_reader_samples_total{topic="t",reader="0"} 331' in text
+    fetched = got[-1].network_bytes[BROKER]
+    assert fetched >= 3310
+    assert f'kafkabal_reader_network_bytes_total{{topic="t",reader="0",broker="{BROKER}",rack=""}} {fetched}' in text
+
+
+def test_batches_and_async_give_the_same(read: Any) -> None:
+    """Lists of a size, and an event loop, see the samples that a plain loop sees."""
+
+    async def collect() -> list[Any]:
+        return [sample async for sample in read()]
+
+    plain = _places(read())
+    assert _places(sample for batch in read().batches(32) for sample in batch) == plain
+    assert _places(asyncio.run(collect())) == plain
+
+
+def test_torch_sees_an_iterable_data_set_and_its_workers(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With torch in place the class is one of its own kind, and each worker of a loader is a reader."""
+    torch, utils, data = (types.ModuleType(name) for name in ("torch", "torch.utils", "torch.utils.data"))
+    worker: Any = None
+
+    class IterableDataset:
+        """Stands in for torch's."""
+
+    data.IterableDataset = IterableDataset  # type: ignore[attr-defined]
+    data.get_worker_info = lambda: worker  # type: ignore[attr-defined]
+    torch.__spec__ = types.SimpleNamespace()  # type: ignore[assignment]
+    for name, module in (("torch", torch), ("torch.utils", utils), ("torch.utils.data", data)):
+        monkeypatch.setitem(sys.modules, name, module)
+    topic_dataset_type.cache_clear()
+    try:
+        assert issubclass(topic_dataset_type(), IterableDataset)
+        assert issubclass(topic_dataset_type(), TopicReader)
+    finally:
+        topic_dataset_type.cache_clear()
+    seen = []
+    for number in range(3):
+        worker = types.SimpleNamespace(id=number, num_workers=3)
+        seen += _places(read(tail="keep", num_workers=3))
+    assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
+
+
+def test_lanes_that_readers_do_not_divide_are_warned_of(read: Any) -> None:
+    """Five readers of six lanes fetch every block five times, and are told how to avoid it."""
+    with pytest.warns(UserWarning, match="every block is fetched 5 times"):
+        next(iter(read(rank=0, world_size=5)))

@@ -1,0 +1,58 @@
+"""Records as they come."""
+
+from __future__ import annotations
+
+import json
+
+from kafkabal.clusters.kafka.record_batches import RawRecord
+from kafkabal.reader.follow import as_json, follow
+from kafkabal.reader.sample import Sample
+from tests.unit.reader.conftest import packed_headers
+
+
+class Growing:
+    """Two partitions that get a record at every look, and a third one from the second look on."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def ranges(self) -> dict[int, tuple[int, int]]:
+        """Offsets now."""
+        self.looks += 1
+        return dict.fromkeys(range(2 + (self.looks > 1)), (2, 4 + self.looks))
+
+    def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
+        """What is there from an offset on."""
+        end = 4 + self.looks
+        return [(o, 0, None, b"%d" % o, b"\0") for o in range(begin, end)], end
+
+
+def _followed(*, from_start: bool) -> list[tuple[int, int]]:
+    growing = Growing()
+    samples = follow(growing, from_start=from_start, is_over=lambda: growing.looks >= 4, sleep=lambda _: None)
+    return sorted((s.partition, s.offset) for s in samples)
+
+
+def test_each_record_comes_once() -> None:
+    """From now on only new ones, from the start all; a partition that is added is followed from its beginning."""
+    added = [(2, o) for o in range(2, 8)]
+    assert _followed(from_start=False) == [(p, o) for p in range(2) for o in range(5, 8)] + added
+    assert _followed(from_start=True) == [(p, o) for p in range(2) for o in range(2, 8)] + added
+
+
+def test_lines_are_json_whatever_the_bytes() -> None:
+    """Text stays text, other bytes are base64, and what is absent is null."""
+    headers = packed_headers([("label", b"cat"), ("raw", b"\xff"), ("none", None)])
+    line = json.loads(as_json(Sample(3, (9, 1000, None, b"\xff\x00", headers))))
+    assert line == {
+        "partition": 3,
+        "offset": 9,
+        "timestamp_ms": 1000,
+        "key": None,
+        "value_base64": "/wA=",
+        "headers": [
+            {"name": "label", "value": "cat"},
+            {"name": "raw", "value_base64": "/w=="},
+            {"name": "none", "value": None},
+        ],
+    }
