@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32, I64, Bools, ClusterState, LogDirState
+from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirState
 from kafkabal.model.volumes import log_bytes
 
 DEFAULT_FREE_SHARE = 0.05
@@ -56,3 +56,34 @@ def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
     room[dirs.total_bytes < 0] = UNLIMITED
     room[dirs.state != LogDirState.ONLINE] = 0
     return np.asarray(room)
+
+
+def room_for_replicas(cluster: ClusterState, limit: float) -> F64:
+    """float64, shape (n_brokers,): most bytes of replicas that fit below the limit beside what other programs occupy.
+
+    Less than a broker holds now where its log dirs are too full; what is in cordoned dirs may stay there. Infinite
+    where the size of a volume is not known.
+    """
+    dirs = cluster.log_dirs
+    logs = log_bytes(dirs, cluster.replicas)
+    on_volume = np.zeros(len(dirs), np.int64)
+    np.add.at(on_volume, dirs.volume, logs)
+    used = np.where(dirs.usable_bytes >= 0, dirs.total_bytes - dirs.usable_bytes, on_volume[dirs.volume])
+    others = np.maximum(used - on_volume[dirs.volume], 0)
+    below = np.maximum(dirs.total_bytes * min(limit, 1 - DEFAULT_FREE_SHARE) - others, 0.0)
+    room = np.zeros(len(cluster.brokers))
+    is_open = np.flatnonzero(dirs.state == LogDirState.ONLINE)
+    _, first = np.unique(dirs.volume[is_open], return_index=True)
+    np.add.at(room, dirs.broker[is_open[first]], below[is_open[first]])
+    closed = np.flatnonzero(dirs.state == LogDirState.CORDONED)
+    np.add.at(room, dirs.broker[closed], np.minimum(logs, below)[closed])
+    room[dirs.broker[dirs.total_bytes < 0]] = np.inf
+    room[np.bincount(dirs.broker, minlength=len(room)) == 0] = np.inf
+    return room
+
+
+def lasting_factor(cluster: ClusterState) -> I32:
+    """int32, shape (n_partitions,): replicas of each partition once those that a reassignment is removing are gone."""
+    factor = cluster.replication_factor
+    removing = cluster.replicas.partition[cluster.replicas.removing]
+    return np.asarray(factor - np.bincount(removing, minlength=len(factor)), np.int32)

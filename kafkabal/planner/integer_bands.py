@@ -8,6 +8,7 @@ import numpy as np
 
 from kafkabal.model.cluster_state import F64, I32, I64, Bools
 from kafkabal.model.eligibility import UNLIMITED
+from kafkabal.planner.due_shares import DueShares
 from kafkabal.planner.problem import Problem
 from kafkabal.scoring.bands import SHARE_EPSILON, CountBand
 
@@ -31,15 +32,19 @@ class Bands:
     high_leaders: I64
     topic_replicas: F64
     """shape (n_topics,): replicas of each topic; infinite where their spread does not matter."""
+    topic_kind: I32
+    """shape (n_topics,): row of :attr:`topic_share` for each topic."""
     topic_share: F64
-    """shape (n_brokers,): share of the replicas of a topic that each broker is due."""
+    """shape (n_kinds, n_brokers): share of the replicas of a topic that each broker is due."""
 
     def topic_most(self, topic: I32 | I64 | int, broker: I32 | I64 | int) -> F64:
         """Most replicas of a topic that a broker should hold; the arguments are broadcast."""
-        return np.asarray(np.ceil(self.topic_replicas[topic] * self.topic_share[broker] - SHARE_EPSILON) + 1)
+        return np.asarray(
+            np.ceil(self.topic_replicas[topic] * self.topic_share[self.topic_kind[topic], broker] - SHARE_EPSILON) + 1
+        )
 
 
-def make_bands(problem: Problem, total_bytes: int, narrowed: float = 0.0) -> Bands:
+def make_bands(problem: Problem, due: DueShares, total_bytes: int, narrowed: float = 0.0) -> Bands:
     """Edges for a cluster whose counted brokers will hold ``total_bytes`` and every slot that is to be filled.
 
     Parameters
@@ -47,11 +52,11 @@ def make_bands(problem: Problem, total_bytes: int, narrowed: float = 0.0) -> Ban
     narrowed
         Draw the edges of bytes in by this share of the fair load.
     """
-    low_bytes, high_bytes = _byte_edges(problem, total_bytes, narrowed)
-    low_count, high_count = _count_edges(problem, "replicas", _staying_slots(problem))
+    low_bytes, high_bytes = _byte_edges(problem, due.bytes, total_bytes, narrowed)
+    low_count, high_count = _count_edges(problem, "replicas", due.count, _staying_slots(problem))
     led = problem.movable | (problem.cluster.partitions.leader >= 0)
-    low_leaders, high_leaders = _count_edges(problem, "leaders", int(led.sum()))
-    replicas, share = _topic_edges(problem)
+    low_leaders, high_leaders = _count_edges(problem, "leaders", due.leaders, int(led.sum()))
+    replicas, share = _topic_edges(problem, due)
     high_bytes = np.minimum(high_bytes, problem.asked_bytes)
     high_count = np.minimum(high_count, problem.limit_replicas)
     # a broker that may hold fewer replicas than are due to it need not hold its share of bytes, nor lead as many
@@ -65,11 +70,12 @@ def make_bands(problem: Problem, total_bytes: int, narrowed: float = 0.0) -> Ban
         low_leaders=low_leaders,
         high_leaders=high_leaders,
         topic_replicas=replicas,
+        topic_kind=due.topic_kind,
         topic_share=share,
     )
 
 
-def _byte_edges(problem: Problem, total_bytes: int, narrowed: float) -> tuple[I64, I64]:
+def _byte_edges(problem: Problem, due: F64, total_bytes: int, narrowed: float) -> tuple[I64, I64]:
     low = np.zeros(problem.n_brokers, np.int64)
     high = np.full(problem.n_brokers, UNLIMITED, np.int64)
     rows, below = problem.weighed, problem.options.below
@@ -78,7 +84,7 @@ def _byte_edges(problem: Problem, total_bytes: int, narrowed: float) -> tuple[I6
     elif problem.has_score("disk") and rows.any():
         tolerance = problem.options.tolerance
         narrowed = min(narrowed, tolerance / 2)
-        capacity = problem.capacity[rows]
+        capacity = due[rows]
         mean = total_bytes / float(capacity.sum())
         slack = _SLACK * min(mean, 1.0)
         low[rows] = np.ceil((mean * (1 - tolerance + narrowed) - slack) * capacity).astype(np.int64)
@@ -93,25 +99,23 @@ def _staying_slots(problem: Problem) -> int:
     return int(problem.slots.sum()) - stuck
 
 
-def _count_edges(problem: Problem, name: str, total: int) -> tuple[I64, I64]:
+def _count_edges(problem: Problem, name: str, due: F64, total: int) -> tuple[I64, I64]:
     low = np.zeros(problem.n_brokers, np.int64)
     high = np.full(problem.n_brokers, UNLIMITED, np.int64)
     rows = problem.counted
     if problem.has_score(name) and rows.any():
-        capacity = problem.score(name).capacity(problem.cluster)[rows]
-        edges = CountBand().edges(total / float(capacity.sum()) * capacity, problem.options.tolerance)
+        edges = CountBand().edges(total / float(due[rows].sum()) * due[rows], problem.options.tolerance)
         low[rows], high[rows] = edges[0].astype(np.int64), edges[1].astype(np.int64)
     return low, high
 
 
-def _topic_edges(problem: Problem) -> tuple[F64, F64]:
+def _topic_edges(problem: Problem, due: DueShares) -> tuple[F64, F64]:
     rows = problem.counted
-    share = np.ones(problem.n_brokers)
     if not problem.has_score("topic-spread") or not rows.any():
-        return np.full(problem.n_topics, np.inf), share
+        return np.full(problem.n_topics, np.inf), np.ones_like(due.of_topics)
     capacity = problem.score("topic-spread").capacity(problem.cluster)
     replicas = np.bincount(problem.topic, problem.slots, problem.n_topics).astype(np.float64)
-    return replicas, capacity / float(capacity[rows].sum())
+    return replicas, due.of_topics / float(capacity[rows].sum())
 
 
 def excess(load: I64, low: I64, high: I64, rows: Bools) -> tuple[I64, I64]:

@@ -57,7 +57,7 @@ def _plain_bound(start: State) -> int:
     rows = problem.weighed
     if not problem.has_score("disk") or not rows.any():
         return leaving
-    used, capacity = start.used[rows].astype(np.float64), problem.capacity[rows]
+    used, capacity = start.used[rows].astype(np.float64), start.due.bytes[rows]
     mean = (float(used.sum()) + leaving) / float(capacity.sum())
     above = float(np.maximum(used - mean * (1 + tolerance) * capacity, 0).sum()) + leaving
     below = float(np.maximum(mean * (1 - tolerance) * capacity - used, 0).sum())
@@ -100,7 +100,7 @@ class _Dual:
         self.problem = problem
         tolerance = problem.options.tolerance
         rows = problem.weighed & problem.has_score("disk")
-        capacity = np.where(rows, problem.capacity, 0.0)
+        capacity = np.where(rows, state.due.bytes, 0.0)
         share = capacity / capacity.sum() if rows.any() else capacity
         # the edges as shares of the total, so that they follow it where copies differ in size
         self.rows = rows

@@ -77,7 +77,10 @@ def _scores(problem: Problem, after: ClusterState) -> dict[str, ScoreChange]:
     changes = {}
     for weighted in problem.scores:
         score = weighted.score
-        pair = [_figures(evaluate(score, c, tolerance=tolerance, drained=drained)) for c in (problem.cluster, after)]
+        pair = [
+            _figures(evaluate(score, c, tolerance=tolerance, drained=drained, rules=problem.rules))
+            for c in (problem.cluster, after)
+        ]
         changes[score.name] = ScoreChange(before=pair[0], after=pair[1])
     return changes
 

@@ -15,12 +15,20 @@ import numpy as np
 from kafkabal.errors import InfeasibleError, UsageError
 from kafkabal.model.capacity import is_silent
 from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
-from kafkabal.model.eligibility import UNLIMITED, dir_room_bytes, rack_numbers, takes_replicas
+from kafkabal.model.eligibility import (
+    UNLIMITED,
+    dir_room_bytes,
+    lasting_factor,
+    rack_numbers,
+    room_for_replicas,
+    takes_replicas,
+)
 from kafkabal.model.offline_replicas import has_source, in_offline_dir
 from kafkabal.model.replica_sizes import move_bytes, replica_bytes
 from kafkabal.model.volumes import log_bytes
 from kafkabal.planner.keep_moved import kept_slots
 from kafkabal.planner.plan_options import Mode, PlanOptions
+from kafkabal.scoring.attainable import Rules
 from kafkabal.scoring.available_needs import require
 from kafkabal.scoring.protocol import Score
 from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores
@@ -71,6 +79,8 @@ class Problem:
     """shape (n_brokers,): number of the rack; a broker without one is a rack of its own; -1 where dead."""
     n_racks: int
     capacity: F64
+    rules: Rules
+    """What binds the placement of loads, and so what is fair."""
     limit_bytes: I64
     """shape (n_brokers,): most bytes of replicas that a broker may be filled to."""
     asked_bytes: I64
@@ -119,9 +129,11 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
     counted = brokers.is_live & ~drained
     if not counted.any():
         raise InfeasibleError("no live broker remains to take replicas", hint="drain fewer brokers")
+    excluded = _rows_of(cluster, options.exclude_brokers, "--exclude-brokers")
     home, held = _matrix(cluster)
     slots = cluster.replication_factor
     lost = _in_slots(cluster, in_offline_dir(cluster), home)
+    may_move = _may_move(cluster, options)
     balanced, repaired = _movable(cluster, options, lost.any(1) | _held_by(cluster, ~counted))
     movable = balanced | repaired
     each = move_bytes(cluster)
@@ -150,11 +162,19 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
         electable=_electable(cluster, home),
         counted=counted,
         weighed=counted & ~is_silent(cluster),
-        takes=_takes(cluster, options, counted),
+        takes=_takes(cluster, options, ~counted | excluded),
         leaves=~counted,
         rack=_racks(cluster),
         n_racks=len(np.unique(_racks(cluster)[counted])),
         capacity=DISK.capacity(cluster),
+        rules=Rules(
+            movable=may_move,
+            factor=lasting_factor(cluster) if options.replication_factor is None else slots,
+            takes=takes_replicas(cluster, ~counted | excluded),
+            leaves=~counted,
+            rack=_racks(cluster),
+            room_bytes=room_for_replicas(cluster, options.log_dir_limit),
+        ),
         limit_bytes=_limit_bytes(cluster, options),
         asked_bytes=_asked(cluster, {b: limit.bytes for b, limit in options.broker_limits.items()}),
         limit_replicas=_asked(cluster, {b: limit.replicas for b, limit in options.broker_limits.items()}),
@@ -203,6 +223,12 @@ def _matrix(cluster: ClusterState) -> tuple[I32, I64]:
     home[r.partition, slot] = r.broker
     held[r.partition, slot] = replica_bytes(cluster)
     return home, held
+
+
+def _may_move(cluster: ClusterState, options: PlanOptions) -> Bools:
+    """bool, shape (n_partitions,): the options let balance move the topic."""
+    chosen = chosen_topics(cluster, options) & (options.include_internal | ~cluster.topics.internal)
+    return np.asarray(chosen[cluster.partitions.topic])
 
 
 def _movable(cluster: ClusterState, options: PlanOptions, broken: Bools) -> tuple[Bools, Bools]:
@@ -283,10 +309,10 @@ def _electable(cluster: ClusterState, home: I32) -> Bools:
     return electable
 
 
-def _takes(cluster: ClusterState, options: PlanOptions, counted: Bools) -> Bools:
-    takes = takes_replicas(cluster, ~counted | _rows_of(cluster, options.exclude_brokers, "--exclude-brokers"))
+def _takes(cluster: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
+    takes = takes_replicas(cluster, closed)
     if options.mode is Mode.ONLY_TO_NEW:
-        takes &= np.bincount(cluster.replicas.broker, minlength=len(counted)) == 0
+        takes &= np.bincount(cluster.replicas.broker, minlength=len(closed)) == 0
     return takes
 
 

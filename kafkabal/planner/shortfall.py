@@ -15,7 +15,6 @@ from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import chosen_topics
 from kafkabal.planner.search.additional_loads import FurtherLoads
-from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.local_search import Violation
 from kafkabal.planner.search.solution import State
 from kafkabal.units import format_bytes
@@ -136,13 +135,10 @@ def _bytes_outside(state: State) -> Iterator[str]:
     above, below = excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed)
     rows = np.flatnonzero((above > 0) | (below > 0))
     share = _shares(state)
-    racks = _Racks(state, share)
     for b in rows[:_NAMED].tolist():
         broker_id = problem.cluster.brokers.id[b]
         text = f"broker {broker_id} remains at {share[b]:.2f}x of its fair disk share"
-        if racks.hold_outside(b):
-            text += racks.told(b)
-        elif above[b]:
+        if above[b]:
             text += _largest(state, b)
         elif not problem.takes[b]:
             text += ": it accepts no replicas"
@@ -180,35 +176,6 @@ def _brokers_outside(state: State, leader: I32) -> dict[str, int]:
     number["topic-spread"] = len(np.unique(_crowded(state)[0] % problem.n_brokers))
     loads = FurtherLoads(state, leader)
     return number | {w.score.name: len(_further_rows(loads, row)) for row, w in enumerate(loads.scores)}
-
-
-class _Racks:
-    """Racks between which nothing can move, since every partition has a replica in each of them."""
-
-    def __init__(self, state: State, share: F64) -> None:
-        problem = state.problem
-        zone, self.rows = zones(problem), problem.weighed
-        self.names = problem.cluster.racks
-        self.tolerance = problem.options.tolerance
-        self.zone = np.where(self.rows, zone, -1)
-        capacity = problem.capacity[self.rows]
-        total = np.bincount(zone[self.rows], capacity)
-        load = np.bincount(zone[self.rows], share[self.rows] * capacity)
-        self.share: F64 = np.divide(load, total, out=np.ones(len(total)), where=total > 0)
-
-    def hold_outside(self, broker: int) -> bool:
-        """Whether the rack of a broker as a whole lies outside the band."""
-        return bool(self.zone[broker] >= 0 and abs(self.share[self.zone[broker]] - 1) > self.tolerance)
-
-    def told(self, broker: int) -> str:
-        """What keeps the rack there."""
-        zone = int(self.zone[broker])
-        number = int((self.zone == zone).sum())
-        name = self.names[zone] if zone < len(self.names) else "none"
-        return (
-            f": every partition needs a replica in its rack {name}, "
-            f"whose {number} of {int(self.rows.sum())} brokers are at {self.share[zone]:.2f}x together"
-        )
 
 
 def _largest(state: State, broker: int) -> str:
@@ -298,8 +265,9 @@ def _crowded(state: State) -> tuple[I64, F64]:
 def _shares(state: State) -> F64:
     problem = state.problem
     rows = problem.weighed
-    mean = state.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
-    return np.asarray(state.used / problem.capacity / (mean or 1.0))
+    capacity = state.due.byte_weight
+    mean = state.used[rows].sum() / capacity[rows].sum() if rows.any() else 0.0
+    return np.asarray(state.used / capacity / (mean or 1.0))
 
 
 def _names(state: State, partitions: I64) -> str:

@@ -56,7 +56,7 @@ class NetworkScore(ScoreBase):
 
 
 def disk_capacity(cluster: ClusterState) -> F64:
-    """float64, shape (n_brokers,): bytes of the volumes; 1 for all where none tells, and for dead or silent ones.
+    """float64, shape (n_brokers,): bytes of the volumes; 1 for all where none tells. Dead and silent ones: the mean.
 
     Raises
     ------
@@ -73,7 +73,8 @@ def disk_capacity(cluster: ClusterState) -> F64:
             f"the capacity of broker {_ids(cluster, missing)} is not known, that of others is",
             hint="state it in the profile, as in  capacity: {default: 4TiB, 7: {/d0: 2TiB}}",
         )
-    return np.where(np.isnan(known), 1.0, known)
+    # a broker that did not report has replicas and leaders, and may count by its disk
+    return np.where(np.isnan(known), known[asked].mean(), known)
 
 
 def network_capacity(cluster: ClusterState, rates: Mapping[int | Default, int]) -> F64:

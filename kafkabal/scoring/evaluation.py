@@ -8,9 +8,13 @@ import numpy as np
 
 from kafkabal.model.capacity import is_silent
 from kafkabal.model.cluster_state import F64, I32, Bools, ClusterState, LogDirState
+from kafkabal.scoring.attainable import Rules, due_capacity, rules_of
 from kafkabal.scoring.grouped_evaluation import GroupLoads, group_loads
 from kafkabal.scoring.protocol import Grain, Need, Score
 from kafkabal.scoring.score_parts import Parts, parts_of
+
+DISK_NAME = "disk"
+"""The score of which the room in the log dirs is a limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -22,6 +26,9 @@ class Evaluation:
     """bool, shape (n_holders,): the holder is live, not drained, and what the score needs is known of it."""
     load: F64
     capacity: F64
+    fair: F64
+    """Fair load: what the holder carries where all are as even as the rules allow; NaN where it belongs to several
+    groups, or does not count."""
     share: F64
     """1.0 is exactly the fair share; where a holder belongs to several groups, the share in its worst one."""
     low: F64
@@ -42,8 +49,23 @@ class Evaluation:
         """Smallest share of a counted holder; 1.0 where none counts."""
         return float(np.nanmin(self.share)) if self.counted.any() else 1.0
 
+    @property
+    def fair_over_mean(self) -> F64:
+        """Fair utilisation of each holder over the mean of all: 1.0 where no rule keeps it from being even."""
+        due = np.where(self.counted & ~np.isnan(self.fair), self.fair, 0.0)
+        capacity = np.where(self.counted, self.capacity, 0.0)
+        mean = due.sum() / (capacity.sum() or 1.0)
+        return np.where(self.counted & (mean > 0), self.fair / self.capacity / (mean or 1.0), 1.0)
 
-def evaluate(score: Score, cluster: ClusterState, *, tolerance: float, drained: Bools | None = None) -> Evaluation:
+
+def evaluate(
+    score: Score,
+    cluster: ClusterState,
+    *,
+    tolerance: float,
+    drained: Bools | None = None,
+    rules: Rules | None = None,
+) -> Evaluation:
     """Apply a score.
 
     Parameters
@@ -52,6 +74,8 @@ def evaluate(score: Score, cluster: ClusterState, *, tolerance: float, drained: 
         Half the width of the band, as a share of the mean; 0.10 is ten percent.
     drained
         bool, shape (n_brokers,): brokers that are to end up empty and so have no fair share.
+    rules
+        What binds the placement of loads; None for those that hold where nothing else is asked for.
 
     Raises
     ------
@@ -63,10 +87,26 @@ def evaluate(score: Score, cluster: ClusterState, *, tolerance: float, drained: 
     parts = parts_of(score, cluster)
     counted = _counted(score, cluster, parts, drained)
     load = _load(score, cluster, parts)
+    rules = rules or rules_of(cluster, drained)
     if parts.group is None or parts.holder_group is not None:
-        return _evaluate(score, parts, counted, load, tolerance)
-    groups = group_loads(parts, _holders(score, cluster)[0], cluster.leader_replica, counted)
+        due = _due(score, parts, load, cluster, counted, rules)
+        return _evaluate(score, parts, due, counted, load, tolerance)
+    groups = group_loads(parts, _holders(score, cluster)[0], cluster, counted, rules)
     return _evaluate_shared(score, parts, counted, load, groups, tolerance)
+
+
+def due_of(score: Score, cluster: ClusterState, rules: Rules, drained: Bools | None = None) -> F64:
+    """float64, shape (n_holders,): in proportion to what each holder is due; see :mod:`kafkabal.scoring.attainable`."""
+    parts = parts_of(score, cluster)
+    counted = _counted(score, cluster, parts, drained)
+    return _due(score, parts, _load(score, cluster, parts), cluster, counted, rules)
+
+
+def _due(score: Score, parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules) -> F64:
+    """What no replica carries, and what is compared within single holders, no rule of racks bears upon."""
+    if score.band is None or score.grain is not Grain.BROKER or parts.group is not None:
+        return parts.capacity
+    return due_capacity(parts, load, cluster, counted, rules, of_bytes=score.name == DISK_NAME)
 
 
 def holder_load(score: Score, cluster: ClusterState) -> F64:
@@ -82,14 +122,19 @@ def counted_holders(score: Score, cluster: ClusterState, drained: Bools | None =
 def share_of(load: F64, capacity: F64, counted: Bools, group: I32) -> tuple[F64, F64]:
     """Share of each counted holder within its group (NaN for the others), and its fair load.
 
-    A group without load gives each of its holders a share of 1.
+    A group without load gives each of its holders a share of 1, and so does a capacity of 0.
+
+    Parameters
+    ----------
+    capacity
+        What the holders are due is proportional to it.
     """
     n = int(group.max()) + 1 if group.size else 0
     total_load = np.bincount(group[counted], load[counted], n)
     total_capacity = np.bincount(group[counted], capacity[counted], n)
     mean = np.divide(total_load, total_capacity, out=np.zeros(n), where=total_capacity > 0)[group]
     share = np.where(counted, 1.0, np.nan)
-    loaded = counted & (mean > 0)
+    loaded = counted & (mean > 0) & (capacity > 0)
     share[loaded] = load[loaded] / capacity[loaded] / mean[loaded]
     return share, mean * capacity
 
@@ -120,10 +165,10 @@ def _holders(score: Score, cluster: ClusterState) -> tuple[I32, I32]:
     return cluster.replicas.log_dir, np.where(leader >= 0, cluster.replicas.log_dir[leader], -1).astype(np.int32)
 
 
-def _evaluate(score: Score, parts: Parts, counted: Bools, load: F64, tolerance: float) -> Evaluation:
+def _evaluate(score: Score, parts: Parts, due: F64, counted: Bools, load: F64, tolerance: float) -> Evaluation:
     """Evaluate where every holder belongs to one group: the whole cluster, or its own."""
     group = parts.holder_group if parts.holder_group is not None else np.zeros(len(load), np.int32)
-    share, fair = share_of(load, parts.capacity, counted, group)
+    share, fair = share_of(load, due, counted, group)
     low, high = (
         score.band.edges(fair, tolerance) if score.band else (np.full(len(load), -np.inf), np.full(len(load), np.inf))
     )
@@ -133,6 +178,7 @@ def _evaluate(score: Score, parts: Parts, counted: Bools, load: F64, tolerance: 
         counted=counted,
         load=load,
         capacity=parts.capacity,
+        fair=np.where(counted, fair, np.nan),
         share=share,
         low=low,
         high=high,
@@ -151,6 +197,7 @@ def _evaluate_shared(
         counted=counted,
         load=load,
         capacity=parts.capacity,
+        fair=unknown,
         share=groups.worst_share(),
         low=unknown,
         high=unknown,

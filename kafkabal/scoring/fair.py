@@ -27,15 +27,13 @@ databases, J. ACM 23 (1976). Proof: ``docs/adr/0006-fair-means-attainable.md``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.model.cluster_state import F64, I32, I64, Bools
 
 _ROUNDING = 1e-12
 """Of the total load, what two sums of the same loads in different order may differ by (2^-53 x 10,000 terms)."""

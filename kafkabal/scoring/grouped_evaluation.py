@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, Bools
+from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
+from kafkabal.scoring.attainable import Rules, due_of_factors
 from kafkabal.scoring.bands import Band
 from kafkabal.scoring.score_parts import Parts
 
@@ -24,16 +25,27 @@ class GroupLoads:
     load: F64
     mean: F64
     """shape (n_groups,): load of the group against the capacity of all counted holders."""
-    capacity: F64
+    kind: I32
+    """shape (n_groups,): row of :attr:`due` for each group."""
+    due: F64
+    """shape (n_kinds, n_holders): in proportion to what each holder is due of a group."""
+    judged: Bools
+    """shape (n_groups,): something of the group may move."""
     counted: Bools
+
+    def fair(self) -> F64:
+        """Fair load of each pair."""
+        return np.asarray(self.mean[self.group] * self.due[self.kind[self.group], self.holder])
 
     def share(self) -> F64:
         """Share of each pair."""
-        return self.load / self.capacity[self.holder] / self.mean[self.group]
+        share = self.load / self.due[self.kind[self.group], self.holder] / self.mean[self.group]
+        return np.where(self.judged[self.group], share, 1.0)
 
     def worst_share(self) -> F64:
         """float64, shape (n_holders,): largest share of each holder in any group; NaN where it does not count."""
-        share = np.where(self.counted, 0.0 if self.group.size else 1.0, np.nan)
+        judged = bool(self.judged[self.group].any())
+        share = np.where(self.counted, 0.0 if judged else 1.0, np.nan)
         np.maximum.at(share, self.holder, self.share())
         return share
 
@@ -43,31 +55,37 @@ class GroupLoads:
             return 0.0
         share = self.share()
         present = np.bincount(self.group, minlength=len(self.mean))
-        is_missed = bool(((present < self.counted.sum()) & (self.mean > 0)).any())
+        is_missed = bool(((present < self.counted.sum()) & (self.mean > 0) & self.judged).any())
         return max(float(share.max()) - 1, 1 - (0.0 if is_missed else float(share.min())))
 
     def outside(self, band: Band, tolerance: float) -> Bools:
         """bool, shape (n_holders,): outside the band in some group, for holding too much of it or too little."""
-        low, high = band.edges(self.mean[self.group] * self.capacity[self.holder], tolerance)
-        n = len(self.capacity)
-        outside = np.bincount(self.holder, (self.load < low) | (self.load > high), n) > 0
-        holds_some_due = np.bincount(self.holder, low > 0, n)
-        for capacity in np.unique(self.capacity[self.counted]):
-            due = int((band.edges(self.mean * capacity, tolerance)[0] > 0).sum())
-            outside |= self.counted & (self.capacity == capacity) & (holds_some_due < due)
-        return np.asarray(outside)
+        low, high = band.edges(self.fair(), tolerance)
+        judged = self.judged[self.group]
+        n = len(self.counted)
+        outside = np.bincount(self.holder, ((self.load < low) | (self.load > high)) & judged, n) > 0
+        holds_some_due = np.bincount(self.holder, (low > 0) & judged, n)
+        return np.asarray(outside | (self.counted & (holds_some_due < self._due_some(band, tolerance))))
+
+    def _due_some(self, band: Band, tolerance: float) -> I64:
+        """int64, shape (n_holders,): groups of which each holder has to hold something."""
+        number = np.zeros(len(self.counted), np.int64)
+        for kind, due in enumerate(self.due):
+            mean = self.mean[self.judged & (self.kind == kind)]
+            for weight in np.unique(due[self.counted]):
+                number[due == weight] += int((band.edges(mean * weight, tolerance)[0] > 0).sum())
+        return number
 
 
-def group_loads(parts: Parts, holder: I32, leader_replica: I32, counted: Bools) -> GroupLoads:
+def group_loads(parts: Parts, holder: I32, cluster: ClusterState, counted: Bools, rules: Rules) -> GroupLoads:
     """Add up replicas and leaders by group and holder; a base load belongs to no group and is left out.
 
     Parameters
     ----------
     holder
         int32, shape (n_replicas,): holder of each replica, -1 where it is not known.
-    leader_replica
-        int32, shape (n_partitions,): row of the leader's replica, -1 where there is no leader.
     """
+    leader_replica = cluster.leader_replica
     assert parts.group is not None
     each = parts.replica_load.copy()
     led = leader_replica >= 0
@@ -79,11 +97,28 @@ def group_loads(parts: Parts, holder: I32, leader_replica: I32, counted: Bools) 
     load = np.asarray(np.bincount(index, each[rows], len(pairs)), np.float64)
     mean = np.bincount(group, load, int(parts.group.max(initial=-1)) + 1) / (parts.capacity[counted].sum() or 1.0)
     loaded = mean[group] > 0
+    kind, due, judged = _kinds(parts, cluster, counted, rules, len(mean))
     return GroupLoads(
         group=group[loaded],
         holder=(pairs % max(len(counted), 1)).astype(np.int32)[loaded],
         load=load[loaded],
         mean=mean,
-        capacity=parts.capacity,
+        kind=kind,
+        due=due,
+        judged=judged,
         counted=counted,
     )
+
+
+def _kinds(parts: Parts, cluster: ClusterState, counted: Bools, rules: Rules, n_groups: int) -> tuple[I32, F64, Bools]:
+    """What decides on the due of a group: the replication factor of its partitions, the largest where they differ."""
+    assert parts.group is not None
+    factor = np.zeros(n_groups, np.int64)
+    if len(parts.capacity) != len(cluster.brokers):
+        return factor.astype(np.int32), parts.capacity[None, :], np.ones(n_groups, np.bool_)
+    movable = np.flatnonzero(rules.movable)
+    np.maximum.at(factor, parts.group[cluster.partitions.first[movable]], rules.factor[movable])
+    by_factor = due_of_factors(parts.capacity, counted, rules)
+    distinct = sorted(by_factor)
+    due = np.array([parts.capacity, *(by_factor[f] for f in distinct)])
+    return np.searchsorted([0, *distinct], factor).astype(np.int32), due, factor > 0

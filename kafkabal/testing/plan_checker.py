@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, PartitionRow
 from kafkabal.model.state_to_rows import broker_rows, topic_rows
 from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Plan
+from kafkabal.testing.fair_by_sets import fair_by_sets
 
 _EPSILON = 1e-9
+_Placement: TypeAlias = Mapping[tuple[str, int], tuple[tuple[int, ...], int]]
+"""Replicas and leader of each partition."""
 
 
 @dataclass(slots=True)
@@ -104,7 +108,7 @@ class _Check:
             self.result.faults.append(f"{change.name}: log dir {path} of broker {broker} takes nothing")
 
     def _racks(self, replicas: Iterable[int]) -> int:
-        rack = {b: row.rack if row.rack is not None else f"alone {b}" for b, row in self.brokers.items()}
+        rack = self._rack_of()
         return len({rack[b] for b in replicas if b not in self.dead})
 
     def _check_racks(self, key: tuple[str, int], replicas: tuple[int, ...], *, repaired: bool) -> None:
@@ -118,7 +122,7 @@ class _Check:
         if repaired and any(b in self.dead or b in self.drain for b in replicas):
             self.result.faults.append(f"{name}: left on a dead or drained broker")
 
-    def _check_bands(self, after: dict[tuple[str, int], tuple[tuple[int, ...], int]], tolerance: float) -> None:
+    def _check_bands(self, after: _Placement, tolerance: float) -> None:
         used: Counter[int] = Counter()
         count: Counter[int] = Counter()
         leads: Counter[int] = Counter()
@@ -137,16 +141,65 @@ class _Check:
         }
         if not all(capacity.values()):
             capacity = dict.fromkeys(self.live, 1)
-        mean = sum(used[b] for b in self.live) / sum(capacity.values())
-        low, high = mean * (1 - tolerance) - _EPSILON, mean * (1 + tolerance) + _EPSILON
-        self.result.outside["disk"] = [str(b) for b in self.live if not low <= used[b] / capacity[b] <= high]
-        for name, number in (("replicas", count), ("leaders", leads)):
-            fair = sum(number[b] for b in self.live) / len(self.live)
-            least, most = math.floor(fair * (1 - tolerance)), math.ceil(fair * (1 + tolerance))
-            self.result.outside[name] = [str(b) for b in self.live if not least <= number[b] <= most]
+        fair = self._fair(capacity, after, self._bytes_of)
+        self.result.outside["disk"] = [
+            str(b)
+            for b in self.live
+            if not fair[b] * (1 - tolerance) - _EPSILON * fair[b] - _EPSILON
+            <= used[b] / capacity[b]
+            <= fair[b] * (1 + tolerance) + _EPSILON * fair[b] + _EPSILON
+        ]
+        ones = dict.fromkeys(self.live, 1.0)
+        whole = self._fair(ones, after, lambda _, replicas: float(len(replicas)))
+        even = dict.fromkeys(self.live, sum(leads[b] for b in self.live) / len(self.live))
+        for name, number, due in (("replicas", count, whole), ("leaders", leads, even)):
+            self.result.outside[name] = [
+                str(b)
+                for b in self.live
+                if not math.floor(due[b] * (1 - tolerance) + _EPSILON)
+                <= number[b]
+                <= math.ceil(due[b] * (1 + tolerance) - _EPSILON)
+            ]
         self.result.outside["topic-spread"] = [
             f"{topic}@{b}"
             for topic, on in spread.items()
             for b in self.live
-            if on[b] > -(-on.total() // len(self.live)) + 1
+            if on[b] > math.ceil(self._fair_of_topic(topic, on.total())[b] - _EPSILON) + 1
         ]
+
+    def _bytes_of(self, p: PartitionRow, replicas: tuple[int, ...]) -> float:
+        held = dict(zip(p.replicas, p.sizes or [], strict=False))
+        sizes = [held.get(b) for b in replicas if b in self.live]
+        return float(sum(self._size(p) if size is None else size for size in sizes))
+
+    def _fair(
+        self,
+        capacity: Mapping[int, float],
+        after: _Placement,
+        load: Callable[[PartitionRow, tuple[int, ...]], float],
+    ) -> Mapping[int, float]:
+        """The most even utilisation that racks, replication factors and brokers that take nothing allow."""
+        pieces = []
+        closed = dict.fromkeys((b for b in self.live if not self._takes(b)), 0.0)
+        for key, (replicas, _) in after.items():
+            p, placed = self.parts[key], min(len(replicas), len(self.live))
+            each = load(p, replicas) / max(placed, 1)
+            pieces.append((each, placed))
+            for b in closed:
+                closed[b] += each if b in p.replicas else 0.0
+        return fair_by_sets(capacity, self._rack_of(), pieces, most=closed)
+
+    def _fair_of_topic(self, topic: str, replicas: int) -> Mapping[int, float]:
+        factor = max(len(p.replicas) for (name, _), p in self.parts.items() if name == topic)
+        ones = dict.fromkeys(self.live, 1.0)
+        pieces = [(replicas / min(factor, len(self.live)), factor)]
+        closed = dict.fromkeys((b for b in self.live if not self._takes(b)), 0.0)
+        anywhere = fair_by_sets(ones, self._rack_of(), pieces)
+        where_open = fair_by_sets(ones, self._rack_of(), pieces, most=closed)
+        return {b: max(anywhere[b], where_open[b]) for b in self.live}
+
+    def _takes(self, broker: int) -> bool:
+        return any(d.state == "online" for d in self.brokers[broker].log_dirs)
+
+    def _rack_of(self) -> dict[int, str]:
+        return {b: row.rack if row.rack is not None else f"alone {b}" for b, row in self.brokers.items()}

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from kafkabal.errors import ConfigError
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.eligibility import rack_numbers, room_for_replicas, takes_replicas
 from kafkabal.scoring.evaluation import Evaluation, evaluate, holder_load
 from kafkabal.scoring.registry import load_score
+from kafkabal.testing.fair_by_sets import fair_by_sets
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
 
 Holder: TypeAlias = Any
@@ -33,6 +35,15 @@ class Naive:
         self.is_grouped = name in ("topic-spread", "log-dir")
         self.holders = self._counted()
         self.load = self._loads()
+        cluster = rows.build()
+        dead = ~cluster.brokers.is_live
+        of_broker = (takes_replicas(cluster, dead), rack_numbers(cluster), room_for_replicas(cluster, 0.85))
+        ids = cluster.brokers.id.tolist()
+        self.takes, self.rack, self.room = (dict(zip(ids, c.tolist(), strict=True)) for c in of_broker)
+
+    def is_live(self, broker: int) -> bool:
+        """Whether a broker is registered."""
+        return broker in self.brokers and self.brokers[broker].state == "online"
 
     def _counted(self) -> list[Holder]:
         live = [b for b, row in self.brokers.items() if row.state == "online"]
@@ -72,10 +83,93 @@ class Naive:
         return found
 
     def fair(self, capacity: Mapping[Holder, float], group: Any, holder: Holder) -> float:
-        """Mean of the group x capacity of the holder."""
+        """Mean of the group x what the holder is due of it."""
         members = [h for h in self.holders if group in self.groups(h)]
+        due = capacity if self.name == "log-dir" else self.due(capacity, members, group)
         mean = sum(self.load.get((group, h), 0) for h in members) / sum(capacity[h] for h in members)
-        return mean * capacity[holder]
+        return mean * due[holder]
+
+    def is_judged(self, group: Any) -> bool:
+        """Whether a topic may move, where topics are the groups."""
+        return self.name != "topic-spread" or any(t.topic == group and not t.internal for t in self.rows.topics)
+
+    def due(self, capacity: Mapping[Holder, float], members: list[Holder], group: Any) -> Mapping[Holder, float]:
+        """In proportion to what the rules allow the holders."""
+        if group is None:
+            pieces, fixed = self._pieces(members)
+            level = self._fair(capacity, members, pieces, fixed, self._most(members, fixed))
+        else:
+            factors = [self._factor(p) for t in self.rows.topics if t.topic == group for p in t.partitions]
+            if not max(factors, default=0) or not self.is_judged(group):
+                return capacity
+            piece = [(1.0, min(max(factors, default=0), len(members)))]
+            closed = {} if not any(self.takes[h] for h in members) else {h: 0.0 for h in members if not self.takes[h]}
+            nothing = dict.fromkeys(members, 0.0)
+            anywhere = self._fair(capacity, members, piece, nothing, {})
+            level = self._fair(capacity, members, piece, nothing, closed) if closed else anywhere
+            scale = [sum(lv[h] * capacity[h] for h in members) or 1.0 for lv in (anywhere, level)]
+            level = {h: max(anywhere[h] / scale[0], level[h] / scale[1]) for h in members}
+        load = sum(level[h] * capacity[h] for h in members)
+        if group is not None and closed:
+            return {h: level[h] * capacity[h] * sum(capacity[m] for m in members) for h in members}
+        whole = sum(capacity[h] for h in members)
+        return {h: level[h] * capacity[h] * whole / load for h in members} if load else capacity
+
+    def _factor(self, p: Any) -> int:
+        return len(p.replicas) - len(p.removing)
+
+    def _most(self, members: list[Holder], fixed: dict[Holder, float]) -> dict[Holder, float]:
+        """What may be placed on a holder, where that is limited."""
+        most = {h: self._own(h) for h in members if not self.takes[h]}
+        if self.name == "disk":
+            for h in members:
+                most[h] = min(most.get(h, math.inf), max(self.room[h] - fixed[h], 0.0))
+        return most
+
+    def _own(self, holder: Holder) -> float:
+        """What of the load of partitions that may move a holder has, or could lead."""
+        found = 0.0
+        for t in self.rows.topics:
+            for p in t.partitions if not t.internal else ():
+                if holder in p.replicas:
+                    found += self._of_replica(p, holder) + self._of_leader(p)
+        return found
+
+    def _of_replica(self, p: Any, holder: Holder) -> float:
+        sizes = dict(zip(p.replicas, p.sizes or [None] * len(p.replicas), strict=True))
+        known = [s for s in sizes.values() if s is not None]
+        estimate = sizes.get(p.leader) if sizes.get(p.leader) is not None else max(known, default=0)
+        size = sizes[holder] if sizes[holder] is not None else estimate
+        return {"disk": float(size or 0), "replicas": 1.0}.get(self.name, 0.0)
+
+    def _of_leader(self, p: Any) -> float:
+        rate, read = p.in_bytes_per_s or 0.0, p.out_bytes_per_s or 0.0
+        lead = {"leaders": 1.0, "leader-bytes-in": rate, "bytes-out": rate * (len(p.replicas) - 1) + read}
+        return lead.get(self.name, 0.0) if p.leader >= 0 else 0.0
+
+    def _pieces(self, members: list[Holder]) -> tuple[list[tuple[float, int]], dict[Holder, float]]:
+        """Loads of single replicas with how many of them lie on different holders; and what stays."""
+        fixed: dict[Holder, float] = dict.fromkeys(members, 0.0)
+        pieces: list[tuple[float, int]] = []
+        for t in self.rows.topics:
+            for p in t.partitions:
+                here = [b for b in p.replicas if b in fixed]
+                led = self._of_leader(p) if p.leader in fixed else 0.0
+                if t.internal:
+                    for b in here:
+                        fixed[b] += self._of_replica(p, b) + (led if b == p.leader else 0.0)
+                    continue
+                stuck = [b for b in p.replicas if b not in fixed and self.is_live(b)]
+                factor = min(self._factor(p) - len(stuck), len(members))
+                load = sum(self._of_replica(p, b) for b in here)
+                if factor > 0 and load:
+                    pieces.append((load / factor, factor))
+                if led:
+                    pieces.append((led, 1))
+        return pieces, fixed
+
+    def _fair(self, capacity: Mapping[Holder, float], members: list[Holder], *loads: Any) -> dict[Holder, float]:
+        return fair_by_sets({h: capacity[h] for h in members}, self.rack, *loads)
 
     def is_inside(self, load: float, fair: float, t: float) -> bool:
         """The band of each score as the design words it."""
@@ -112,8 +206,11 @@ def compare(found: Evaluation, naive: Naive, names: list[Holder], t: float) -> N
     capacity = dict(zip(names, found.capacity.tolist(), strict=True))
     assert [h for h, c in zip(names, found.counted, strict=True) if c] == sorted(naive.holders)
     pairs = [(g, h, naive.fair(capacity, g, h)) for h in naive.holders for g in naive.groups(h)]
-    share = {(g, h): naive.load.get((g, h), 0.0) / fair for g, h, fair in pairs if fair}
-    inside = {(g, h): naive.is_inside(naive.load.get((g, h), 0.0), fair, t) for g, h, fair in pairs}
+    share = {(g, h): naive.load.get((g, h), 0.0) / fair for g, h, fair in pairs if fair and naive.is_judged(g)}
+    share |= {(g, h): 1.0 for g, h, _ in pairs if not naive.is_judged(g) and naive.load.get((g, h))}
+    inside = {
+        (g, h): not naive.is_judged(g) or naive.is_inside(naive.load.get((g, h), 0.0), fair, t) for g, h, fair in pairs
+    }
     for holder, load, worst in zip(names, found.load.tolist(), found.share.tolist(), strict=True):
         if holder in naive.holders:
             assert load == pytest.approx(sum(v for (_, h), v in naive.load.items() if h == holder))

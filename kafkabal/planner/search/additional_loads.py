@@ -11,6 +11,7 @@ import numpy as np
 from kafkabal.model.cluster_state import F64, I32, I64
 from kafkabal.planner.problem import Problem
 from kafkabal.planner.search.solution import State
+from kafkabal.scoring.attainable import due_capacity
 from kafkabal.scoring.protocol import Grain
 from kafkabal.scoring.registry import WeightedScore
 from kafkabal.scoring.score_parts import parts_of
@@ -18,6 +19,8 @@ from kafkabal.scoring.score_parts import parts_of
 _OF_ITS_OWN = frozenset({"disk", "replicas", "leaders", "topic-spread", "log-dir"})
 """Scores that have a part of the search of their own."""
 _ROUNDING = 1e-9
+_LEAST = 0.01
+"""Of the mean: what a broker is taken to be due at least where loads are divided by it."""
 
 
 def further_scores(problem: Problem) -> list[WeightedScore]:
@@ -69,17 +72,18 @@ class FurtherLoads:
         carried += np.bincount(self.leader[led], parts.leader_load[led], problem.n_brokers)
         known = ~np.isnan(parts.base_load)
         self.load[row] = np.where(known, parts.base_load, 0.0) + carried
-        self._bound(row, weighted, parts.capacity, problem.counted & known)
+        counted = problem.counted & known
+        self._bound(row, weighted, due_capacity(parts, self.load[row], cluster, counted, problem.rules), counted)
 
-    def _bound(self, row: int, weighted: WeightedScore, capacity: F64, counted: np.ndarray) -> None:
+    def _bound(self, row: int, weighted: WeightedScore, due: F64, counted: np.ndarray) -> None:
         total, band = float(self.load[row, counted].sum()), weighted.score.band
         if band is None or total <= 0:
             return
-        fair = total / float(capacity[counted].sum()) * capacity[counted]
+        fair = total / float(due[counted].sum()) * due[counted]
         low, high = band.edges(fair, self.state.problem.options.tolerance)
         rounding = _ROUNDING * fair
         self.low[row, counted], self.high[row, counted] = low + rounding, high - rounding
-        self.price[row, counted] = weighted.weight / fair
+        self.price[row, counted] = weighted.weight / np.maximum(fair, _LEAST * total / len(fair))
 
     def __len__(self) -> int:
         return len(self.scores)

@@ -138,11 +138,11 @@ def _step(state: State, bytes_: I64, targets: Targets) -> F64:
     return np.maximum(bytes_[:, None] / unit_bytes, 1 / unit_count)
 
 
-def _units(state: State, targets: Targets) -> tuple[F64, float]:
+def _units(state: State, targets: Targets) -> tuple[F64, F64]:
     """A fair share of bytes of each broker, and of replicas."""
     problem = state.problem
     rows = problem.weighed
-    capacity = problem.capacity
+    capacity = state.due.byte_weight
     mean = targets.bytes[rows].sum() / capacity[rows].sum() if rows.any() else 0.0
     fair_count = targets.count[problem.counted].mean() if problem.counted.any() else 1.0
-    return np.maximum(mean * capacity, 1.0), max(float(fair_count), 1.0)
+    return np.maximum(mean * capacity, 1.0), max(float(fair_count), 1.0) * state.due.count_weight

@@ -155,8 +155,9 @@ def _fullness(state: State) -> F64:
     """Bytes against the fair share; brokers that have none count as empty."""
     problem = state.problem
     rows = problem.weighed
-    fair = state.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
-    return np.where(rows & (fair > 0), state.used / problem.capacity / (fair or 1.0), 0.0)
+    capacity = state.due.byte_weight
+    fair = state.used[rows].sum() / capacity[rows].sum() if rows.any() else 0.0
+    return np.where(rows & (fair > 0), state.used / capacity / (fair or 1.0), 0.0)
 
 
 def _shares_rack(racks: I32) -> Bools:

@@ -17,6 +17,8 @@ from kafkabal.planner.problem import Problem
 from kafkabal.planner.search.solution import State
 
 _HALVINGS = 60
+_MOST = float(np.iinfo(np.int64).max // 2)
+"""What a level is cut off at: an edge that never binds, against another capacity, would not fit 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,9 +47,9 @@ def make_targets(state: State, zone: I32, waiting_bytes: int = 0, waiting_count:
     high_count = np.where(problem.takes, bands.high_count, np.clip(state.count, low_count, bands.high_count))
     for z in np.unique(zone[problem.counted]):
         rows = np.flatnonzero((zone == z) & problem.counted)
-        capacity = problem.capacity[rows]
+        capacity = state.due.byte_weight[rows]
         bytes_[rows] = _level(state.used[rows], low_bytes[rows], high_bytes[rows], capacity, waiting_bytes)
-        even = np.ones(len(rows))
+        even = state.due.count_weight[rows]
         count[rows] = _level(state.count[rows], low_count[rows], high_count[rows], even, waiting_count)
     return Targets(bytes=bytes_, count=count)
 
@@ -81,7 +83,7 @@ def _search(goal: int, placed: Callable[[I64], I64], load: I64, edge: I64, capac
     below, above = 0.0, max(float((load / capacity).max()), float((edge / capacity).max())) + 1.0
 
     def at(level: float) -> I64:
-        return placed(np.floor(level * capacity).astype(np.int64))
+        return placed(np.floor(np.minimum(level * capacity, _MOST)).astype(np.int64))
 
     for _ in range(_HALVINGS):
         level = (below + above) / 2

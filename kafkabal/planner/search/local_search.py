@@ -57,19 +57,23 @@ class Violation:
         self.least_gain = _LEAST_GAIN
         """What a step has to take away from the violation."""
         rows = problem.weighed
-        mean = state.used[rows].sum() / problem.capacity[rows].sum() if rows.any() else 0.0
-        self.fair_bytes: F64 = np.maximum(mean * problem.capacity, 1.0)
-        self.fair_count = max(1.0, float(state.count[problem.counted].mean())) if problem.counted.any() else 1.0
+        weight_bytes = state.due.byte_weight
+        mean = state.used[rows].sum() / weight_bytes[rows].sum() if rows.any() else 0.0
+        self.fair_bytes: F64 = np.maximum(mean * weight_bytes, 1.0)
+        mean_count = max(1.0, float(state.count[problem.counted].mean())) if problem.counted.any() else 1.0
+        self.fair_count: F64 = mean_count * state.due.count_weight
         weight = {s.score.name: s.weight for s in problem.scores}
         self.per_byte: F64 = weight.get("disk", 1.0) / self.fair_bytes
-        self.per_replica = weight.get("replicas", 1.0) / self.fair_count
+        self.per_replica: F64 = weight.get("replicas", 1.0) / self.fair_count
 
     def of(self, broker: I64 | int, bytes_: I64, count: I64) -> F64:
         """Violation of brokers that would hold so much."""
         bands = self.state.bands
         out = np.maximum(bytes_ - bands.high_bytes[broker], 0) + np.maximum(bands.low_bytes[broker] - bytes_, 0)
         miss = np.maximum(count - bands.high_count[broker], 0) + np.maximum(bands.low_count[broker] - count, 0)
-        return np.where(self.state.problem.counted[broker], out * self.per_byte[broker] + miss * self.per_replica, 0.0)
+        return np.where(
+            self.state.problem.counted[broker], out * self.per_byte[broker] + miss * self.per_replica[broker], 0.0
+        )
 
     def now(self) -> F64:
         """Violation of every broker as it stands."""

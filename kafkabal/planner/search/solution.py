@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkabal.model.cluster_state import F64, I8, I32, I64, Bools, ClusterState
+from kafkabal.planner.due_shares import DueShares, bytes_due, due_shares
 from kafkabal.planner.integer_bands import Bands, make_bands
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.problem import NONE, Problem
@@ -35,7 +36,8 @@ class State:
         self.why: I8 = np.zeros(self.place.shape, np.int8)
         """A :class:`~kafkabal.planner.move_cause.Why` for each slot that has left its place."""
         self._recount()
-        self.bands: Bands = make_bands(problem, self._total_bytes())
+        self.due: DueShares = due_shares(problem, self.place, bytes_agree=self.sizes_agree())
+        self.bands: Bands = make_bands(problem, self.due, self._total_bytes())
 
     def copy(self) -> State:
         """The same placement, to be changed on its own."""
@@ -90,7 +92,8 @@ class State:
 
     def refresh_bands(self, narrowed: float = 0.0) -> None:
         """Follow the total, which changes where the copies of a partition differ in size; see :func:`make_bands`."""
-        self.bands = make_bands(self.problem, self._total_bytes(), narrowed)
+        self.due = bytes_due(self.problem, self.place, self.due)
+        self.bands = make_bands(self.problem, self.due, self._total_bytes(), narrowed)
 
     # -- questions ---------------------------------------------------------------------------------------------
 

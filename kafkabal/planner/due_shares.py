@@ -1,0 +1,149 @@
+"""What each broker is due of bytes, replicas, leaders and the replicas of topics, as far as the rules of a plan allow.
+
+All are in proportion to loads that are fair (:mod:`kafkabal.scoring.attainable`), and the capacity itself
+where no rule binds. Bytes are those that the plan ends with: what has to leave a broker is counted where it will go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.planner.problem import Problem
+from kafkabal.scoring.attainable import due_of_factors, due_of_loads
+
+_LEAST = 0.01
+"""Of a capacity: what a broker is taken to be due at least where loads are divided by it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DueShares:
+    """Proportions, not loads: with the same sum over the brokers that count as the capacities of the score."""
+
+    bytes: F64
+    """shape (n_brokers,), and the next two."""
+    count: F64
+    leaders: F64
+    topic_kind: I32
+    """shape (n_topics,): row of :attr:`of_topics` for each topic."""
+    of_topics: F64
+    """shape (n_kinds, n_brokers): parts of the replicas of a topic."""
+    byte_weight: F64
+    """shape (n_brokers,): what to divide bytes by to compare brokers: :attr:`bytes`, never quite 0."""
+    count_weight: F64
+    """shape (n_brokers,): the same for replicas, 1.0 where no rule binds."""
+    follows_bytes: bool
+    """What is due of bytes changes a little with what has moved, since copies of a partition differ in size."""
+
+
+def due_shares(problem: Problem, place: I32, *, bytes_agree: bool) -> DueShares:
+    """What brokers are due once every slot lies on a broker that counts.
+
+    Parameters
+    ----------
+    place
+        int32, shape (n_partitions, width): broker of each slot, -1 where it lies nowhere or is padding.
+    bytes_agree
+        Every copy of a partition is as large as a new one would be.
+    """
+    n = problem.n_brokers
+    ones = np.ones(n)
+    of_bytes = _of_bytes(problem, place) if problem.has_score("disk") and problem.weighed.any() else problem.capacity
+    of_counts = _of_counts(problem) if problem.has_score("replicas") else ones
+    count_capacity = _capacity(problem, "replicas") if problem.has_score("replicas") else ones
+    kinds, kind = _of_topics(problem)
+    return DueShares(
+        bytes=of_bytes,
+        count=of_counts,
+        leaders=_of_leaders(problem) if problem.has_score("leaders") else ones,
+        topic_kind=kind,
+        of_topics=kinds,
+        byte_weight=_not_nothing(of_bytes, problem.capacity),
+        count_weight=_not_nothing(of_counts, count_capacity) / count_capacity,
+        follows_bytes=not bytes_agree and of_bytes is not problem.capacity,
+    )
+
+
+def bytes_due(problem: Problem, place: I32, due: DueShares) -> DueShares:
+    """The same for another placement."""
+    if not due.follows_bytes:
+        return due
+    of_bytes = _of_bytes(problem, place)
+    return replace(due, bytes=of_bytes, byte_weight=_not_nothing(of_bytes, problem.capacity))
+
+
+def _not_nothing(due: F64, capacity: F64) -> F64:
+    # a broker without room is due nothing, and what it holds is to weigh a lot, but not everything
+    return np.maximum(due, _LEAST * capacity)
+
+
+def _of_bytes(problem: Problem, place: I32) -> F64:
+    rules, rows = problem.rules, problem.weighed
+    settled = np.append(rows, False)[place]
+    coming = (place < 0) & (np.arange(problem.width) < problem.slots[:, None]) | np.append(problem.leaves, False)[place]
+    coming &= problem.movable[:, None]
+    load = np.where(place == problem.home, problem.held_bytes, problem.arriving_bytes[:, None])
+    load = np.where(settled, load, np.where(coming, problem.arriving_bytes[:, None], 0))
+    fixed = np.zeros(problem.n_brokers)
+    p, k = np.nonzero(settled & ~rules.movable[:, None])
+    np.add.at(fixed, place[p, k], load[p, k].astype(np.float64))
+    most = np.where(rules.takes | ~rows, np.inf, 0.0)
+    p, k = np.nonzero(np.append(rows & ~rules.takes, False)[problem.home] & rules.movable[:, None])
+    np.add.at(most, problem.home[p, k], problem.held_bytes[p, k].astype(np.float64))
+    most = np.minimum(most, np.maximum(rules.room_bytes - fixed, 0.0))
+    stuck = (place >= 0) & ~settled & ~coming
+    # what is repaired although balance may not move it finds a place anywhere, one replica at a time
+    factor = np.where(rules.movable, np.maximum(rules.factor - stuck.sum(1), 0), 1)
+    load[settled & ~rules.movable[:, None]] = 0
+    sums = np.bincount(factor, load.sum(1).astype(np.float64))
+    return due_of_loads(problem.capacity, rows, rules, _each(sums, int(rows.sum())), fixed, most)
+
+
+def _of_counts(problem: Problem) -> F64:
+    rules, rows = problem.rules, problem.counted
+    fixed = _on_brokers(problem, ~rules.movable)
+    most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
+    factor = np.where(rules.movable, rules.factor, 0)
+    sums = np.bincount(factor) * np.arange(int(factor.max(initial=0)) + 1)
+    return due_of_loads(_capacity(problem, "replicas"), rows, rules, _each(sums, int(rows.sum())), fixed, most)
+
+
+def _of_leaders(problem: Problem) -> F64:
+    rules, rows = problem.rules, problem.counted
+    leader = problem.cluster.partitions.leader
+    stays = leader[~rules.movable & (leader >= 0)]
+    fixed = np.bincount(stays, minlength=problem.n_brokers).astype(np.float64)
+    most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
+    each = {1: float(rules.movable.sum())}
+    return due_of_loads(_capacity(problem, "leaders"), rows, rules, each, np.where(rows, fixed, 0.0), most)
+
+
+def _of_topics(problem: Problem) -> tuple[F64, I32]:
+    """One row for each replication factor of topics, and one for those that may not move."""
+    capacity = _capacity(problem, "topic-spread") if problem.has_score("topic-spread") else np.ones(problem.n_brokers)
+    if not problem.has_score("topic-spread"):
+        return capacity[None, :], np.zeros(problem.n_topics, np.int32)
+    by_factor = due_of_factors(capacity, problem.counted, problem.rules)
+    factor = np.zeros(problem.n_topics, np.int64)
+    movable = np.flatnonzero(problem.rules.movable)
+    np.maximum.at(factor, problem.topic[movable], problem.rules.factor[movable])
+    distinct = sorted(by_factor)
+    kind = np.searchsorted([0, *distinct], factor).astype(np.int32)
+    return np.array([capacity, *(by_factor[f] for f in distinct)]), kind
+
+
+def _capacity(problem: Problem, score: str) -> F64:
+    return problem.score(score).capacity(problem.cluster)
+
+
+def _on_brokers(problem: Problem, partitions: Bools) -> F64:
+    """Replicas of some partitions on each broker before the plan."""
+    home = problem.home[partitions]
+    return np.bincount(home[home >= 0], minlength=problem.n_brokers).astype(np.float64)
+
+
+def _each(sums: I64 | F64, n: int) -> dict[int, float]:
+    """By replication factor: load of one replica of each partition, from the loads of all replicas."""
+    return {factor: float(sums[factor]) / min(factor, n) for factor in range(1, len(sums)) if sums[factor] > 0}

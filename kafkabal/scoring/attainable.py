@@ -1,0 +1,226 @@
+"""What is attainable in a cluster: in proportion to what the rules let the loads of its brokers be even.
+
+A broker is *due* loads in proportion to its capacity times its fair utilisation over the mean. Where no rule binds that
+is the capacity itself, bit for bit. Everything that compares loads divides by what is due, so that one place decides
+what is fair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.config.defaults import DEFAULT_LOG_DIR_LIMIT
+from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
+from kafkabal.model.eligibility import (
+    lasting_factor,
+    rack_numbers,
+    room_for_replicas,
+    takes_replicas,
+)
+from kafkabal.scoring.fair import Holders, fair_utilisation
+from kafkabal.scoring.score_parts import Parts
+
+_DIGITS = 12
+"""Of a share: loads summed up in another order then give the same bands, whose edges are whole numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rules:
+    """What binds the placement of loads in a cluster."""
+
+    movable: Bools
+    """shape (n_partitions,): replicas and leadership of the partition may change their brokers."""
+    factor: I32
+    """shape (n_partitions,): replicas that each partition is to have."""
+    takes: Bools
+    """shape (n_brokers,): may take replicas; one that may not keeps at most what it has."""
+    leaves: Bools
+    """shape (n_brokers,): dead or drained: what it holds goes to others."""
+    rack: I32
+    """shape (n_brokers,): brokers of one rack have equal numbers."""
+    room_bytes: F64
+    """shape (n_brokers,): most bytes of replicas that its log dirs may hold, infinite where not known."""
+
+
+def rules_of(cluster: ClusterState, drained: Bools | None = None) -> Rules:
+    """The rules that hold where nothing else is asked for: internal topics stay where they are.
+
+    What a reassignment is moving counts as movable: it is there for a while only.
+
+    Parameters
+    ----------
+    drained
+        bool, shape (n_brokers,): brokers that are to end up empty.
+    """
+    leaves = ~cluster.brokers.is_live if drained is None else ~cluster.brokers.is_live | drained
+    return Rules(
+        movable=~cluster.topics.internal[cluster.partitions.topic],
+        factor=lasting_factor(cluster),
+        takes=takes_replicas(cluster, leaves),
+        leaves=leaves,
+        rack=rack_numbers(cluster),
+        room_bytes=room_for_replicas(cluster, DEFAULT_LOG_DIR_LIMIT),
+    )
+
+
+def due_capacity(
+    parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules, *, of_bytes: bool = False
+) -> F64:
+    """In proportion to what brokers are due the load of a score that knows no groups.
+
+    Parameters
+    ----------
+    load
+        float64, shape (n_brokers,): what each broker carries.
+    counted
+        bool, shape (n_brokers,): has a fair share.
+    of_bytes
+        The load is in bytes on disk, so that the room of the log dirs limits it.
+
+    Returns
+    -------
+    float64, shape (n_brokers,)
+        With the same sum over counted brokers as the capacity; 0 for one on which no load may be placed. The column of
+        the capacity itself where no rule binds.
+    """
+    if not counted.any():
+        return parts.capacity
+    found = _Loads(parts, load, cluster, counted, rules)
+    fixed = found.fixed()
+    most = found.most()
+    if of_bytes:
+        most = np.minimum(most, np.maximum(rules.room_bytes - fixed, 0.0))
+    return due_of_loads(parts.capacity, counted, rules, found.each(fixed), fixed, most)
+
+
+def due_of_loads(capacity: F64, counted: Bools, rules: Rules, each: Mapping[int, float], fixed: F64, most: F64) -> F64:
+    """In proportion to what brokers are due, from loads that are summed up already.
+
+    Parameters
+    ----------
+    each
+        By replication factor: load of one replica of each partition that may move, summed up.
+    fixed
+        float64, shape (n_brokers,): load that stays where it is.
+    most
+        float64, shape (n_brokers,): most load that may be placed on a broker beside what is fixed there.
+
+    Returns
+    -------
+    float64, shape (n_brokers,)
+        As :func:`due_capacity` says.
+    """
+    rows = np.flatnonzero(counted)
+    if not rows.size:
+        return capacity
+    holders = Holders(rack=rules.rack[rows], capacity=capacity[rows], fixed=fixed[rows], most=most[rows])
+    return _due(capacity, rows, fair_utilisation(holders, each))
+
+
+def due_of_factors(capacity: F64, counted: Bools, rules: Rules) -> dict[int, F64]:
+    """By replication factor: in proportion to what brokers are due the replicas of partitions that have it.
+
+    For scores taken within topics, whose partitions have one factor each: what is fair for a topic is a matter of that
+    alone. Float64, shape (n_brokers,) each, as :func:`due_capacity` says.
+    """
+    rows = np.flatnonzero(counted)
+    found: dict[int, F64] = {}
+    if not rows.size:
+        return found
+    takes = rules.takes[rows] | ~rules.takes[rows].any()
+    for factor in np.unique(rules.factor[rules.movable]).tolist():
+        if factor > 0:
+            everywhere, where_open = (
+                _due(capacity, rows, fair_utilisation(_open(rules.rack[rows], capacity[rows], among), {factor: 1.0}))
+                for among in (np.ones(len(rows), np.bool_), takes)
+            )
+            # what lies on brokers that take nothing is not in excess there
+            found[factor] = everywhere if takes.all() else np.maximum(everywhere, where_open)
+    return found
+
+
+def _open(rack: I32, capacity: F64, takes: Bools) -> Holders:
+    return Holders(rack=rack, capacity=capacity, fixed=np.zeros(len(rack)), most=np.where(takes, np.inf, 0.0))
+
+
+def _due(capacity: F64, rows: I64, utilisation: F64 | None) -> F64:
+    if utilisation is None:
+        return capacity
+    mean = float((utilisation * capacity[rows]).sum()) / float(capacity[rows].sum())
+    due = capacity.copy()
+    due[rows] = np.round(utilisation / (mean or 1.0), _DIGITS) * capacity[rows]
+    return due
+
+
+class _Loads:
+    """The load of a score, divided into what stays where it is and what may be placed anew."""
+
+    def __init__(self, parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules) -> None:
+        self.parts, self.load, self.cluster, self.counted, self.rules = parts, load, cluster, counted, rules
+        leader = cluster.partitions.leader
+        self.leads: Bools = rules.movable & (leader >= 0) & counted[leader]
+
+    def fixed(self) -> F64:
+        """float64, shape (n_brokers,): base load, and what replicas and leaders of partitions that stay add."""
+        parts, cluster, rules = self.parts, self.cluster, self.rules
+        fixed = np.where(self.counted, parts.base_load, 0.0)
+        if rules.movable.all():
+            return fixed
+        stays = np.flatnonzero(~rules.movable[cluster.replicas.partition])
+        leader = cluster.partitions.leader
+        led = np.flatnonzero(~rules.movable & (leader >= 0))
+        n = len(fixed)
+        fixed += np.bincount(cluster.replicas.broker[stays], parts.replica_load[stays], n)
+        fixed += np.bincount(leader[led], parts.leader_load[led], n)
+        return np.where(self.counted, fixed, 0.0)
+
+    def most(self) -> F64:
+        """float64, shape (n_brokers,): most that may be placed; of what takes nothing, what it has or could lead."""
+        closed = self.counted & ~self.rules.takes
+        most = np.full(len(closed), np.inf)
+        if closed.any():
+            r = self.cluster.replicas
+            rows = np.flatnonzero(closed[r.broker] & self.rules.movable[r.partition])
+            could = self.parts.replica_load[rows] + np.maximum(self.parts.leader_load[r.partition[rows]], 0.0)
+            most[closed] = np.bincount(r.broker[rows], could, len(closed))[closed]
+        return most
+
+    def each(self, fixed: F64) -> dict[int, float]:
+        """By replication factor: load of one replica of each partition that may be placed anew, summed up."""
+        free = max(0.0, float(self.load[self.counted].sum() - fixed[self.counted].sum()))
+        led = float(self.parts.leader_load[self.leads].sum())
+        if led <= 0:
+            led = 0.0
+        n = int(self.counted.sum())
+        found = {factor: load / min(factor, n) for factor, load in self._by_factor(free - led).items()}
+        if led:
+            found[1] = found.get(1, 0.0) + led
+        return found
+
+    def _by_factor(self, free: float) -> dict[int, float]:
+        """Loads of replicas by the number of them that a partition has on counted brokers."""
+        factor = self._factor()
+        present = np.unique(factor[self.rules.movable])
+        present = present[present > 0]
+        if len(present) <= 1:
+            return dict.fromkeys(present.tolist(), max(0.0, free))
+        r = self.cluster.replicas
+        here = self.counted[r.broker] & self.rules.movable[r.partition]
+        sums = np.bincount(factor[r.partition], np.where(here, self.parts.replica_load, 0.0), int(present[-1]) + 1)
+        total = float(sums[present].sum())
+        # leaders that carry less than followers are a matter of all replicas
+        scale = max(0.0, free) / total if total > 0 else 0.0
+        return {int(f): float(sums[f]) * scale for f in present}
+
+    def _factor(self) -> I32:
+        """int32, shape (n_partitions,): replicas that are to lie on counted brokers."""
+        elsewhere = ~self.counted & ~self.rules.leaves
+        r = self.cluster.replicas
+        if not elsewhere.any():
+            return self.rules.factor
+        stuck = np.bincount(r.partition[elsewhere[r.broker]], minlength=len(self.rules.factor))
+        left: I32 = np.maximum(self.rules.factor - stuck, 0).astype(np.int32)
+        return left

@@ -1,0 +1,77 @@
+"""Plans of clusters whose racks, disks or replication factors allow no equal shares."""
+
+import numpy as np
+import pytest
+
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model.rows import BrokerRow, TopicRow
+from kafkabal.plan.planned_state import apply_plan
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.scoring.evaluation import Evaluation, evaluate
+from kafkabal.scoring.registry import load_score
+from kafkabal.testing import cluster_builders
+from kafkabal.testing.plan_checker import check_plan
+from kafkabal.testing.synthetic_clusters import World, make_world
+
+SCORES = ("disk", "replicas", "leaders", "topic-spread")
+WORLDS = [
+    pytest.param(World(seed=1, brokers=4, racks=3, topics=60), id="2+1+1"),
+    pytest.param(World(seed=2, brokers=5, racks=3, topics=60), id="2+2+1"),
+    pytest.param(World(seed=3, brokers=7, racks=3, topics=60), id="3+2+2"),
+    pytest.param(World(seed=4, brokers=5, racks=2, topics=60, replication_factor=2), id="3+2, two replicas"),
+    pytest.param(World(seed=5, brokers=7, racks=3, topics=60, half_sized=True), id="3+2+2, a half disk"),
+    pytest.param(World(seed=6, brokers=8, racks=3, topics=60, dead=2), id="two dead brokers"),
+    pytest.param(World(seed=7, brokers=3, racks=3, topics=60, half_sized=True), id="three brokers, a half disk"),
+    pytest.param(World(seed=8, brokers=7, racks=3, topics=60, cordoned=2), id="two cordoned brokers"),
+]
+
+
+def judged(cluster: ClusterState, tolerance: float) -> list[Evaluation]:
+    """The usual scores of a cluster."""
+    return [evaluate(load_score(name), cluster, tolerance=tolerance) for name in SCORES]
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_plan_reaches_what_racks_allow_and_proves_its_bytes(world: World) -> None:
+    """Every band around the fair shares is reached, a bound is given, and a second plan is empty."""
+    cluster = make_world(world)
+    plan = make_plan(cluster, PlanOptions())
+    after = apply_plan(cluster, plan)
+
+    assert plan.warnings == ()
+    assert plan.partitions != ()
+    assert plan.bound_bytes is not None
+    assert plan.bound_bytes >= 0.95 * plan.moved_bytes
+    assert check_plan(cluster, plan, tolerance=0.09).outside == {name: [] for name in SCORES}
+    assert [e.name for e in judged(after, 0.10) if e.outside.any()] == []
+    assert make_plan(after, PlanOptions()).partitions == ()
+
+
+def test_fair_shares_are_told_apart_from_the_mean() -> None:
+    """A rack of one broker of five carries a third, which is 1.67 times the mean, and its share is 1."""
+    cluster = make_world(World(seed=2, brokers=5, racks=3, topics=60))
+    found = evaluate(load_score("replicas"), cluster, tolerance=0.1)
+    alone = int(np.flatnonzero(np.bincount(cluster.brokers.rack)[cluster.brokers.rack] == 1)[0])
+
+    assert found.fair_over_mean[alone] == pytest.approx(5 / 3)
+    assert found.share[alone] == pytest.approx(1.0)
+
+
+def test_a_broker_that_did_not_report_leaves_the_targets_of_the_others_whole() -> None:
+    """Its capacity is taken to be the mean of those that report; nothing overflows, and the others are evened."""
+    brokers = cluster_builders.brokers(6)
+    silent = BrokerRow(broker=7, rack="r0", host="b7", port=9092, log_dirs=[])
+    topics = [
+        TopicRow(
+            topic=f"t{t}",
+            partitions=[
+                cluster_builders.partition(p, [1 + (p + t) % 3, 4 + p % 2], 10**10 * (1 + t)) for p in range(6)
+            ],
+        )
+        for t in range(8)
+    ]
+    cluster = cluster_builders.cluster([*brokers, silent], topics)
+    after = apply_plan(cluster, make_plan(cluster, PlanOptions()))
+
+    assert evaluate(load_score("disk"), after, tolerance=0.10).outside.tolist() == [False] * 7
