@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kafkabal.config.yaml_document import Node, Place
-from kafkabal.errors import InputFileError
+from kafkabal.input_files import SETTINGS, read_bytes
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _BLANKS = " \t\f"
@@ -24,10 +24,7 @@ def read_properties(path: Path) -> Mapping[str, Node]:
     InputFileError
         If the file cannot be read or holds a malformed escape; the line is named.
     """
-    try:
-        text = path.read_text(encoding="latin-1")
-    except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
+    text = read_bytes(path, SETTINGS).decode("latin-1")
     found: dict[str, Node] = {}
     for number, line in _logical_lines(text):
         place = Place(str(path), number)

@@ -6,19 +6,22 @@ means, and reads a flag or an environment variable the same way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from kafkabal.errors import ConfigError, InputFileError, UsageError
+from kafkabal.input_files import read_text
 
 if TYPE_CHECKING:
     from yaml.nodes import MappingNode
     from yaml.nodes import Node as YamlNode
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+# a list of aliases of lists of aliases ... stands for billions of entries in a few lines
+_MOST_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,7 @@ def read_yaml(path: Path) -> Node:
     InputFileError
         If it cannot be read, is malformed, or a key stands twice in one mapping; the line is named.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise InputFileError(path, "not UTF-8 text") from error
-    return parse_yaml(text, str(path))
+    return parse_yaml(read_text(path), str(path))
 
 
 def parse_yaml(text: str, name: str) -> Node:
@@ -82,6 +79,7 @@ def parse_yaml(text: str, name: str) -> Node:
 
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
+        return _Converter(name).node(root) if root is not None else Node(None, Place(name, 1))
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise InputFileError(name, f"invalid YAML: {error.reason}", line=line) from error
@@ -90,7 +88,6 @@ def parse_yaml(text: str, name: str) -> Node:
         raise InputFileError(name, f"invalid YAML: {error.problem}", line=mark.line + 1 if mark else None) from error
     except RecursionError as error:
         raise InputFileError(name, "nested too deeply") from error
-    return _Converter(name).node(root) if root is not None else Node(None, Place(name, 1))
 
 
 class _Converter:
@@ -99,6 +96,8 @@ class _Converter:
     def __init__(self, name: str) -> None:
         self._name = name
         self._done: dict[int, Node] = {}
+        self._entries: dict[int, int] = {}
+        """Entries of each node with those of all that it holds, as often as it holds them."""
         self._open: set[int] = set()
 
     def node(self, raw: YamlNode) -> Node:
@@ -110,6 +109,9 @@ class _Converter:
             self._open.add(key)
             self._done[key] = Node(self._content(raw), place)
             self._open.remove(key)
+            self._entries[key] = 1 + sum(self._entries[id(inner)] for inner in _inner(raw))
+            if self._entries[key] > _MOST_ENTRIES:
+                raise place.error(f"holds more than {_MOST_ENTRIES:,} entries, those of its aliases included")
         return self._done[key]
 
     def _content(self, raw: YamlNode) -> Content:
@@ -133,3 +135,14 @@ class _Converter:
             # the line of the key, since a list or a mapping starts on the next one
             found[key.content] = replace(self.node(value), place=key.place)
         return MappingProxyType(found)
+
+
+def _inner(raw: YamlNode) -> Iterator[YamlNode]:
+    """What a list or a mapping holds, keys among it."""
+    from yaml.nodes import MappingNode, SequenceNode
+
+    if isinstance(raw, MappingNode):
+        for key, value in raw.value:
+            yield from (key, value)
+    elif isinstance(raw, SequenceNode):
+        yield from raw.value

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
+import re
 import secrets
 import socket
 from collections.abc import Callable
@@ -15,6 +17,8 @@ from kafkabal.clusters.protocol import Cluster, ReadRequest
 from kafkabal.executor.run_events import NullListener, RunListener
 from kafkabal.executor.safety.stop_request import StopSwitch
 from kafkabal.model.cluster_state import ClusterState
+
+_PLAIN_ID = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
 
 
 def _random_suffix() -> str:
@@ -65,8 +69,10 @@ class RunEnvironment:
         return f"kafkabal on {self.host} (process {self.process})"
 
     def folder(self, cluster_id: str) -> Path:
-        """Folder of the journals of one cluster."""
-        return self.state_dir / cluster_id
+        """Folder of the journals of one cluster; an id that could lead elsewhere names its folder by a hash."""
+        if _PLAIN_ID.fullmatch(cluster_id):
+            return self.state_dir / cluster_id
+        return self.state_dir / hashlib.sha256(cluster_id.encode(errors="surrogatepass")).hexdigest()
 
     def journal_path(self, cluster_id: str, run_id: str) -> Path:
         """Journal of a run."""

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated, TypeAlias
 
 import msgspec
+
+# a journal may say anything
+_Rate: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**60)]
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+_Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=10**9)]
 
 
 class OnInterrupt(StrEnum):
@@ -21,13 +27,13 @@ class OnInterrupt(StrEnum):
 class Throttle(msgspec.Struct, frozen=True, kw_only=True):
     """How fast copies may run; a rate of None sets no throttle of ours."""
 
-    bytes_per_s: int | None = None
+    bytes_per_s: _Rate | None = None
     """Between brokers, for each broker in each direction."""
     is_auto: bool = False
     """Raised and lowered as the cluster bears it, from ``bytes_per_s`` on."""
     behind: tuple[str, ...] = ()
     """Consumer groups that fell behind before the run: an automatic rate is not lowered for them."""
-    log_dir_bytes_per_s: int | None = None
+    log_dir_bytes_per_s: _Rate | None = None
     """Between log dirs, for each broker."""
     override: bool = False
     """Also replace a lower rate that was there before."""
@@ -36,13 +42,13 @@ class Throttle(msgspec.Struct, frozen=True, kw_only=True):
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How much may be in flight at a time."""
 
-    moves_in_per_broker: int = 10
-    moves_out_per_broker: int = 10
-    moves_per_cluster: int = 1000
-    copies_per_log_dir: int = 2
-    partitions_per_request: int = 1000
+    moves_in_per_broker: _Count = 10
+    moves_out_per_broker: _Count = 10
+    moves_per_cluster: _Count = 1000
+    copies_per_log_dir: _Count = 2
+    partitions_per_request: _Count = 1000
     """What is asked of the controller in one request."""
-    elections_per_step: int = 100
+    elections_per_step: _Count = 100
     one_replica_at_a_time: bool = False
     disk_share: float = 0.85
     """No log dir may be fuller than this share of its volume, with both copies on it."""
@@ -51,18 +57,18 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """How long a run waits for what."""
 
-    poll_s: float = 1.0
-    unreachable_s: float = 300.0
+    poll_s: _Seconds = 1.0
+    unreachable_s: _Seconds = 300.0
     """No call gets through."""
-    refusals: int = 5
+    refusals: _Count = 5
     """How often in a row the cluster may refuse a whole call."""
-    broker_grace_s: float = 30.0
+    broker_grace_s: _Seconds = 30.0
     """A broker may be gone this long before moves to it are cancelled and put aside."""
-    broker_return_s: float = 120.0
+    broker_return_s: _Seconds = 120.0
     """Once nothing but moves that wait for brokers is left."""
-    stall_s: float = 600.0
+    stall_s: _Seconds = 600.0
     """Nothing in flight gets any bytes."""
-    attempts: int = 6
+    attempts: _Count = 6
     """How often a partition is tried again after an error that may pass."""
 
 
@@ -75,7 +81,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     on_interrupt: OnInterrupt = OnInterrupt.CANCEL
     window: str | None = None
     """``HH:MM-HH:MM`` local time."""
-    max_runtime_s: float | None = None
+    max_runtime_s: _Seconds | None = None
     elect_leaders: bool = True
-    session_s: float = 30.0
+    session_s: _Seconds = 30.0
     """How long the lock outlives its holder."""

@@ -107,9 +107,11 @@ def _throttles(cluster: Cluster, found: FoundRun) -> Iterator[str]:
         yield from (f"unknown for {r}: {fault}" for r, fault in faults.items() if r.kind is ResourceKind.BROKER)
         for resource, values in sorted(current.items()):
             for key in keys:
-                original, value = originals[resource, key], values.get(key)
+                original, value = originals.get((resource, key)), values.get(key)
+                if original is None:
+                    continue  # the run never read it, so it has not changed it either
                 is_ours = (
-                    list_steps(original, value, ours[resource][key], ()).is_needed
+                    list_steps(original, value, ours[resource][key] if resource in ours else (), ()).is_needed
                     if kind is ResourceKind.TOPIC
                     else restore_rate(original, value, found.state.rates).is_needed
                 )

@@ -33,6 +33,7 @@ from kafkabal.model.rows import BrokerRow, HeaderRow, TopicRow
 from kafkabal.model.topic_columns import TopicColumns, join_columns, optional_ints, read_columns
 from kafkabal.model.volumes import number_volumes
 
+_MOST_BYTES = 2**61
 _DIR_STATES = {"online": LogDirState.ONLINE, "offline": LogDirState.OFFLINE, "cordoned": LogDirState.CORDONED}
 
 
@@ -124,6 +125,7 @@ def _check_dirs(row: BrokerRow, at: int) -> None:
 
 def _dir_table(ordered: list[BrokerRow]) -> LogDirs:
     dirs = [d for row in ordered for d in row.log_dirs]
+    _check_sum(optional_ints([d.total_bytes for d in dirs]), "log dirs")
     counts = [len(row.log_dirs) for row in ordered]
     return LogDirs(
         broker=np.repeat(np.arange(len(ordered), dtype=np.int32), counts),
@@ -134,6 +136,12 @@ def _dir_table(ordered: list[BrokerRow]) -> LogDirs:
         volume=np.arange(len(dirs), dtype=np.int32),
         first=np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64),
     )
+
+
+def _check_sum(size_bytes: I64, what: str) -> None:
+    """Whatever is added up of these, and doubled for a copy that is on its way, has to fit into 64 bits."""
+    if size_bytes.sum(dtype=np.float64) > _MOST_BYTES:
+        raise InvalidClusterError(f"the bytes of all {what} add up to more than {_MOST_BYTES:,}")
 
 
 def _topic_order(names: list[str]) -> I64:
@@ -187,6 +195,7 @@ def _partition_tables(
     size = columns.size_bytes[source]
     if size.size and size.min() < -1:
         raise fault(int(np.argmin(size)), "has a negative size")
+    _check_sum(size, "replicas")
     replicas = Replicas(
         partition=partition,
         broker=broker,

@@ -10,19 +10,21 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from kafkabal.input_files import Int32, Int64
+
 SNAPSHOT_VERSION = 1
 
-# what the columns can hold; a file may say anything
-_Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
-_Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-_Rate: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+# what the columns can hold, alone and added up; a file may say anything
+_Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**60), le=2**60)]
+_Rate: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=2**63)]
+_ClusterId: TypeAlias = Annotated[str, msgspec.Meta(max_length=250)]
 
 
 class HeaderRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """First line of a snapshot: which cluster, when, and where it was read."""
 
     kafkabal_snapshot: int
-    cluster_id: str
+    cluster_id: _ClusterId
     taken_at: str
     source: str = "kafka"
 
@@ -31,8 +33,8 @@ class LogDirRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
     """A log dir of a broker; ``total_bytes`` and ``usable_bytes`` are those of its volume (KIP-827)."""
 
     path: str
-    total_bytes: _Int64 | None = None
-    usable_bytes: _Int64 | None = None
+    total_bytes: _Bytes | None = None
+    usable_bytes: _Bytes | None = None
     state: Literal["online", "offline", "cordoned"] = "online"
     volume: str | None = None
 
@@ -40,10 +42,10 @@ class LogDirRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
 class BrokerRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A broker; ``log_dirs`` is empty where it did not answer or is dead."""
 
-    broker: _Int32
+    broker: Int32
     rack: str | None = None
     host: str = ""
-    port: _Int32 = -1
+    port: Int32 = -1
     log_dirs: list[LogDirRow] = []
     state: Literal["online", "dead"] = "online"
 
@@ -51,24 +53,24 @@ class BrokerRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class FutureRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A copy on its way to another log dir of the same broker (KIP-113)."""
 
-    broker: _Int32
-    log_dir: _Int32
-    bytes: _Int64
+    broker: Int32
+    log_dir: Int32
+    bytes: _Bytes
 
 
 class PartitionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A partition; ``sizes`` and ``log_dirs`` follow ``replicas``, whose first is the preferred leader."""
 
-    partition: _Int32
-    leader: _Int32 = -1
-    replicas: list[_Int32]
-    isr: list[_Int32] | None = None
-    sizes: list[_Int64 | None] | None = None
-    log_dirs: list[_Int32 | None] | None = None
-    adding: list[_Int32] = []
-    removing: list[_Int32] = []
-    start_offset: _Int64 | None = None
-    end_offset: _Int64 | None = None
+    partition: Int32
+    leader: Int32 = -1
+    replicas: list[Int32]
+    isr: list[Int32] | None = None
+    sizes: list[_Bytes | None] | None = None
+    log_dirs: list[Int32 | None] | None = None
+    adding: list[Int32] = []
+    removing: list[Int32] = []
+    start_offset: Int64 | None = None
+    end_offset: Int64 | None = None
     in_bytes_per_s: _Rate | None = None
     out_bytes_per_s: _Rate | None = None
     future: list[FutureRow] = []

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from kafkabal.input_files import Int32
 from kafkabal.model.topic_partition import TopicPartition
 
 PLAN_FORMAT = 1
@@ -37,11 +38,15 @@ class Action(StrEnum):
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Where a partition lay when the plan was made."""
 
-    replicas: tuple[int, ...]
-    leader: int
+    replicas: tuple[Int32, ...]
+    leader: Int32
     """Broker id, -1 where there was none."""
     log_dirs: tuple[str, ...]
     """Path for each replica, ``any`` where it was not known."""
+
+    def __post_init__(self) -> None:
+        if len(self.log_dirs) != len(self.replicas):
+            raise ValueError(f"{len(self.replicas)} replicas but {len(self.log_dirs)} log_dirs")
 
 
 class PartitionChange(msgspec.Struct, frozen=True, kw_only=True):

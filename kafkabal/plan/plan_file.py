@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,25 +12,31 @@ import msgspec
 
 from kafkabal.errors import InputFileError
 from kafkabal.files import replacing
+from kafkabal.input_files import Int32, Int64, decode_json, read_bytes
 from kafkabal.plan.plan import ANY_DIR, PLAN_FORMAT, Action, PartitionChange, Placement, Plan, ScoreChange
 
-_GZIP_MAGIC = b"\x1f\x8b"
+_NO_PLAN = "not a plan file"
 
 
 class _OurPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     previous: Placement | None = None
-    bytes: int = 0
-    log_dir_bytes: int = 0
+    bytes: Int64 = 0
+    log_dir_bytes: Int64 = 0
     action: Action = Action.MOVE
     reason: str = ""
 
 
 class _PartitionEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     topic: str
-    partition: int
-    replicas: tuple[int, ...]
+    partition: Int32
+    replicas: tuple[Int32, ...]
     log_dirs: tuple[str, ...] | None = None
     kafkabal: _OurPart | None = None
+
+    @property
+    def name(self) -> str:
+        """``topic-partition``."""
+        return f"{self.topic}-{self.partition}"
 
 
 class _PlanPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,15 +99,15 @@ def read_plan(path: Path | str) -> Plan:
         If it cannot be read, is no plan, is of a newer format, contradicts itself, or was edited so that its
         ``plan_id`` no longer fits.
     """
-    data = _content(Path(path))
+    data = read_bytes(path)
     _check_versions(path, data)
-    entry = _decode(path, data)
+    entry = decode_json(msgspec.json.Decoder(_PlanEntry), data, path, _NO_PLAN)
     for p in entry.partitions:
         _check_partition(path, p)
-    names = [(p.topic, p.partition) for p in entry.partitions]
-    if len(set(names)) != len(names):
-        topic, partition = next(n for n in names if names.count(n) > 1)
-        raise InputFileError(path, f"duplicate partition: {topic}-{partition}")
+    names = Counter(p.name for p in entry.partitions)
+    for name, times in names.most_common(1):
+        if times > 1:
+            raise InputFileError(path, f"duplicate partition: {name}")
     plan = _plan(entry)
     if entry.kafkabal is not None and entry.kafkabal.plan_id != plan.plan_id:
         raise InputFileError(
@@ -150,19 +156,8 @@ def _entry(change: PartitionChange) -> _PartitionEntry:
     )
 
 
-def _content(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputFileError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
-
-
 def _check_versions(path: Path | str, data: bytes) -> None:
-    try:
-        found = msgspec.json.decode(data, type=_Versions)
-    except msgspec.DecodeError as error:
-        raise _malformed(path, data, error) from error
+    found = decode_json(msgspec.json.Decoder(_Versions), data, path, _NO_PLAN)
     if found.version != 1:
         raise InputFileError(path, f"reassignment JSON version {found.version} is not supported, only 1")
     plan_format = found.kafkabal.plan_format if found.kafkabal else None
@@ -174,24 +169,10 @@ def _check_versions(path: Path | str, data: bytes) -> None:
         )
 
 
-def _decode(path: Path | str, data: bytes) -> _PlanEntry:
-    try:
-        return msgspec.json.decode(data, type=_PlanEntry)
-    except msgspec.DecodeError as error:
-        raise _malformed(path, data, error) from error
-
-
-def _malformed(path: Path | str, data: bytes, error: msgspec.DecodeError) -> InputFileError:
-    """Name the line where the text stopped making sense, or stopped."""
-    message = str(error)
-    _, _, position = message.partition("(byte ")
-    end = int(position.rstrip(")")) if position else len(data) if "truncated" in message else None
-    line = None if end is None else data[:end].count(b"\n") + 1
-    return InputFileError(path, f"not a plan file: {message}", line=line)
-
-
 def _check_partition(path: Path | str, p: _PartitionEntry) -> None:
-    name = f"{p.topic}-{p.partition}"
+    name = p.name
+    if not p.topic:
+        raise InputFileError(path, f"partition {p.partition} has no topic")
     if p.partition < 0 or not p.replicas:
         raise InputFileError(path, f"{name}: no replicas" if p.partition >= 0 else f"{name}: invalid partition number")
     if len(set(p.replicas)) != len(p.replicas):

@@ -26,9 +26,11 @@ from typing import IO, Literal, Self
 import msgspec
 
 from kafkabal.errors import BusyError, InputFileError, OutputError
+from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.sources.source_protocol import Part
 
 _VERSION = 1
+_NO_MANIFEST = "is no manifest of kafkabal produce"
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -157,19 +159,22 @@ class Manifest:
 
     @classmethod
     def _resume(cls, path: Path, file: IO[bytes], header: ManifestHeader) -> Self:
-        file.seek(0)
-        lines = file.read().split(b"\n")
-        torn = lines.pop()
-        manifest = cls(_read_header(path, lines, header), path, file)
-        if torn:
-            # a crash cut the last line off; nobody has relied on it yet
-            file.truncate(file.tell() - len(torn))
         decoder = msgspec.json.Decoder(_Line)
-        for number, text in enumerate(lines[1:], 2):
-            try:
-                manifest._apply(decoder.decode(text))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise InputFileError(path, f"is damaged: {error}", line=number) from error
+        manifest: Self | None = None
+        whole_bytes = 0
+        with open_input(path, ROWS, may_be_packed=False) as opened:
+            for text in opened.lines():
+                if not text.endswith(b"\n"):
+                    break
+                whole_bytes += len(text)
+                if manifest is None:
+                    manifest = cls(_read_header(opened, text, header), path, file)
+                else:
+                    manifest._apply(opened.decode(decoder, text, "is damaged"))
+        if manifest is None:
+            raise InputFileError(path, _NO_MANIFEST, line=1)
+        # a crash may have cut the last line off; nobody has relied on it yet
+        file.truncate(whole_bytes)
         return manifest
 
     def _apply(self, line: _Line) -> None:
@@ -193,11 +198,9 @@ class Manifest:
             raise OutputError(f"{self._path}: cannot be written: {error.strerror or error}") from error
 
 
-def _read_header(path: Path, lines: list[bytes], expected: ManifestHeader) -> ManifestHeader:
-    try:
-        header = msgspec.json.decode(lines[0] if lines else b"", type=ManifestHeader)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputFileError(path, "is no manifest of kafkabal produce", line=1) from error
+def _read_header(file: InputFile, line: bytes, expected: ManifestHeader) -> ManifestHeader:
+    path = file.path
+    header = file.decode(msgspec.json.Decoder(ManifestHeader), line, _NO_MANIFEST)
     if header.kafkabal_manifest != _VERSION:
         raise InputFileError(path, f"is a manifest of version {header.kafkabal_manifest}, this is {_VERSION}", line=1)
     hint = "name another file with --manifest to begin anew"
@@ -229,7 +232,8 @@ def _difference(begun: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, 
 def keeps_options_quiet(path: Path) -> bool:
     """Whether this is a manifest that was begun before options were written down."""
     try:
-        with path.open("rb") as file:
-            return msgspec.json.decode(file.readline(), type=ManifestHeader).options is None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with open_input(path, ROWS, may_be_packed=False) as file:
+            first = next(file.lines(), b"")
+            return file.decode(msgspec.json.Decoder(ManifestHeader), first, _NO_MANIFEST).options is None
+    except InputFileError:
         return False

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from kafkabal.errors import InputFileError, OutputError
+from kafkabal.input_files import decode_json, read_bytes
 from kafkabal.model.cluster_state import I32, I64
 
 FORMAT: Final = 1
@@ -134,12 +135,7 @@ def load_manifest(path: Path) -> Manifest:
     InputFileError
         If the file cannot be read, or holds something else.
     """
-    try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
-    except msgspec.MsgspecError as error:
-        raise InputFileError(path, f"not a manifest of a reader: {error}") from error
+    manifest = decode_json(msgspec.json.Decoder(Manifest), read_bytes(path), path, "not a manifest of a reader")
     if manifest.kafkabal_manifest != FORMAT:
         raise InputFileError(
             path, f"unknown manifest format: {manifest.kafkabal_manifest} (this version reads {FORMAT})"

@@ -10,6 +10,7 @@ import msgspec
 
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.files import replacing
+from kafkabal.input_files import SETTINGS, decode_json, read_bytes
 from kafkabal.sandbox.nodes import Node, NodeFiles
 from kafkabal.sandbox.sandbox_spec import SandboxSpec
 
@@ -70,12 +71,12 @@ def read_record(folder: Path) -> SandboxRecord:
         If it is damaged, or was written by a newer kafkabal.
     """
     path = folder / RECORD_FILE
+    decoder = msgspec.json.Decoder(SandboxRecord, dec_hook=_from_json)
     try:
-        record = msgspec.json.decode(path.read_bytes(), type=SandboxRecord, dec_hook=_from_json)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise InputFileError(
-            path, f"is not the record of a sandbox: {error}", hint=f"kafkabal sandbox down --name {folder.name}"
-        ) from error
+        record = decode_json(decoder, read_bytes(path, SETTINGS), path, "is not the record of a sandbox")
+    except InputFileError as error:
+        error.hint = f"kafkabal sandbox down --name {folder.name}"
+        raise
     if record.kafkabal_sandbox > _FORMAT:
         raise InputFileError(path, f"was written by a newer kafkabal (format {record.kafkabal_sandbox})")
     return record

@@ -11,6 +11,7 @@ import numpy as np
 
 from kafkabal.config.number_ranges import Range
 from kafkabal.errors import InputFileError
+from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.simulator.record_batch_format import headers_bytes
 from kafkabal.simulator.workload import ListedSizes
 from kafkabal.sources.folder import file_headers, files_below
@@ -60,26 +61,21 @@ def manifest_sizes(path: Path) -> ListedSizes:
     InputFileError
         If it cannot be read, a line tells no size that a record can have, or it lists nothing.
     """
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
-    sizes = [size for number, line in enumerate(lines, 1) if line.strip() for size in _line_sizes(path, number, line)]
+    decoder = msgspec.json.Decoder()
+    with open_input(path, ROWS) as file:
+        sizes = [size for line in file.lines() if line.strip() for size in _line_sizes(file, decoder, line)]
     return _listed(sizes, path)
 
 
-def _line_sizes(path: Path, number: int, line: bytes) -> Iterator[int]:
-    try:
-        content = msgspec.json.decode(line)
-    except msgspec.DecodeError:
-        raise InputFileError(path, "is neither a number nor JSON", line=number) from None
+def _line_sizes(file: InputFile, decoder: msgspec.json.Decoder[Any], line: bytes) -> Iterator[int]:
+    content = file.decode(decoder, line, "is neither a number nor JSON")
     found = _size_in(content)
     # neither true, which is an int, nor 1e3
     if type(found) is int and found in _SIZE:
         yield found
     elif found is not None or not isinstance(content, dict) or not content.keys() & _OF_A_RUN:
         text = line.decode(errors="replace").strip()[:_SHOWN]
-        raise InputFileError(path, f"{text} tells no size of a record, a whole number from {_SIZE}", line=number)
+        raise file.error(f"{text} tells no size of a record, a whole number from {_SIZE}")
 
 
 def _size_in(content: Any) -> Any:

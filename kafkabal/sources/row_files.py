@@ -168,7 +168,7 @@ class RowSource:
         for number, line, _, read in _lines(file):
             try:
                 yield number, line, decoder.decode(line), read
-            except msgspec.DecodeError as error:
+            except (ValueError, RecursionError) as error:  # among them the errors of msgspec and of UTF-8
                 raise self._fault(number, f"is no JSON object: {error}") from error
 
     def _csv_rows(self, file: IO[bytes]) -> Iterator[Row]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from kafkabal.errors import InputFileError, InvalidClusterError
+from kafkabal.input_files import DOCUMENT, Int32, Int64, decode_json, read_text
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import (
@@ -47,7 +48,7 @@ _STORAGE_ERROR = "KafkaStorageException"
 
 class _Log(msgspec.Struct, frozen=True, rename="camel"):
     partition: str
-    size: int
+    size: Int64
     is_future: bool = False
 
 
@@ -58,7 +59,7 @@ class _Dir(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Broker(msgspec.Struct, frozen=True, rename="camel"):
-    broker: int
+    broker: Int32
     log_dirs: tuple[_Dir, ...]
 
 
@@ -104,7 +105,7 @@ def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, tak
 
 def _read_topics(path: Path) -> list[TopicRow]:
     rows: dict[str, TopicRow] = {}
-    for number, line in enumerate(_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path, DOCUMENT).splitlines(), 1):
         if not line.strip():
             continue
         given = _fields(line)
@@ -154,28 +155,17 @@ def _configs(text: str) -> dict[str, str]:
 
 
 def _read_log_dirs(path: Path) -> tuple[_Broker, ...]:
-    lines = _text(path).splitlines()
+    lines = read_text(path, DOCUMENT).splitlines()
     number, line = next(((i, text) for i, text in enumerate(lines, 1) if text.startswith("{")), (None, ""))
     if number is None:
         raise InputFileError(path, "holds no line of JSON as LogDirsCommand --describe prints it")
-    try:
-        brokers = msgspec.json.decode(line, type=_LogDirs).brokers
-    except msgspec.DecodeError as error:
-        raise InputFileError(path, f"is not what LogDirsCommand --describe prints: {error}", line=number) from error
+    what = "is not what LogDirsCommand --describe prints"
+    brokers = decode_json(msgspec.json.Decoder(_LogDirs), line.encode(), path, what, line=number).brokers
     for broker, d in ((b, d) for b in brokers for d in b.log_dirs):
         # a dir that failed is offline; any other error means that the broker told nothing at all
         if d.error is not None and not d.error.endswith(_STORAGE_ERROR):
             raise InputFileError(path, f"broker {broker.broker} told no log dirs: {d.error}", line=number)
     return brokers
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise InputFileError(path, "is not UTF-8 text") from error
 
 
 def _brokers(told: Iterable[_Broker], topics: Iterable[TopicRow]) -> list[BrokerRow]:

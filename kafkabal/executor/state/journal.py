@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -19,8 +19,10 @@ from kafkabal.errors import InputFileError, OutputError
 from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
+from kafkabal.input_files import ROWS, STDIN, InputFile, open_input
 
 JOURNAL_VERSION = 1
+_NO_RECORD = "invalid journal record"
 
 
 class EffectKind(StrEnum):
@@ -37,7 +39,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=
     """First line: which run, of which plan, on which cluster, and how."""
 
     kafkabal_journal: int
-    run_id: str
+    run_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$")]
+    """Names the file of the journal, too."""
     plan_id: str
     cluster_id: str
     started_at: str
@@ -214,13 +217,10 @@ def read_journal(path: Path | str) -> JournalContent:
     InputFileError
         If it cannot be read, is no journal, is of a newer version, or a line before the last one is malformed.
     """
-    path = Path(path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
-    _check_version(path, data.partition(b"\n")[0])
-    return _Fold(path).read(data)
+    if str(path) == STDIN:
+        raise InputFileError(path, "a journal is written to as well and cannot be standard input")
+    with open_input(path, ROWS, may_be_packed=False) as file:
+        return _Fold(Path(path)).read(file)
 
 
 @dataclass(slots=True)
@@ -237,21 +237,27 @@ class _Fold:
     problems: dict[str, str] = field(default_factory=dict)
     is_started: bool = False
 
-    def read(self, data: bytes) -> JournalContent:
+    def read(self, file: InputFile) -> JournalContent:
         decoder = msgspec.json.Decoder(Record)
         valid_bytes = 0
-        for number, line in enumerate(data.splitlines(keepends=True), 1):
+        torn: InputFileError | None = None
+        for line in file.lines():
+            if torn is not None:
+                raise torn
+            if file.line == 1:
+                _check_version(file, line)
             try:
-                record = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                if valid_bytes + len(line) == len(data):
-                    break  # cut off by a crash
-                raise InputFileError(self.path, f"invalid journal record: {error}", line=number) from error
+                record = file.decode(decoder, line, _NO_RECORD)
+            except InputFileError as error:
+                torn = error  # a crash may have cut off the last line, and only that
+                continue
             if not line.endswith(b"\n"):
                 break
             self._take(record)
             valid_bytes += len(line)
-        return self._content(valid_bytes)
+        if self.header is None:
+            raise torn or _no_journal(file)
+        return self._content(self.header, valid_bytes)
 
     def _take(self, record: Record) -> None:
         self.state.at = getattr(record, "at", self.state.at)
@@ -291,15 +297,14 @@ class _Fold:
         self.state.pending = record.pending
         self.problems = record.problems
 
-    def _content(self, valid_bytes: int) -> JournalContent:
-        assert self.header is not None
+    def _content(self, header: Header, valid_bytes: int) -> JournalContent:
         record = RunRecord(
-            run_id=self.header.run_id,
-            plan_id=self.header.plan_id,
-            cluster_id=self.header.cluster_id,
-            started_at=self.header.started_at,
-            host=self.header.host,
-            options=self.header.options,
+            run_id=header.run_id,
+            plan_id=header.plan_id,
+            cluster_id=header.cluster_id,
+            started_at=header.started_at,
+            host=header.host,
+            options=header.options,
             partitions=tuple(self.planned),
             originals=tuple(self.originals),
         )
@@ -314,20 +319,22 @@ class _Fold:
         )
 
 
-def _check_version(path: Path, first_line: bytes) -> None:
+def _check_version(file: InputFile, first_line: bytes) -> None:
     try:
-        version = msgspec.json.decode(first_line, type=_Version).kafkabal_journal
-    except msgspec.DecodeError:
+        version = file.decode(msgspec.json.Decoder(_Version), first_line, _NO_RECORD).kafkabal_journal
+    except InputFileError:
         version = None
     if version is None:
-        raise InputFileError(path, "not a kafkabal journal: no header in the first line", line=1)
+        raise _no_journal(file)
     if version > JOURNAL_VERSION:
-        raise InputFileError(
-            path,
+        raise file.error(
             f"journal version {version} is not supported; this kafkabal reads versions up to {JOURNAL_VERSION}",
-            line=1,
             hint="use the version of kafkabal that started the run, or a later one",
         )
+
+
+def _no_journal(file: InputFile) -> InputFileError:
+    return file.error("not a kafkabal journal: no header in the first line", line=1)
 
 
 def _sync_folder(folder: Path) -> None:

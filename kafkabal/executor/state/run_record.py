@@ -12,6 +12,7 @@ import msgspec
 
 from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.executor.run_options import RunOptions
+from kafkabal.input_files import Int32, Int64
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, Placement
 
@@ -20,13 +21,17 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
     """One partition of the run: where it lay when the run began, and where it is to lie."""
 
     topic: str
-    partition: int
+    partition: Int32
     start: Placement
-    replicas: tuple[int, ...]
+    replicas: tuple[Int32, ...]
     log_dirs: tuple[str, ...]
     """Path for each replica, ``any`` where it does not matter."""
-    copy_bytes: int
+    copy_bytes: Int64
     """Bytes of one copy; 0 where no copy's size is known."""
+
+    def __post_init__(self) -> None:
+        if not self.replicas or len(self.log_dirs) != len(self.replicas):
+            raise ValueError(f"{len(self.replicas)} replicas but {len(self.log_dirs)} log_dirs")
 
     @property
     def name(self) -> TopicPartition:

@@ -181,3 +181,21 @@ def test_a_full_disk_leaves_the_old_plan(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(OutputError, match="No space left"):
         write_plan(PLAN, tmp_path / "p")
     assert (tmp_path / "p").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text.replace(b"img", b"i\xffg", 1), "not a plan file: not UTF-8 text"),
+        (lambda text: b'{"version":1,"partitions":' + b"[" * 100_000, "not a plan file"),
+        (lambda text: text.replace(b'"bytes":120', b'"bytes":99999999999999999999'), "an integer of more than 63 bits"),
+        (lambda text: text.replace(b'"leader":3', b'"leader":3000000000'), r"previous.leader"),
+        (lambda text: text.replace(b'["/d0","/d0","/d0"]', b'["/d0"]'), "3 replicas but 1 log_dirs"),
+        (lambda text: text.replace(b'"topic":"img"', b'"topic":""'), "partition 0 has no topic"),
+    ],
+)
+def test_a_damaged_plan_is_refused(tmp_path: Path, damage: Any, message: str) -> None:
+    """Broken text, nesting without end, numbers that nothing holds and lists that do not fit each other."""
+    (tmp_path / "p").write_bytes(damage(encode_plan(PLAN)))
+    with pytest.raises(InputFileError, match=message):
+        read_plan(tmp_path / "p")

@@ -35,7 +35,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("{", "is not the record"), ("{}", "is not the record"), (None, "is not the record")],
+    [("{", "is not the record"), ("{}", "is not the record"), (None, "cannot be read")],
 )
 def test_damage_is_named(text: str | None, complaint: str, tmp_path: Path) -> None:
     """A record that cannot be read is an input file at fault, with a way out."""

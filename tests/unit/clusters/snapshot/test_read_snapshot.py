@@ -143,3 +143,32 @@ def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputFileError, match=r"cannot be read: (No such file|Is a directory)") as error:
         read_snapshot(tmp_path / name)
     assert error.value.line is None
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"a":' * 100_000, "line 3: is no valid record: nested too deeply"),
+        ({**TOPIC, "partitions": [{"partition": 0, "replicas": [1], "sizes": [2**62]}]}, r"line 3: .*sizes"),
+        ({**TOPIC, "partitions": [{"partition": 0, "replicas": [1], "in_bytes_per_s": 1e300}]}, "line 3"),
+    ],
+)
+def test_what_no_cluster_has_is_refused(tmp_path: Path, line: Any, message: str) -> None:
+    """Nesting without end, and numbers that no volume or network reaches."""
+    with pytest.raises(InputFileError, match=message):
+        read_snapshot(write(tmp_path / "s", HEADER, BROKER, line))
+
+
+def test_sizes_that_add_up_to_too_much_are_refused(tmp_path: Path) -> None:
+    """Each alone would be possible; together they would not fit into 64 bits."""
+    rows = [{"partition": n, "replicas": [1], "sizes": [2**60]} for n in range(3)]
+    with pytest.raises(InputFileError, match="the bytes of all replicas add up to more than"):
+        read_snapshot(write(tmp_path / "s", HEADER, BROKER, {"topic": "t", "partitions": rows}))
+
+
+def test_a_packed_line_without_end_is_refused(tmp_path: Path) -> None:
+    """A gigabyte in a megabyte is not unpacked."""
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(json.dumps(HEADER).encode() + b"\n" + b" " * 2**25))
+    with pytest.raises(InputFileError, match=r"unpacks to more than 400 times its size|longer than"):
+        read_snapshot(path)

@@ -135,3 +135,24 @@ def test_remembered_run() -> None:
     assert remembered.run_id() == "later"
     assert remembered.load() == (large, state)
     assert not [key for key in records if "20260101" in key]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text.replace(b'"record":"run"', b'"record":"rate"', 1), "line 1"),
+        (lambda text: text.replace(b'"run_id":"', b'"run_id":"../', 1), "run_id"),
+        (lambda text: text.replace(b'"log_dirs":["any"]', b'"log_dirs":[]', 1), "line 2.*1 replicas but 0 log_dirs"),
+        (lambda text: text.replace(b'"poll_s":1.0', b'"poll_s":-1.0', 1), "poll_s"),
+        (lambda text: text.replace(b'"topic":"t"', b'"topic":"\xff"', 1), "line 2: invalid journal record: not"),
+    ],
+)
+def test_damaged_records(tmp_path: Path, damage: Any, message: str) -> None:
+    """A first line of another kind, ids that lead to other folders, lists that do not fit, numbers without meaning."""
+    path = tmp_path / "j.jsonl"
+    Journal.create(path, _record()).close()
+    damaged = damage(path.read_bytes())
+    assert damaged != path.read_bytes()
+    path.write_bytes(damaged)
+    with pytest.raises(InputFileError, match=message):
+        read_journal(path)

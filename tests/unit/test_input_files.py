@@ -1,0 +1,131 @@
+"""Files that somebody else wrote: whatever is in them, one line says what is wrong, and nothing is exhausted."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kafkabal.errors import InputFileError
+from kafkabal.input_files import ROWS, STDIN, Limits, decode_json, open_input, read_bytes, read_text
+
+SMALL = Limits(total_bytes=1000, line_bytes=100, unpacking_ratio=20, unpacked_bytes_at_any_ratio=200)
+ANYTHING = msgspec.json.Decoder()
+
+
+def read_lines(path: Path | str, limits: Limits = SMALL) -> list[bytes]:
+    """All lines of a file."""
+    with open_input(path, limits) as file:
+        return list(file.lines())
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_lines_are_the_same_packed_or_not(tmp_path: Path, pack: type[bytes]) -> None:
+    """Each comes with its line end, and the last one may have none."""
+    path = tmp_path / "f"
+    path.write_bytes(pack(b"one\n\ntwo\r\nthree"))
+    assert read_lines(path) == [b"one\n", b"\n", b"two\r\n", b"three"]
+    assert read_bytes(path, SMALL) == b"one\n\ntwo\r\nthree"
+
+
+def test_a_file_that_is_written_to_as_well_is_never_unpacked(tmp_path: Path) -> None:
+    """Its packed bytes are what is there."""
+    path = tmp_path / "f"
+    path.write_bytes(gzip.compress(b"one"))
+    with open_input(path, SMALL, may_be_packed=False) as file:
+        assert file.content() == path.read_bytes()
+
+
+def test_a_line_that_is_too_long_is_named(tmp_path: Path) -> None:
+    """Lines of just the most bytes are read."""
+    path = tmp_path / "f"
+    path.write_bytes(b"a\n" + b"b" * 99 + b"\n" + b"c" * 100 + b"\n")
+    with pytest.raises(InputFileError, match="f, line 3: the line is longer than 100 bytes"):
+        read_lines(path)
+
+
+def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    """Also where it is read as a whole."""
+    path = tmp_path / "f"
+    path.write_bytes(b"a\n" * 501)
+    for read in (read_lines, lambda p: read_bytes(p, SMALL), lambda p: read_text(p, SMALL)):
+        with pytest.raises(InputFileError, match="longer than 1,000 bytes"):
+            read(path)
+
+
+def test_what_unpacks_to_many_times_its_size_is_refused(tmp_path: Path) -> None:
+    """Before it is all in memory: of a gigabyte in a megabyte less than a hundredth is unpacked."""
+    path = tmp_path / "f"
+    path.write_bytes(gzip.compress(b"a" * 900))
+    with pytest.raises(InputFileError, match="unpacks to more than 20 times its size"):
+        read_bytes(path, SMALL)
+    path.write_bytes(gzip.compress(b"\0" * 2**25))
+    with pytest.raises(InputFileError, match="unpacks to more than 400 times its size"):
+        read_lines(path, ROWS)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-9], lambda data: data[:20] + b"x" + data[21:], lambda data: data[:4]]
+)
+def test_what_cannot_be_unpacked_is_named(tmp_path: Path, damage: object) -> None:
+    """Cut off or spoilt, it is one line."""
+    path = tmp_path / "f"
+    path.write_bytes(damage(gzip.compress(b"one\ntwo\n" * 5)))  # type: ignore[operator]
+    with pytest.raises(InputFileError, match=r"f.*: cannot be read"):
+        read_lines(path)
+
+
+@pytest.mark.parametrize("name", ["missing", "", "a\0b", "x" * 5000, "y" * 300])
+def test_what_is_no_file_is_named(tmp_path: Path, name: str) -> None:
+    """Nothing there, a folder, and names that no file can have."""
+    with pytest.raises(InputFileError, match="cannot be read"):
+        read_lines(str(tmp_path / name))
+
+
+def test_text_that_is_not_utf8_is_named_by_its_line(tmp_path: Path) -> None:
+    """The first byte that fits nowhere counts."""
+    path = tmp_path / "f"
+    path.write_bytes(b"one\ntwo\nthr\xffee\n")
+    with pytest.raises(InputFileError, match="f, line 3: not UTF-8 text"):
+        read_text(path)
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packed or not, and called by its name in errors."""
+    for data in (b"one\ntwo\n", gzip.compress(b"one\ntwo\n")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert read_lines(STDIN) == [b"one\n", b"two\n"]
+        assert not sys.stdin.closed
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x" * 101)))
+    with pytest.raises(InputFileError, match="standard input, line 1: the line is longer"):
+        read_lines(STDIN)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"{", "f, line 1: no good: Input data was truncated"),
+        (b'{"a":\n\n1,}', "f, line 3: no good: JSON is malformed"),
+        (b'{"a":{"b":[0,9223372036854775808]}}', r"f: \$\.a\.b\[1\]: an integer of more than 63 bits"),
+        (b"-99999999999999999999", r"f: \$: an integer of more than 63 bits"),
+        (b"1" * 5000, "f: no good: Integer value out of range"),
+        (b"1e999", "f: no good: Number out of range"),
+        (b'{"a":' * 100_000, "f: no good: nested too deeply"),
+        (b"[" * 100_000, "f: no good: nested too deeply"),
+        (b'{"\xff":1}', "f: no good: not UTF-8 text"),
+    ],
+)
+def test_what_is_no_json_is_one_line(text: bytes, message: str) -> None:
+    """Malformed, too deep, too large a number or no text: never anything but our own error."""
+    with pytest.raises(InputFileError, match=message):
+        decode_json(ANYTHING, text, "f", "no good")
+
+
+def test_long_digits_that_are_no_integer_are_read() -> None:
+    """In a text, in a float, and the largest integer that is allowed."""
+    text = b'{"name":"99999999999999999999","rate":0.12345678901234567890,"most":9223372036854775807}'
+    assert decode_json(ANYTHING, text, "f", "")["most"] == 2**63 - 1
