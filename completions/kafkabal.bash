@@ -140,7 +140,7 @@ _kafkabal() {
         "kafkabal rebalance --broker-limit") return ;;
         "kafkabal rebalance --keep-moved") return ;;
         "kafkabal rebalance --replication-factor") return ;;
-        "kafkabal rebalance --allow") COMPREPLY=($(compgen -W "other-reassignments recently-dead offline-partitions under-replicated throttle" -- "$current")); return ;;
+        "kafkabal rebalance --allow") COMPREPLY=($(compgen -W "other-reassignments recently-dead offline-partitions under-replicated replication-factor rack-spread closed-target throttle" -- "$current")); return ;;
         "kafkabal rebalance --on-unfinished") COMPREPLY=($(compgen -W "resume refuse" -- "$current")); return ;;
         "kafkabal rebalance --rollback-file") return ;;
         "kafkabal rebalance --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;
@@ -187,7 +187,7 @@ _kafkabal() {
         "kafkabal rebalance apply --log-dir-throttle") return ;;
         "kafkabal rebalance apply --window") return ;;
         "kafkabal rebalance apply --dead-after") return ;;
-        "kafkabal rebalance apply --allow") COMPREPLY=($(compgen -W "other-reassignments recently-dead offline-partitions under-replicated throttle" -- "$current")); return ;;
+        "kafkabal rebalance apply --allow") COMPREPLY=($(compgen -W "other-reassignments recently-dead offline-partitions under-replicated replication-factor rack-spread closed-target throttle" -- "$current")); return ;;
         "kafkabal rebalance apply --on-unfinished") COMPREPLY=($(compgen -W "resume refuse" -- "$current")); return ;;
         "kafkabal rebalance apply --rollback-file") return ;;
         "kafkabal rebalance apply --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kafkabal.printable import printable
 from kafkabal.reporting.report import Kind
 from kafkabal.units import format_bytes, format_duration, format_rate, format_share
 
@@ -29,7 +30,7 @@ def show_value(value: Any, kind: Kind) -> str:
         case Kind.DURATION:
             return format_duration(value)
         case Kind.MAP:
-            return ", ".join(f"{key} {each}" for key, each in value.items()) or UNKNOWN
+            return printable(", ".join(f"{key} {each}" for key, each in value.items())) or UNKNOWN
         case Kind.NUMBER:
             return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
         case _:
@@ -62,5 +63,5 @@ def _show_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else ""
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or UNKNOWN
-    return str(value)
+        return printable(", ".join(map(str, value))) or UNKNOWN
+    return printable(str(value))

@@ -7,9 +7,12 @@ import io
 from typing import Any
 
 from kafkabal.errors import UsageError
+from kafkabal.printable import printable
 from kafkabal.reporting.drawable_area import Surface
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.report_values import machine_columns
+
+_FORMULA = ("=", "+", "-", "@")
 
 
 def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
@@ -33,4 +36,11 @@ def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    text = " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    return _harmless(text) if isinstance(text, str) else text
+
+
+def _harmless(text: str) -> str:
+    """Text that neither steers a terminal nor is a formula to a spreadsheet, which evaluates what begins like one."""
+    shown = printable(text)
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown

@@ -10,6 +10,7 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from kafkabal.printable import printable
 from kafkabal.reporting.cell_formats import bars, show_value
 from kafkabal.reporting.drawable_area import Surface
 from kafkabal.reporting.report import BARS, Column, Kind, Report, Table, Tone
@@ -64,7 +65,7 @@ def draw(parts: list[RenderableType], surface: Surface) -> str:
 
 def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
     if report.headline:
-        yield Text(report.headline, _STYLES[report.tone] or "bold")
+        yield Text(printable(report.headline), _STYLES[report.tone] or "bold")
     titled = [fact for fact in report.facts if fact.title]
     for fact in titled:
         yield Text(f"{fact.title}: {show_value(fact.value, fact.kind)}")
@@ -80,7 +81,7 @@ def _parts(report: Report, surface: Surface) -> Iterator[RenderableType]:
             yield Text(f"and {hidden:,} more", _STYLES[Tone.FAINT])
     if report.notes:
         yield ""
-        yield from (Text(note) for note in report.notes)
+        yield from (Text(printable(note)) for note in report.notes)
 
 
 def _is_shown(table: Table) -> bool:

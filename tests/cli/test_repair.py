@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.clusters.protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
@@ -249,15 +250,11 @@ def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
     kafka = simulation.memory.kafka
     kafka.kill(4)
     assert simulation.run("rebalance", "--yes", "-q").code == 0
-    seen = tmp_path / "state" / "dead-brokers"
+    seen = tmp_path / "state" / "brokers"
     kafka.clock.sleep(500)
     kafka.start(4)
     shutil.move(seen, tmp_path / "other")
-    simulation.run("inspect", "-q")  # the second host has no file: it never saw a dead broker
-    (tmp_path / "state" / "dead-brokers").mkdir()
-    Path(tmp_path / "state" / "dead-brokers" / "simulated.json").write_text(
-        json.dumps({"checked_at": kafka.clock.utc_now().isoformat(), "dead_since": {}})
-    )
+    simulation.run("inspect", "-q")  # by a second host
     kafka.kill(4)
     kafka.clock.sleep(200)
     assert "first seen dead" in simulation.run("rebalance", "--yes").err
@@ -276,3 +273,79 @@ def test_apply_waits_for_a_broker_that_may_come_back(simulation: Simulation, tmp
     assert refused.code == 4
     assert "--allow recently-dead" in refused.err
     assert simulation.run(*words, "--dead-after", "0").code == 0
+
+
+def test_draining_a_broker_that_is_gone_is_done(simulation: Simulation) -> None:
+    """A drain that has succeeded ends with 0 although the broker is gone; one of a stranger is refused."""
+    _dead_and_empty(simulation.memory)
+    simulation.run("inspect", "-q")
+    del simulation.memory.kafka.parts.brokers[4]
+    for words in (("--yes",), ("--dry-run",)):
+        done = simulation.run("rebalance", *words, "--drain", "4")
+        assert done.code == 0, done.err
+        assert "broker 4 holds nothing: it is not registered in this cluster any more" in done.err
+        slip = simulation.run("rebalance", *words, "--drain", "44")
+        assert slip.code == 2
+
+
+def _edited(path: Path, **change: Any) -> None:
+    """Change the first partition of a plan by hand, and make it a plan of one's own."""
+    plan = json.loads(path.read_text())
+    plan.pop("kafkabal")
+    plan["partitions"] = plan["partitions"][:1]
+    plan["partitions"][0] |= change
+    path.write_text(json.dumps(plan))
+
+
+def test_a_plan_that_changes_a_replication_factor_is_refused(simulation: Simulation, tmp_path: Path) -> None:
+    """Also in a rehearsal; unless its name is allowed, or the plan was made to."""
+    plan = tmp_path / "plan.json"
+    simulation.run("rebalance", "plan", "--drain", "3", "-o", str(plan), "-q")
+    _edited(plan, replicas=[1], log_dirs=["any"])
+    name = json.loads(plan.read_text())["partitions"][0]
+    for words in (("--yes",), ("--dry-run",)):
+        refused = simulation.run("rebalance", "apply", str(plan), *words)
+        assert refused.code == 4
+        assert f"{name['topic']}-{name['partition']} from 3 to 1" in refused.err
+    allowed = simulation.run("rebalance", "apply", str(plan), "--yes", "--allow", "replication-factor")
+    assert allowed.code == 0, allowed.err
+    simulation.run("rebalance", "plan", "--replication-factor", "2", "-o", str(plan), "-q")
+    assert simulation.run("rebalance", "apply", str(plan), "--dry-run").code == 0
+
+
+def test_a_plan_that_breaks_a_rule_is_refused(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Fewer racks, and a cordoned target, each by its own name."""
+    rows = brokers(5, racks=3, dirs=1)
+    closed = replace(rows[4].log_dirs[0], state="cordoned")
+    rows[4] = replace(rows[4], log_dirs=[closed])
+    topics = [TopicRow(topic="img", partitions=[partition(0, [1, 2, 3], _MB)])]
+    simulation = simulate(InMemoryCluster.of(cluster(rows, topics)), run_cli, monkeypatch)
+    plan = tmp_path / "plan.json"
+    for replicas, check in (([1, 2, 4], "rack-spread"), ([1, 5, 3], "closed-target")):
+        text = {"version": 1, "partitions": [{"topic": "img", "partition": 0, "replicas": replicas}]}
+        plan.write_text(json.dumps(text))
+        refused = simulation.run("rebalance", "apply", str(plan), "--yes")
+        assert refused.code == 4
+        assert f"--allow {check}" in refused.err
+        assert simulation.run("rebalance", "apply", str(plan), "--dry-run", "--allow", check).code == 0
+
+
+def test_names_of_a_cluster_do_not_steer_the_terminal(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Racks and log dirs with escapes reach table, CSV and messages as text; a formula in CSV is not one any more."""
+    rack, path = "\x1b]0;owned\x07", "=cmd|'/c calc'!A1"
+    rows = [replace(row, rack=rack, log_dirs=[replace(row.log_dirs[0], path=path)]) for row in brokers(3)]
+    topics = [TopicRow(topic="img", partitions=[partition(i, [1], _MB) for i in range(6)])]
+    simulation = simulate(InMemoryCluster.of(cluster(rows, topics)), run_cli, monkeypatch)
+    outputs = [
+        simulation.run("inspect", "--by", by, "-o", form)
+        for by in ("broker", "rack", "log-dir")
+        for form in ("table", "csv")
+    ]
+    outputs.append(simulation.run("rebalance", "--dry-run"))
+    for done in outputs:
+        assert not any(c in done.out + done.err for c in "\x1b\x07"), done
+    assert "'=cmd" in outputs[-2].out

@@ -80,22 +80,21 @@ def read_cluster(
         context.warn(f"broker {problem.broker}: {problem.message}")
     remember_names(reading.state, context.cache_dir)
     if not settings.snapshot:
-        note_dead_brokers(reading.state, context)
+        note_brokers(reading.state, context)
     return Reading(with_stated_disks(reading.state, settings), reading.problems)
 
 
-def note_dead_brokers(state: ClusterState, context: CommandContext) -> Sightings:
-    """Remember on this host which brokers are dead now; gives since when each is, as far as this host knows."""
+def note_brokers(state: ClusterState, context: CommandContext) -> Sightings:
+    """Remember on this host which brokers there are and which are dead; gives what this host knows of them by now."""
     from datetime import UTC, datetime
 
-    from kafkabal.executor.state.dead_brokers import remember_dead
+    from kafkabal.executor.state.dead_brokers import remember_brokers
 
     dead = state.brokers.id[~state.brokers.is_live].tolist()
-    return remember_dead(
-        sightings_file(state.cluster_id, context), dead, datetime.fromtimestamp(context.wall_clock(), UTC)
-    )
+    now = datetime.fromtimestamp(context.wall_clock(), UTC)
+    return remember_brokers(sightings_file(state.cluster_id, context), state.brokers.id.tolist(), dead, now)
 
 
 def sightings_file(cluster_id: str, context: CommandContext) -> Path:
-    """Where this host remembers since when brokers of a cluster are dead."""
-    return context.state_dir / "dead-brokers" / f"{cluster_id}.json"
+    """Where this host remembers the brokers of a cluster, and since when some are dead."""
+    return context.state_dir / "brokers" / f"{cluster_id}.json"

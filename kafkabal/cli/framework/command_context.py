@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kafkabal.errors import UsageError
+from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,9 +114,9 @@ class CommandContext:
 
     def complain(self, text: str, hint: str | None = None) -> None:
         """Tell why the command ends, and what to do about it."""
-        self._tell(f"{PROGRAM}: {text}")
+        self._tell(printable(f"{PROGRAM}: {text}"))
         if hint:
-            self._tell(f"{PROGRAM}: hint: {hint}")
+            self._tell(printable(f"{PROGRAM}: hint: {hint}"))
 
     def confirm(self, question: str, *, flag: str) -> bool:
         """Ask for a yes; everything else is a no.
@@ -134,7 +135,7 @@ class CommandContext:
             raise UsageError(
                 f"not a terminal: cannot prompt for {question!r}", hint=f"add {flag} to run without a prompt"
             )
-        print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
+        print(f"{printable(question)} [y/N] ", end="", file=self.stderr, flush=True)
         return self.stdin.readline().strip().lower() in _YES
 
     def clear(self) -> None:
@@ -158,7 +159,7 @@ class CommandContext:
         )
 
     def _tell(self, text: str) -> None:
-        print(text, file=self.stderr, flush=True)
+        print(printable(text, keep="\n\t"), file=self.stderr, flush=True)
 
     def _folder(self, kind: str) -> Path:
         if kind in self.folders:

@@ -22,6 +22,7 @@ from kafkabal.errors import (
     PartialFailureError,
     UsageError,
 )
+from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,7 +110,7 @@ def _report_ours(error: KafkabalError, context: CommandContext) -> int:
     context.complain(error.message if described else f"error: {error.message}", error.hint)
     if isinstance(error, PartialFailureError):
         for name, reason in error.failures[:_FAILURES_SHOWN]:
-            print(f"  {name}: {reason}", file=context.stderr)
+            print(printable(f"  {name}: {reason}"), file=context.stderr)
         if len(error.failures) > _FAILURES_SHOWN:
             print(f"  and {len(error.failures) - _FAILURES_SHOWN} more", file=context.stderr)
     return error.exit_code

@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from kafkabal.errors import KafkabalError, UnreachableError
+from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +44,7 @@ def is_wanted(words: Sequence[str], environ: Mapping[str, str]) -> bool:
 
 def status_line(status: Status, text: str, figures: str = "") -> str:
     """The one line; a ``|`` in the text would start the figures, so it is replaced."""
-    line = f"{_SERVICE} {status.name} - {text.replace('|', '/')}"
+    line = f"{_SERVICE} {status.name} - {printable(text.replace('|', '/'))}"
     return f"{line} | {figures}" if figures else line
 
 

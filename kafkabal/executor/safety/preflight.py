@@ -19,6 +19,7 @@ from kafkabal.executor.observe.disk_room import Disks
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.check_names import Overridable
+from kafkabal.executor.safety.plan_rules import PlannedRows
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.model.cluster_state import Bools, ClusterState
 from kafkabal.model.offline_replicas import offline_replicas
@@ -76,6 +77,7 @@ def preflight(
         Brokers that have not been dead for long, and may come back.
     """
     cluster, state = environment.cluster, state or environment.read_state()
+    rows = PlannedRows(plan, state)
     return (
         _cluster_id(plan, state),
         _capabilities(plan, options, cluster.capabilities),
@@ -83,6 +85,9 @@ def preflight(
         _drift(plan, state, skip_drifted=skip_drifted),
         _in_flight(cluster.reassignments().keys(), plan),
         _recently_dead(plan, state, recently_dead),
+        _rule(Overridable.REPLICATION_FACTOR, "would get another replication factor", rows.other_factors()),
+        _rule(Overridable.RACK_SPREAD, "would be spread over fewer racks", rows.fewer_racks()),
+        _rule(Overridable.CLOSED_TARGET, "would go where no replica may go", rows.closed_places()),
         _offline(plan, state),
         _under_replicated(plan, state),
         _disks(plan, state, options),
@@ -167,6 +172,13 @@ def _in_flight(running: Collection[TopicPartition], plan: Plan) -> Check:
         message = f"{len(others)} other reassignments in flight: {_some(others)}"
         return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OVERRIDABLE, message)
     return Check(Overridable.OTHER_REASSIGNMENTS, Verdict.OK, "no other reassignment in flight")
+
+
+def _rule(check: Overridable, what: str, broken: Iterator[str]) -> Check:
+    names = list(broken)
+    if names:
+        return Check(check, Verdict.OVERRIDABLE, f"{len(names)} planned partitions {what}: {_some(names)}")
+    return Check(check, Verdict.OK, f"no planned partition {what}")
 
 
 def _recently_dead(plan: Plan, state: ClusterState, brokers: Collection[int]) -> Check:

@@ -26,10 +26,13 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
     checked_at: datetime
     dead_since: Mapping[int, datetime] = {}
     """When each broker that was dead then was first seen dead."""
+    seen: tuple[int, ...] = ()
+    """Every broker that was ever seen, live or dead: one that is gone since is not a slip of the pen."""
 
-    def renewed(self, dead: Collection[int], now: datetime) -> Sightings:
+    def renewed(self, brokers: Collection[int], dead: Collection[int], now: datetime) -> Sightings:
         """What is known once the cluster was looked at again."""
-        return Sightings(checked_at=now, dead_since={b: self.dead_since.get(b, now) for b in sorted(dead)})
+        since = {b: self.dead_since.get(b, now) for b in sorted(dead)}
+        return Sightings(checked_at=now, dead_since=since, seen=tuple(sorted({*self.seen, *brokers})))
 
     def joined(self, other: Sightings) -> Sightings:
         """The earlier time that either knows, unless the other has seen the broker alive since.
@@ -37,11 +40,12 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
         ``self`` is the later look: a broker that it does not list was alive then.
         """
         since = {b: min(at, other.dead_since.get(b, at)) for b, at in self.dead_since.items()}
-        return Sightings(checked_at=self.checked_at, dead_since=since)
+        seen = tuple(sorted({*self.seen, *other.seen}))
+        return Sightings(checked_at=self.checked_at, dead_since=since, seen=seen)
 
 
-def remember_dead(path: Path, dead: Collection[int], now: datetime) -> Sightings:
-    """Note which brokers are dead now, in a file of this host.
+def remember_brokers(path: Path, brokers: Collection[int], dead: Collection[int], now: datetime) -> Sightings:
+    """Note which brokers there are and which of them are dead now, in a file of this host.
 
     Returns
     -------
@@ -49,14 +53,13 @@ def remember_dead(path: Path, dead: Collection[int], now: datetime) -> Sightings
         Since when each is, as far as this host knows; what cannot be written is forgotten.
     """
     before = read_sightings(path)
-    found = (before or Sightings(checked_at=now)).renewed(dead, now)
-    if dead or before is not None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as file:
-                file.write(msgspec.json.encode(found))
-        except (OSError, OutputError):
-            pass  # a home that cannot be written to is no reason not to read a cluster
+    found = (before or Sightings(checked_at=now)).renewed(brokers, dead, now)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(msgspec.json.encode(found))
+    except (OSError, OutputError):
+        pass  # a home that cannot be written to is no reason not to read a cluster
     return found
 
 
@@ -77,7 +80,7 @@ def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None
         for b, at in theirs.dead_since.items()
         if before is None or b in before.dead_since or at > before.checked_at
     }
-    return ours.joined(Sightings(checked_at=theirs.checked_at, dead_since=trusted))
+    return ours.joined(Sightings(checked_at=theirs.checked_at, dead_since=trusted, seen=theirs.seen))
 
 
 def tell_cluster(cluster: Cluster, sightings: Sightings) -> None:
@@ -86,7 +89,7 @@ def tell_cluster(cluster: Cluster, sightings: Sightings) -> None:
         return
     try:
         known = _recorded(cluster)
-        if known is None or dict(known.dead_since) != dict(sightings.dead_since):
+        if known is None or (known.dead_since, known.seen) != (sightings.dead_since, sightings.seen):
             cluster.records().put(_KEY, msgspec.json.encode(sightings))
     except KafkabalError:
         pass  # with a broker dead the record itself may be out of reach

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkabal.cli.commands.rebalance.run_command import end, measured_load, run_options, work
 from kafkabal.errors import ExitCode, FindingsError
+from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_flags import BeginFlags, RunFlags, RunOutput
@@ -178,7 +179,7 @@ def _dry_run(
 
     rehearsal = rehearse(plan, environment.read_state(), options)
     for line in rehearsal.calls:
-        context.stdout.write(line + "\n")
+        context.stdout.write(printable(line) + "\n")
     context.say(f"{len(rehearsal.calls)} requests, about {format_duration(rehearsal.elapsed_s)}; nothing changed")
     if begin.exit_code and rehearsal.calls:
         raise FindingsError("a plan is pending")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.framework.cluster_access import note_dead_brokers, sightings_file
+from kafkabal.cli.framework.cluster_access import note_brokers, sightings_file
 from kafkabal.config.defaults import DEFAULT_DEAD_AFTER_S
 from kafkabal.units import format_duration
 
@@ -44,7 +44,7 @@ def recently_dead(
     dead = set(state.brokers.id[~state.brokers.is_live].tolist())
     if settings.snapshot or not dead:
         return {}
-    found = known_to_cluster(cluster, note_dead_brokers(state, context), before)
+    found = known_to_cluster(cluster, note_brokers(state, context), before)
     if tells:
         tell_cluster(cluster, found)
     limit_s = DEFAULT_DEAD_AFTER_S if settings.dead_after_s is None else settings.dead_after_s
@@ -55,6 +55,22 @@ def recently_dead(
     if waiting and not path.exists():
         context.warn(f"{path}: cannot be written, so this host does not remember since when brokers are dead")
     return waiting
+
+
+def gone_brokers(
+    cluster: Cluster, state: ClusterState, settings: Settings, context: CommandContext, ids: Collection[int]
+) -> frozenset[int]:
+    """Those of the brokers that hold nothing and are registered no more, but were here once.
+
+    A broker that nobody has ever seen is a slip of the pen, which the planner refuses.
+    """
+    missing = {b for b in ids if state.brokers.index_of(b) < 0}
+    if settings.snapshot or not missing:
+        return frozenset()
+    from kafkabal.executor.state.dead_brokers import known_to_cluster
+
+    known = known_to_cluster(cluster, note_brokers(state, context), None)
+    return frozenset(missing & set(known.seen))
 
 
 def known_before(cluster: Cluster, settings: Settings, context: CommandContext) -> Sightings | None:

@@ -44,7 +44,7 @@ def rebalance(
       kafkabal rebalance --drain 3,4
     """
     from kafkabal.cli.commands.rebalance.begin_run import apply_plan, resume_unfinished
-    from kafkabal.cli.commands.rebalance.dead_after import known_before, recently_dead, waiting_for
+    from kafkabal.cli.commands.rebalance.dead_after import gone_brokers, known_before, recently_dead, waiting_for
     from kafkabal.cli.commands.rebalance.plan_flags import make
     from kafkabal.cli.commands.rebalance.run_command import make_environment
     from kafkabal.reporting.plan_report import plan_report
@@ -60,7 +60,10 @@ def rebalance(
         if waiting:
             context.say(waiting_for(waiting, settings))
             return ExitCode.DONE
-        plan = make(settings, planning, state)
+        gone = gone_brokers(cluster, state, settings, context, drained)
+        for broker in sorted(gone):
+            context.say(f"broker {broker} holds nothing: it is not registered in this cluster any more")
+        plan = make(settings, planning, state, gone)
         if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
             show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)
         else:

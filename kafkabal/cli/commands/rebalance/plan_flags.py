@@ -176,14 +176,20 @@ def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":
     return tuple(plans[plan_id] for plan_id in sorted(plans))
 
 
-def make(settings: Settings, flags: PlanFlags, state: "ClusterState") -> "Plan":
-    """Make the plan that settings and flags ask for."""
+def make(settings: Settings, flags: PlanFlags, state: "ClusterState", gone: frozenset[int] = frozenset()) -> "Plan":
+    """Make the plan that settings and flags ask for.
+
+    Parameters
+    ----------
+    gone
+        Brokers to drain that are there no more.
+    """
     from kafkabal.planner.make_plan import make_plan
 
-    return make_plan(state, plan_options(settings, flags))
+    return make_plan(state, plan_options(settings, flags, gone))
 
 
-def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
+def plan_options(settings: Settings, flags: PlanFlags, gone: frozenset[int] = frozenset()) -> PlanOptions:
     """The options of the planner that settings and flags ask for.
 
     Raises
@@ -203,7 +209,7 @@ def plan_options(settings: Settings, flags: PlanFlags) -> PlanOptions:
         broker_limits=parse_broker_limits(flags.broker_limits or ()),
         replication_factor=flags.replication_factor,
         keep_moved=earlier_plans(flags.keep_moved or ()),
-        drain=flags.drain or frozenset(),
+        drain=(flags.drain or frozenset()) - gone,
         exclude_brokers=frozenset(settings.exclude_brokers),
         topics=settings.topics,
         exclude_topics=settings.exclude_topics,

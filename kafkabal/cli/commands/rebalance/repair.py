@@ -10,6 +10,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
+from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,6 @@ def repair(
 
 def _list(leftovers: "Sequence[LeftoverThrottle]", context: CommandContext) -> None:
     for leftover in leftovers:
-        context.stdout.write(f"{leftover.key} of {leftover.resource}: {leftover.value}\n")
+        context.stdout.write(printable(f"{leftover.key} of {leftover.resource}: {leftover.value}") + "\n")
     if not leftovers:
         context.say("no leftover throttles")

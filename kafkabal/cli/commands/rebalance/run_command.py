@@ -12,6 +12,7 @@ from kafkabal.errors import (
     OperationError,
     PartialFailureError,
 )
+from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,7 +170,7 @@ def end(result: RunResult, output: RunOutput, context: CommandContext, command: 
             summary(result), hint="restore them with 'kafkabal rebalance repair' once the brokers respond"
         )
     if output.output is RunFormat.TABLE:
-        context.stdout.write(summary(result) + "\n")
+        context.stdout.write(printable(summary(result)) + "\n")
     return ExitCode.DONE
 
 

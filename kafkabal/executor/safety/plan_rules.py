@@ -1,0 +1,73 @@
+"""Rules that the planner keeps, asked of a plan from a file: it may have been edited, or made by another tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkabal.model.cluster_state import ClusterState, LogDirState
+from kafkabal.model.eligibility import rack_numbers, takes_replicas
+from kafkabal.plan.drift import find_drift, partition_rows
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Plan
+
+
+class PlannedRows:
+    """The changes of a plan beside the partitions of a cluster that they are about, drifted ones left out."""
+
+    def __init__(self, plan: Plan, state: ClusterState) -> None:
+        self._plan = plan
+        self._state = state
+        drifted = {str(drift.partition) for drift in find_drift(plan, state)}
+        changes = {change.name: change for change in plan.partitions if str(change.name) not in drifted}
+        self._rows: list[tuple[PartitionChange, list[int]]] = [
+            (changes[name], self._brokers(row)) for name, row in partition_rows(state, changes)
+        ]
+
+    def _brokers(self, row: int) -> list[int]:
+        """Rows of the brokers that hold a partition, those that are being removed left out."""
+        state = self._state
+        rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
+        brokers: list[int] = state.replicas.broker[rows][~state.replicas.removing[rows]].tolist()
+        return brokers
+
+    def other_factors(self) -> Iterator[str]:
+        """Changes of a replication factor that was not asked for when the plan was made."""
+        asked = self._plan.options.get("replication_factor")
+        for change, brokers in self._rows:
+            now, then = len(brokers), len(change.replicas)
+            if then not in (now, asked):
+                yield f"{change.name} from {now} to {then}"
+
+    def fewer_racks(self) -> Iterator[str]:
+        """Partitions that would be spread over fewer racks, though nothing that was asked for makes them."""
+        if self._plan.drained:
+            return
+        rack, live = rack_numbers(self._state), self._state.brokers.is_live
+        for change, brokers in self._rows:
+            before = len({int(rack[b]) for b in brokers if live[b]})
+            after = len({int(rack[b]) for b in self._known(change)})
+            if after < min(before, len(change.replicas)):
+                yield f"{change.name} from {before} to {after}"
+
+    def closed_places(self) -> Iterator[str]:
+        """Copies that would go to a broker or a log dir which takes none."""
+        takes = takes_replicas(self._state, np.zeros(len(self._state.brokers), np.bool_))
+        dirs = self._state.log_dirs
+        open_dirs = {
+            (int(b), path)
+            for b, path, state in zip(dirs.broker.tolist(), dirs.path, dirs.state.tolist(), strict=True)
+            if state == LogDirState.ONLINE
+        }
+        for change, brokers in self._rows:
+            for broker_id, path in zip(change.replicas, change.log_dirs, strict=True):
+                row = self._state.brokers.index_of(broker_id)
+                if row < 0:
+                    continue  # drift names it
+                if row not in brokers and not takes[row]:
+                    yield f"{change.name} to broker {broker_id}"
+                elif path != ANY_DIR and dirs.first[row] < dirs.first[row + 1] and (row, path) not in open_dirs:
+                    yield f"{change.name} to {path} of broker {broker_id}"
+
+    def _known(self, change: PartitionChange) -> Iterator[int]:
+        return (row for row in map(self._state.brokers.index_of, change.replicas) if row >= 0)

@@ -1,0 +1,30 @@
+"""What is shown of names that others chose."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkabal.printable import printable
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain-name_1.log", "plain-name_1.log"),
+        ("größe 日本", "größe 日本"),
+        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+        ("a\x9b2Jb", "a\\x9b2Jb"),
+        ("a\u202eb", "a\\u202eb"),
+        ("a\ud800b", "a\\ud800b"),
+        ("a\nb", "a\\nb"),
+    ],
+)
+def test_what_steers_a_terminal_is_shown_as_its_escape(text: str, shown: str) -> None:
+    """Controls, bidirectional overrides and lone surrogates are escaped; letters of any script stay."""
+    assert printable(text) == shown
+    printable(text).encode()
+
+
+def test_our_own_line_breaks_may_stay() -> None:
+    """Characters to keep are kept, and only those."""
+    assert printable("a\nb\x1b", keep="\n") == "a\nb\\x1b"
