@@ -13,6 +13,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from kafkabal.cli.framework.command_table import COMMANDS
+
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
 
 
@@ -41,7 +43,8 @@ def check_csv(text: str, command: str) -> None:
 
 def check_output(words: Sequence[str], code: int, text: str) -> None:
     """Hold what a command line wrote against its schema, where a program is to read it."""
-    if code not in (0, 3) or {"--output-file", "--nagios"} & {*words} or text.startswith("KAFKABAL "):
+    is_ours = code in (0, 3) and words[0] in COMMANDS
+    if not is_ours or {"--output-file", "--nagios"} & {*words} or text.startswith("KAFKABAL "):
         return
     forms = {option: value for option, value in pairwise(words) if option in ("-o", "--output")}
     form = next(iter(forms.values()), "")

@@ -171,6 +171,7 @@ def _assignment_table(topics: Sequence[PlacedTopic], *, shown: bool) -> Table:
         for topic in topics
         for partition, (replicas, paths) in enumerate(zip(topic.assignment, topic.log_dirs, strict=True))
     ]
+    log_dirs = [list(row[3]) for row in rows]
     has_dirs = any(path != "any" for *_, paths in rows for path in paths)
     return Table(
         key="assignment",
@@ -179,6 +180,6 @@ def _assignment_table(topics: Sequence[PlacedTopic], *, shown: bool) -> Table:
             Column(key="topic", title="topic", values=[row[0] for row in rows]),
             Column(key="partition", title="partition", kind=Kind.NUMBER, values=[row[1] for row in rows]),
             Column(key="replicas", title="replicas", values=[list(row[2]) for row in rows]),
-            Column(key="log_dirs", title="log dirs" if has_dirs else "", values=[list(row[3]) for row in rows]),
+            Column(key="log_dirs", title="log dirs" if has_dirs else "", wraps=True, values=log_dirs),
         ),
     )

@@ -71,7 +71,7 @@ def _pairs(traffic: Traffic) -> Table:
             ),
             Column(key="to_broker", title="to broker", kind=Kind.NUMBER, values=target.tolist(), label=True),
             Column(key="replicas", title="replicas", kind=Kind.NUMBER, values=replicas[order].tolist()),
-            Column(key="bytes", title="bytes", kind=Kind.BYTES, values=sizes[order].tolist()),
+            Column(key="bytes", title="bytes", kind=Kind.BYTES, values=sizes[order].tolist(), dispensable=-1),
         ),
     )
 

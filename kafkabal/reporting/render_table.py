@@ -13,6 +13,7 @@ from rich.text import Text
 from kafkabal.printable import printable
 from kafkabal.reporting.cell_formats import bars, show_value
 from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.fit_columns import GAP, LEAST_PROSE, DrawnColumn, fitting
 from kafkabal.reporting.report import BARS, Column, Kind, Report, Table, Tone
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ _LEFT: Final = BARS | {Kind.TEXT}
 # by where a value lies to its band; index -1 is the last
 _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
-_GAP: Final = 2
-_LEAST_PROSE: Final = 26
-_MOST_TEXT: Final = 40
 _BAR_CELLS: Final = 16
 _SHORT_BAR_CELLS: Final = 8
 # longer than any line that is meant to be read
@@ -89,47 +87,33 @@ def _is_shown(table: Table) -> bool:
 
 
 def _table(table: Table, surface: Surface) -> RenderableType:
-    drawn, left_out = _fitting(table, surface)
-    grid = RichTable(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
-    for column, cells in drawn:
+    drawn, hidden = fitting(_drawn_columns(table, surface), surface.width, unicode=surface.unicode)
+    grid = RichTable(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
+    for each in drawn:
         grid.add_column(
-            column.title,
-            justify="left" if column.kind in _LEFT else "right",
-            no_wrap=not column.wraps,
-            overflow="fold" if column.wraps else "ellipsis",
-            min_width=_LEAST_PROSE if column.wraps else min(_column_width(column, cells), _MOST_TEXT),
+            each.column.title,
+            justify="left" if each.column.kind in _LEFT else "right",
+            no_wrap=not each.column.wraps,
+            overflow="fold" if each.column.wraps else "ellipsis",
+            min_width=min(each.width, LEAST_PROSE) if each.column.wraps else each.width,
         )
-    for row in zip(*(cells for _, cells in drawn), strict=True):
+    for row in zip(*(each.cells for each in drawn), strict=True):
         grid.add_row(*row)
-    if not left_out:
+    if not hidden:
         return grid
-    return Group(grid, Text(f"columns hidden: {', '.join(left_out)}", _STYLES[Tone.FAINT]))
+    names = ", ".join(each.column.title for each in hidden)
+    return Group(grid, Text(f"columns hidden (terminal too narrow): {names}", _STYLES[Tone.FAINT]))
 
 
-def _fitting(table: Table, surface: Surface) -> tuple[list[tuple[Column, list[Text]]], list[str]]:
-    """Columns with their cells, as many as fit: bars are shortened first, then what is dispensable is left out."""
-    columns = [column for column in table.columns if column.is_shown]
-    cells = {column.key: _cells(column, table.shown_rows, surface, _BAR_CELLS) for column in columns}
-    left_out: list[str] = []
-    if surface.width is not None and _width(columns, cells) > surface.width:
-        for column in columns:
-            if column.kind in BARS:
-                cells[column.key] = _cells(column, table.shown_rows, surface, _SHORT_BAR_CELLS)
-        while _width(columns, cells) > surface.width and any(column.dispensable for column in columns):
-            least = max(columns, key=lambda column: column.dispensable)
-            columns.remove(least)
-            left_out.extend([least.title] if least.title.strip() else [])
-    return [(column, cells[column.key]) for column in columns], left_out
-
-
-def _width(columns: list[Column], cells: Mapping[str, list[Text]]) -> int:
-    return sum(_column_width(column, cells[column.key]) for column in columns) + _GAP * (len(columns) - 1)
-
-
-def _column_width(column: Column, cells: list[Text]) -> int:
-    """Columns of the terminal that it wants; prose is content with little."""
-    widest = max([len(column.title), *(cell.cell_len for cell in cells)])
-    return min(widest, _LEAST_PROSE) if column.wraps else widest
+def _drawn_columns(table: Table, surface: Surface) -> list[DrawnColumn]:
+    """The columns that people see, with their cells; bars with a short form as well."""
+    drawn = []
+    for column in table.columns:
+        if column.is_shown:
+            cells = _cells(column, table.shown_rows, surface, _BAR_CELLS)
+            short = _cells(column, table.shown_rows, surface, _SHORT_BAR_CELLS) if column.kind in BARS else None
+            drawn.append(DrawnColumn.of(column, cells, short))
+    return drawn
 
 
 def _cells(column: Column, rows: int | None, surface: Surface, bar_cells: int) -> list[Text]:

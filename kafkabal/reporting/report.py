@@ -87,7 +87,7 @@ class Column:
     wraps: bool = False
     """Prose, which may go on in further lines."""
     dispensable: int = 0
-    """Left out of a table that is too wide, the highest first; 0 stays."""
+    """Hidden where a table is too wide, the highest first; of equal ones the rightmost."""
 
     @property
     def is_shown(self) -> bool:

@@ -80,6 +80,6 @@ def _columns(found: Sequence[tuple[Sandbox, NodeStatus]], *, several: bool) -> l
         ),
         Column(key="pid", title="pid", values=[status.pid for status in statuses], dispensable=2),
         Column(key="rss_bytes", title="memory", values=[s.rss_bytes for s in statuses], kind=Kind.BYTES, dispensable=1),
-        Column(key="cause", title="cause", values=[status.cause for status in statuses], quiet=True),
+        Column(key="cause", title="cause", wraps=True, values=[status.cause for status in statuses], quiet=True),
         Column(key="log", title="", values=[str(s.log(node.id)) for s, node in zip(sandboxes, nodes, strict=True)]),
     ]

@@ -347,14 +347,37 @@ def test_quiet_keeps_to_results_and_errors(run_cli: Callable[..., Any]) -> None:
         ({"NO_COLOR": ""}, [], True),
         ({"TERM": "dumb"}, [], False),
         ({}, ["--no-color"], False),
+        ({}, ["--color", "never"], False),
+        ({"FORCE_COLOR": "1"}, ["--color", "never"], False),
+        ({"NO_COLOR": "1"}, ["--color", "always"], True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, [], False),
+        ({"KAFKABAL_COLOR": "never"}, [], False),
     ],
 )
 def test_colour_is_for_terminals_that_want_it(
     run_cli: Callable[..., Any], environ: dict[str, str], words: list[str], coloured: bool
 ) -> None:
-    """NO_COLOR, TERM=dumb and --no-color switch it off; a pipe never has any."""
+    """NO_COLOR, TERM=dumb, --no-color and --color never switch it off; --color is stronger than the environment."""
     assert ("\x1b[" in run_cli("reporting", "-o", "table", *words, environ=environ, terminal=True).out) is coloured
-    assert "\x1b[" not in run_cli("reporting", "-o", "table", *words, environ=environ).out
+
+
+@pytest.mark.parametrize(
+    ("environ", "words", "coloured"),
+    [
+        ({}, [], False),
+        ({}, ["--color", "always"], True),
+        ({"FORCE_COLOR": "1"}, [], True),
+        ({"CLICOLOR_FORCE": "1"}, [], True),
+        ({"CLICOLOR_FORCE": "0"}, [], False),
+        ({"FORCE_COLOR": "1"}, ["--no-color"], False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, [], False),
+    ],
+)
+def test_colour_can_be_forced_into_a_pipe(
+    run_cli: Callable[..., Any], environ: dict[str, str], words: list[str], coloured: bool
+) -> None:
+    """--color always, FORCE_COLOR and CLICOLOR_FORCE colour what is piped, as CI logs want it; NO_COLOR is stronger."""
+    assert ("\x1b[" in run_cli("reporting", "-o", "table", *words, environ=environ).out) is coloured
 
 
 PROGRAM = [sys.executable, "-m", "kafkabal"]

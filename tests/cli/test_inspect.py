@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,24 @@ def test_watch_shows_it_again_until_interrupted(run_cli: Callable[..., Any]) -> 
 
     assert (outcome.code, rounds) == (130, [5.0, 5.0, 5.0])
     assert outcome.out.count("Balanced: ") == 3
+
+
+def test_watch_leaves_the_terminal_as_it_was(run_cli: Callable[..., Any]) -> None:
+    """On a terminal it draws on the alternate screen, says when it was read, and never touches the scrollback."""
+
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    words = ["inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "--watch", "5s", "--no-color"]
+    environ = {"LINES": "6", "COLUMNS": "80"}
+    out = run_cli(*words, terminal=True, sleep=stop, wall_clock=lambda: 0.0, environ=environ).out
+
+    assert out.startswith("\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J")
+    assert out.endswith("\x1b[?25h\x1b[?1049l")
+    assert "\x1b[3J" not in out
+    assert re.search(r"refreshed \d\d:\d\d:\d\d, every 5 s; Ctrl-C to quit\n", out)
+    assert out.count("\n") == 4
+    assert re.search(r"\.\.\. and \d+ more lines", out)
 
 
 def test_reading_a_cluster_refreshes_the_names_for_completion(run_cli: Callable[..., Any], tmp_path: Path) -> None:

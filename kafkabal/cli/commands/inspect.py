@@ -1,6 +1,7 @@
 """``kafkabal inspect``: show how evenly load is distributed."""
 
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,11 +19,13 @@ from kafkabal.reporting.inspection.grouping import By
 from kafkabal.units import parse_share, parse_some_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from kafkabal.clusters.protocol import Cluster
     from kafkabal.inspection.inspect_cluster import Inspection
     from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.reporting.report import Report
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
 _SECTION = "Checks"
@@ -127,14 +130,19 @@ def inspect(
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
     detailed = save is not None or by is By.TOPIC
-    with open_cluster(settings, context) as cluster:
+    is_redrawn = watch_s is not None and output.output is Format.TABLE and output.output_file is None
+    with open_cluster(settings, context) as cluster, _screen(context, is_redrawn=is_redrawn) as draw:
         for state in _states(cluster, settings, context, sample_s=sample_s, watch_s=watch_s, detailed=detailed):
             inspection = _inspection(state, settings)
             if save is not None:
                 _save(state, save, context)
             if checks.nagios:
                 return _nagios(inspection, thresholds, context)
-            _show(inspection, by, top, output, settings, context, redraw=watch_s is not None)
+            report = _report(inspection, by, top, settings, context)
+            if draw is None or watch_s is None:
+                show(report, output, context)
+            else:
+                draw(_frame(report, watch_s, context))
     return _exit_code(inspection) if checks.check else ExitCode.DONE
 
 
@@ -181,28 +189,32 @@ def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
     return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
 
 
-def _show(
-    inspection: "Inspection",
-    by: By,
-    top: int | None,
-    output: OutputOptions,
-    settings: Settings,
-    context: CommandContext,
-    *,
-    redraw: bool,
-) -> None:
+def _report(inspection: "Inspection", by: By, top: int | None, settings: Settings, context: CommandContext) -> "Report":
     from kafkabal.reporting.inspection.inspection_report import inspection_report
 
-    report = inspection_report(
+    return inspection_report(
         inspection,
         by,
         shown_rows=top,
         cluster_flags=cluster_flags(settings, context),
         read_at_s=_seconds(inspection.cluster.taken_at),
     )
-    if redraw and context.out.animated and output.output is Format.TABLE:
-        context.clear()
-    show(report, output, context)
+
+
+def _screen(context: CommandContext, *, is_redrawn: bool) -> "AbstractContextManager[Callable[[str], None] | None]":
+    return context.alternate_screen() if is_redrawn else nullcontext()
+
+
+def _frame(report: "Report", every_s: float, context: CommandContext) -> str:
+    """One round of ``--watch``: when it was read, and the report in the width that the terminal has by now."""
+    from datetime import datetime
+
+    from kafkabal.reporting.output_formats import render
+    from kafkabal.units import format_duration
+
+    at = datetime.fromtimestamp(context.wall_clock()).astimezone().strftime("%H:%M:%S")
+    head = f"refreshed {at}, every {format_duration(every_s)}; Ctrl-C to quit"
+    return f"{head}\n{render(report, Format.TABLE.value, replace(context).out)}"
 
 
 def _seconds(taken_at: str) -> float:

@@ -10,7 +10,9 @@ import shutil
 import sys
 import time
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
@@ -20,7 +22,7 @@ from kafkabal.errors import UsageError
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from kafkabal.reporting.drawable_area import Surface
     from kafkabal.reporting.transfer_progress import Progress
@@ -28,6 +30,19 @@ if TYPE_CHECKING:
 PROGRAM = "kafkabal"
 _YES = frozenset({"y", "yes"})
 _MOST_HELD = 100
+# xterm's private modes 1049 (alternate screen) and 25 (cursor), which terminals share; the scrollback stays untouched
+_ENTER_SCREEN = "\x1b[?1049h\x1b[?25l"
+_LEAVE_SCREEN = "\x1b[?25h\x1b[?1049l"
+_CLEAR_SCREEN = "\x1b[H\x1b[2J"
+
+
+class Colour(StrEnum):
+    """When text has colour."""
+
+    AUTO = "auto"
+    """On a terminal, unless the environment says otherwise."""
+    ALWAYS = "always"
+    NEVER = "never"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +66,13 @@ class CommandContext:
     """Overrides of the folders by name: ``config``, ``cache``, ``state``."""
     quiet: bool = False
     verbosity: int = 0
-    plain: bool = False
-    """``--no-color`` was given."""
+    colour: Colour = Colour.AUTO
     held: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_HELD))
     """Warnings that ``-q`` keeps back: they are shown only if the command does not end well."""
 
-    def adjusted(self, *, quiet: bool, verbosity: int, plain: bool) -> CommandContext:
+    def adjusted(self, *, quiet: bool, verbosity: int, colour: Colour) -> CommandContext:
         """The same world, as the options of one command want it."""
-        return replace(self, quiet=quiet, verbosity=verbosity, plain=plain)
+        return replace(self, quiet=quiet, verbosity=verbosity, colour=colour)
 
     @property
     def can_ask(self) -> bool:
@@ -138,9 +152,27 @@ class CommandContext:
         print(f"{printable(question)} [y/N] ", end="", file=self.stderr, flush=True)
         return self.stdin.readline().strip().lower() in _YES
 
-    def clear(self) -> None:
-        """Wipe the terminal that stdout is, to draw on it anew."""
-        self.stdout.write("\x1b[H\x1b[2J\x1b[3J")
+    @contextmanager
+    def alternate_screen(self) -> Iterator[Callable[[str], None]]:
+        """Draw one text after the other in the same place, each as far as it fits; the terminal is as before then.
+
+        Where stdout is no terminal that can be drawn over, the texts follow each other.
+        """
+        if not self.out.animated:
+            yield self._write_flushed
+            return
+        self._write_flushed(_ENTER_SCREEN)
+        try:
+            yield self._draw_over
+        finally:
+            self._write_flushed(_LEAVE_SCREEN)
+
+    def _draw_over(self, text: str) -> None:
+        self._write_flushed(_CLEAR_SCREEN + _upper_lines(text, _height(self.environ, self.stdout)))
+
+    def _write_flushed(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
 
     def progress(self, what: str, total_bytes: int | None) -> Progress:
         """Show how far ``total_bytes`` have come: a bar on a terminal, now and then a line elsewhere, else nothing.
@@ -174,13 +206,24 @@ class CommandContext:
 
         terminal = _is_terminal(stream)
         dumb = self.environ.get("TERM") == "dumb"
-        colour = terminal and not (self.plain or dumb or self.environ.get("NO_COLOR"))
         return Surface(
             width=_width(self.environ, stream) if terminal or "COLUMNS" in self.environ else None,
-            colour=colour,
+            colour=self._has_colour(terminal=terminal and not dumb),
             animated=terminal and not dumb,
             unicode=(getattr(stream, "encoding", None) or "ascii").lower().startswith("utf"),
         )
+
+    def _has_colour(self, *, terminal: bool) -> bool:
+        """``--color`` decides, then NO_COLOR, then FORCE_COLOR or CLICOLOR_FORCE, then whether it is a terminal.
+
+        See https://no-color.org, https://force-color.org and https://bixense.com/clicolors.
+        """
+        if self.colour is not Colour.AUTO:
+            return self.colour is Colour.ALWAYS
+        if self.environ.get("NO_COLOR"):
+            return False
+        forced = (self.environ.get(name, "") for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
+        return terminal or any(value not in ("", "0") for value in forced)
 
 
 def _closed() -> TextIO:
@@ -203,3 +246,23 @@ def _width(environ: Mapping[str, str], stream: TextIO) -> int:
         return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         return shutil.get_terminal_size().columns
+
+
+def _height(environ: Mapping[str, str], stream: TextIO) -> int:
+    """Lines of the terminal, or what ``LINES`` says."""
+    stated = environ.get("LINES", "")
+    if stated.isdigit() and int(stated) > 0:
+        return int(stated)
+    try:
+        return os.get_terminal_size(stream.fileno()).lines
+    except (OSError, ValueError):
+        return shutil.get_terminal_size().lines
+
+
+def _upper_lines(text: str, height: int) -> str:
+    """What fits a screen; the last line says how much does not."""
+    lines = text.splitlines()
+    if len(lines) < height:
+        return text
+    shown = max(height - 2, 1)
+    return "".join(f"{line}\n" for line in lines[:shown]) + f"... and {len(lines) - shown} more lines"

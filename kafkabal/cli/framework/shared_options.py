@@ -17,6 +17,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from kafkabal.cli.framework.command_context import Colour
 from kafkabal.files import check_replaceable
 
 CLUSTER_SECTION = "Cluster"
@@ -147,6 +148,19 @@ class CommonOptions:
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = 0
-    no_color: Annotated[bool, typer.Option("--no-color", help="Disable colour.", rich_help_panel=OUTPUT_SECTION)] = (
-        False
-    )
+    color: Annotated[
+        Colour,
+        typer.Option(
+            "--color",
+            help="Colour the output: 'auto' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set.",
+            rich_help_panel=OUTPUT_SECTION,
+        ),
+    ] = Colour.AUTO
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="The same as --color never.", rich_help_panel=OUTPUT_SECTION)
+    ] = False
+
+    @property
+    def chosen_colour(self) -> Colour:
+        """When text has colour; ``--no-color`` is stronger than a default."""
+        return Colour.NEVER if self.no_color and self.color is Colour.AUTO else self.color

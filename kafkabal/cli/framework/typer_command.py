@@ -74,7 +74,7 @@ def _call(
     function: CommandFunction, signature: Signature, context: CommandContext, given: Mapping[str, Any]
 ) -> ExitCode | None:
     common = CommonOptions(**{leaf.name: given[leaf.name] for leaf in common_leaves()})
-    context = context.adjusted(quiet=common.quiet, verbosity=common.verbose, plain=common.no_color)
+    context = context.adjusted(quiet=common.quiet, verbosity=common.verbose, colour=common.chosen_colour)
     direct_logs(context.stderr, everything=common.verbose > 1)
     arguments = signature.arguments(given, lambda flags: settle(flags, context))
     if signature.context_name:

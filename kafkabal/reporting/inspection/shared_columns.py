@@ -69,7 +69,7 @@ def main_share(scored: Scored | None, order: I64, *, is_shown: bool = True) -> t
 def _share_and_bar(title: str, bar_title: str, share: list[float | None], side: list[int]) -> tuple[Column, Column]:
     tones = [_tone(s) for s in side]
     return (
-        Column(key="share", title=title, kind=Kind.FAIR, values=share, outside=side, tones=tones),
+        Column(key="share", title=title, kind=Kind.FAIR, values=share, outside=side, tones=tones, dispensable=-1),
         Column(key="bar", title=bar_title, kind=Kind.FAIR_BAR, dispensable=2, values=share, tones=tones),
     )
 

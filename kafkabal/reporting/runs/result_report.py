@@ -81,6 +81,6 @@ def _problems(problems: Mapping[str, str]) -> Table:
         title="not as planned",
         columns=(
             Column(key="partition", title="partition", values=list(problems), label=True),
-            Column(key="reason", title="reason", values=list(problems.values())),
+            Column(key="reason", title="reason", wraps=True, values=list(problems.values())),
         ),
     )

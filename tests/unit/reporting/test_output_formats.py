@@ -161,7 +161,7 @@ def test_an_unknown_form_is_refused() -> None:
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
 def test_no_line_is_wider_than_the_surface(width: int) -> None:
-    """Bars shrink, then what is dispensable goes, and what went is named; the rest is cut as the last resort."""
+    """Bars go, names are elided, then what is dispensable goes, and what went is named."""
     wide = Report(
         command="probe",
         tables=(
@@ -179,7 +179,9 @@ def test_no_line_is_wider_than_the_surface(width: int) -> None:
     text = render(wide, "table", Surface(width=width))
 
     assert max(map(len, text.splitlines())) <= width
-    assert ("columns hidden: extra" in text) is (width < 80)
+    hidden = text.replace("\n", " ").partition("columns hidden (terminal too narrow): ")[2]
+    assert ("extra" in hidden) is (width < 52)
+    assert ("prose" in hidden) is (width < 34)
 
 
 def test_colour_only_where_the_surface_has_it() -> None:

@@ -1,0 +1,103 @@
+"""Columns made to fit a terminal: bars go before names are shortened, names before whole columns are hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from kafkabal.reporting.elide import elide
+from kafkabal.reporting.report import BARS, Column, Kind
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+GAP: Final = 2
+"""Blanks between two columns."""
+LEAST_PROSE: Final = 16
+"""Width below which a column of prose is not squeezed: it goes on in further lines."""
+# bars go before prose gets narrower than this, which is about a third of a small terminal
+_EASY_PROSE: Final = 26
+# names are shortened to this before a column is hidden, and below it only where nothing is left to hide
+_SHORT_NAME: Final = 16
+_LEAST_NAME: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnColumn:
+    """A column and its cells as they are to be drawn."""
+
+    column: Column
+    cells: Sequence[Text]
+    width: int
+    """Columns of the terminal that it takes where nothing is cut."""
+    short_bar: Sequence[Text] | None
+    """Shorter cells, of a bar."""
+
+    @classmethod
+    def of(cls, column: Column, cells: Sequence[Text], short_bar: Sequence[Text] | None = None) -> DrawnColumn:
+        """Measure its width."""
+        return cls(column, cells, max([len(column.title), *(cell.cell_len for cell in cells)]), short_bar)
+
+    @property
+    def is_bar(self) -> bool:
+        """Whether it only draws what another column says."""
+        return self.column.kind in BARS
+
+    @property
+    def can_be_elided(self) -> bool:
+        """Whether its cells are names, of which a part may be left out."""
+        return self.column.kind is Kind.TEXT and not self.column.wraps
+
+    def least_width(self, shortest_name: int, prose: int = LEAST_PROSE) -> int:
+        """What it takes with names elided to a width, and prose in lines of another."""
+        if self.column.wraps:
+            return min(self.width, prose)
+        return min(self.width, max(shortest_name, len(self.column.title))) if self.can_be_elided else self.width
+
+    def elided(self, width: int, ellipsis: str) -> DrawnColumn:
+        """The same with no cell above a width, unless the title is wider."""
+        width = max(width, len(self.column.title))
+        texts = elide([cell.plain for cell in self.cells], width, ellipsis)
+        pairs = zip(self.cells, texts, strict=True)
+        return replace(self, cells=[type(cell)(text, cell.style) for cell, text in pairs], width=width)
+
+
+def fitting(
+    columns: Sequence[DrawnColumn], width: int | None, *, unicode: bool = True
+) -> tuple[list[DrawnColumn], list[DrawnColumn]]:
+    """The columns that fit a width, and those that people have to be told are hidden.
+
+    In this order, until all fits: bars get short; names are elided to 16; bars go; dispensable columns go, the most
+    dispensable first; other columns go, from the right; names are elided to 4. The first column always stays.
+    """
+    shown, hidden = list(columns), list[DrawnColumn]()
+    if width is None or _total(each.width for each in shown) <= width:
+        return shown, hidden
+    shown = [DrawnColumn.of(each.column, each.short_bar) if each.short_bar is not None else each for each in shown]
+    if _total(each.least_width(_SHORT_NAME, _EASY_PROSE) for each in shown) > width:
+        shown = [each for each in shown if not each.is_bar]
+    while len(shown) > 1 and _total(each.least_width(_SHORT_NAME) for each in shown) > width:
+        hidden.append(shown.pop(_most_dispensable(shown)))
+    return _with_short_names(shown, width, "…" if unicode else ".."), hidden
+
+
+def _most_dispensable(shown: Sequence[DrawnColumn]) -> int:
+    """Index of what goes first: the most dispensable, of equal ones the rightmost."""
+    return max(range(1, len(shown)), key=lambda i: (shown[i].column.dispensable, i))
+
+
+def _with_short_names(columns: Sequence[DrawnColumn], width: int, ellipsis: str) -> list[DrawnColumn]:
+    """Elide the widest names, all to one width, as far as it takes."""
+
+    def total(longest: int) -> int:
+        return _total(each.least_width(longest) for each in columns)
+
+    widest = max((each.width for each in columns if each.can_be_elided), default=_LEAST_NAME)
+    longest = next((n for n in range(widest, _LEAST_NAME, -1) if total(n) <= width), _LEAST_NAME)
+    return [each.elided(longest, ellipsis) if each.can_be_elided and each.width > longest else each for each in columns]
+
+
+def _total(widths: Iterable[int]) -> int:
+    listed = list(widths)
+    return sum(listed) + GAP * (len(listed) - 1)

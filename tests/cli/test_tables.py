@@ -1,0 +1,134 @@
+"""Every table as people see it at 40, 60, 80, 100 and 200 columns, as recorded in ``golden/tables``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.output_formats import render
+from kafkabal.reporting.report import Report
+from kafkabal.reporting.runs.result_report import result_report
+from kafkabal.reporting.telemetry_report import latency_report, subscriptions_report
+from kafkabal.telemetry.subscriptions import Subscription
+
+HERE = Path(__file__).parent
+WIDTHS = (40, 60, 80, 100, 200)
+LONG_PATH = "/var/lib/kafka/volumes/{}/kafka-logs"
+
+COMMANDS = {
+    "inspect-broker": ["inspect"],
+    "inspect-log-dir": ["inspect", "--by", "log-dir"],
+    "inspect-rack": ["inspect", "--by", "rack"],
+    "inspect-topic": ["inspect", "--by", "topic"],
+    "inspect-partition": ["inspect", "--by", "partition"],
+    "create": ["create", "new", "-p", "3", "-r", "2", "--dry-run"],
+    "scores": ["scores"],
+}
+OTHERS = {
+    "plan": ["rebalance", "plan", "--snapshot", str(HERE / "snapshots" / "lopsided.jsonl")],
+    "frontier": ["rebalance", "plan", "--frontier", "--snapshot", str(HERE / "snapshots" / "lopsided.jsonl")],
+    "policies": ["policies"],
+    "route-simulate": [
+        *("route-simulate", "--topic", "images", "--policy", "score", "--policy", "round-robin", "--seeds", "2"),
+        *("--records", "1000", "--snapshot", str(HERE / "snapshots" / "lopsided.jsonl")),
+    ],
+}
+REPORTS = {
+    "subscriptions": subscriptions_report(
+        [Subscription(name="trainers", metrics=("org.apache.kafka.producer.",), match={"client_id": "trainer-.*"})]
+    ),
+    "latency": latency_report({1: 0.25, 2: 0.004}, [1, 2, 3], payloads=9),
+    "result": result_report(
+        RunResult(
+            run_id="20260101-000000-abcdef",
+            goal=Goal.APPLY,
+            outcome=Outcome.PARTIAL,
+            stop_reason=None,
+            done=1,
+            total=2,
+            copied_bytes=3 * 2**30,
+            elapsed_s=75.0,
+            problems={"a-topic-with-a-rather-long-name-17": "broker 7 has no room left in /var/lib/kafka/volumes/d0"},
+            pending=[],
+            journal=Path("/j"),
+        ),
+        "rebalance",
+    ),
+}
+
+
+def check_golden(name: str, text: str) -> None:
+    """Compare with the recorded text; UPDATE_GOLDENS=1 records it instead."""
+    path = HERE / "golden" / "tables" / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDENS"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def at_all_widths(shown: Callable[[int], str]) -> str:
+    """The texts one after the other, after checking that each fits."""
+    parts = []
+    for width in WIDTHS:
+        text = shown(width)
+        assert max(map(len, text.splitlines())) <= width
+        parts.append(f"{'-' * 10} {width} columns\n{text}")
+    return "".join(parts)
+
+
+@pytest.fixture
+def broken_with_long_names(tmp_path: Path) -> str:
+    """The broken cluster with paths that differ in their middle, and a topic of 60 characters."""
+    lines = [json.loads(line) for line in (HERE / "snapshots" / "broken.jsonl").read_text().splitlines()]
+    for line in lines:
+        for log_dir in line.get("log_dirs") or ():
+            log_dir["path"] = LONG_PATH.format(Path(log_dir["path"]).name)
+        if line.get("topic") == "images":
+            line["topic"] = "training.images.resized-1024x1024.webp.shuffled.v3.production"
+    path = tmp_path / "broken.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_tables_of_a_broken_cluster(run_cli: Callable[..., Any], broken_with_long_names: str, name: str) -> None:
+    """Long paths and names are elided, hidden columns are named, numbers are whole, at every width."""
+
+    def shown(width: int) -> str:
+        snapshot = [] if name == "create" else ["--snapshot", broken_with_long_names]
+        snapshot = ["--snapshot", str(HERE / "snapshots" / "lopsided.jsonl")] if name == "create" else snapshot
+        outcome = run_cli(*COMMANDS[name], *snapshot, environ={"COLUMNS": str(width)})
+        assert outcome.code == 0, outcome.err
+        text: str = outcome.out
+        # the folder of the test is in the command to run next
+        return "".join(f"{line}\n" for line in text.partition("\nnext: ")[0].splitlines())
+
+    check_golden(name, at_all_widths(shown))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_tables_of_plans_policies_and_simulations(run_cli: Callable[..., Any], name: str) -> None:
+    """The same of the other commands that need no broker."""
+
+    def shown(width: int) -> str:
+        outcome = run_cli(*OTHERS[name], environ={"COLUMNS": str(width)})
+        assert outcome.code == 0, outcome.err
+        text: str = outcome.out
+        return text
+
+    check_golden(name, at_all_widths(shown))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_tables_of_commands_that_need_brokers(name: str) -> None:
+    """The same of reports that only live brokers give."""
+    report: Report = REPORTS[name]
+    check_golden(name, at_all_widths(lambda width: render(report, "table", Surface(width=width))))

@@ -1,0 +1,76 @@
+"""Tables at every width: nothing is cut without a word."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.elide import elide
+from kafkabal.reporting.output_formats import render
+from kafkabal.reporting.report import Column, Kind, Report, Table
+
+NAMES = st.text("abcdefgh/-", min_size=1, max_size=60)
+KINDS = (Kind.TEXT, Kind.NUMBER, Kind.BYTES, Kind.RATE, Kind.FAIR, Kind.DURATION, Kind.FAIR_BAR)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    """Some columns of names, numbers, bytes, bars and prose, with one to four rows."""
+    n_rows = draw(st.integers(1, 4))
+    columns = [Column(key="id", title="id", values=list(range(n_rows)))]
+    for i, kind in enumerate(draw(st.lists(st.sampled_from(KINDS), max_size=9))):
+        if kind is Kind.TEXT:
+            values = draw(st.lists(NAMES, min_size=n_rows, max_size=n_rows))
+        else:
+            values = draw(st.lists(st.integers(0, 10**12), min_size=n_rows, max_size=n_rows))
+        wraps = kind is Kind.TEXT and draw(st.booleans())
+        title = " " if kind is Kind.FAIR_BAR else f"title{i}"
+        dispensable = draw(st.integers(-1, 3))
+        columns.append(Column(key=f"k{i}", title=title, kind=kind, values=values, wraps=wraps, dispensable=dispensable))
+    return Table(key="t", columns=columns)
+
+
+@given(tables(), st.integers(40, 200))
+def test_every_column_is_whole_elided_with_a_mark_or_named_as_hidden(table: Table, width: int) -> None:
+    """Lines fit, numbers are whole or their column is named, and a name that is not whole has the mark in it."""
+    wide = render(Report(command="p", tables=(table,)), "table", Surface())
+    text = render(Report(command="p", tables=(table,)), "table", Surface(width=width))
+    body, _, note = text.partition("columns hidden (terminal too narrow):")
+    hidden = {name.strip() for name in note.replace("\n", " ").split(",")}
+
+    assert max(map(len, text.splitlines())) <= width
+    for column in table.columns:
+        if column.title.strip() and column.title not in hidden:
+            assert column.title in body.splitlines()[0]
+            if column.kind is not Kind.TEXT:
+                cells = render(Report(command="p", tables=(Table(key="t", columns=[column]),)), "table", Surface())
+                assert all(cell in body for cell in cells.split())
+    if body == wide:
+        assert not note
+
+
+@given(st.lists(NAMES, min_size=1, max_size=8), st.integers(4, 40))
+def test_elided_names_fit_and_keep_what_they_can(names: list[str], width: int) -> None:
+    """None is longer than the width; what fits stays whole; what does not has the mark, with parts of its own."""
+    short = elide(names, width)
+
+    assert all(len(text) <= width for text in short)
+    for name, text in zip(names, short, strict=True):
+        if len(name) <= width:
+            assert text == name
+        else:
+            head, _, tail = text.partition("…")
+            assert name.startswith(head)
+            assert name.endswith(tail)
+
+
+def test_paths_that_differ_in_one_place_still_differ() -> None:
+    """Log dirs whose end, start or middle tells them apart can be told apart when they are short."""
+    ends = [f"/var/lib/kafka/data/broker-1/d{i}" for i in range(4)]
+    starts = [f"/mnt/disk{i}/var/lib/kafka/data/logs" for i in range(4)]
+
+    for paths in (ends, starts):
+        short = elide(paths, 16)
+        assert len(set(short)) == 4
+        assert all("…" in path for path in short)
