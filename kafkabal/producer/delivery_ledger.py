@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 _DONE = 1
@@ -50,6 +50,35 @@ class Ledger:
         if offset >= self._next_offset.get(partition, 0):
             self._next_offset[partition] = offset + 1
         self.finish(number)
+
+    def acknowledge_all(self, numbers: Sequence[int], next_offsets: Mapping[int, int]) -> None:
+        """Records lie in the topic, those of each partition before an offset.
+
+        Parameters
+        ----------
+        numbers
+            Ascending.
+        """
+        for partition, offset in next_offsets.items():
+            if offset > self._next_offset.get(partition, 0):
+                self._next_offset[partition] = offset
+        self.finish_all(numbers)
+
+    def finish_all(self, numbers: Sequence[int]) -> None:
+        """Records need no more attention; ascending."""
+        if not numbers:
+            return
+        first, count = numbers[0], len(numbers)
+        at = first - self.through
+        if at < 0 or numbers[-1] - first + 1 != count:
+            for number in numbers:
+                self.finish(number)
+            return
+        if at + count > len(self._window):
+            self._window.extend(bytes(at + count - len(self._window)))
+        self._window[at : at + count] = b"\1" * count
+        if at == 0:
+            self._advance()
 
     def finish(self, number: int) -> None:
         """A record needs no more attention."""

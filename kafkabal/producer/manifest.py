@@ -1,24 +1,27 @@
-"""The memory of a run: which files it was given, in which order, and how far they are acknowledged.
+"""The record of what a run has sent: which files it was given, in which order, and how far they are acknowledged.
 
 An append-only file of JSON lines::
 
     {"kafkabal_manifest":1,"id":"4f…","cluster_id":"Mk…","topic":"img","topic_id":"Xy…","source":"folder /data",…}
     {"part":{"name":"cat/1.jpg","size_bytes":4711,"mtime_ns":…,"records":1}}
-    {"through":1200,"offsets":{"0":517,"1":498}}
+    {"through":1200,"offsets":{"0":517,"1":498},"checksums":{"0":"9f…"},"rows":{"rows":1200,"sha256":"5e…"}}
+    {"touched":{"0":{"name":"cat/1.jpg","size_bytes":4711,"mtime_ns":…,"records":1}}}
     {"void":3}
     {"state":"clean"}
 
 Records are numbered from 0 over all parts in their order. All below ``through`` are acknowledged or given up for good;
 those from ``through`` on that are in the topic nevertheless lie at or after ``offsets`` of their partition. A void part
-is not looked at again. A run writes ``running`` before its first record, and ``clean`` once nothing is on its way and
-nothing from ``through`` on is in the topic.
+is not looked at again. Checksums are those of files that are in the topic, by the number of their part; ``rows`` is
+that of the first rows of a source of rows. A part that was touched has the same content as before. The bytes of a name
+that is not UTF-8 stand in ``raw_name``, in base64. A run writes ``running`` before its first record, and ``clean`` once
+nothing is in flight and nothing from ``through`` on is in the topic.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Literal, Self
@@ -27,7 +30,7 @@ import msgspec
 
 from kafkabal.errors import BusyError, InputFileError, OutputError
 from kafkabal.input_files import ROWS, InputFile, open_input
-from kafkabal.sources.source_protocol import Part
+from kafkabal.sources.source_protocol import Part, RowChecksum, printable
 
 _VERSION = 1
 _NO_MANIFEST = "is no manifest of kafkabal produce"
@@ -50,10 +53,23 @@ class ManifestHeader(msgspec.Struct, frozen=True, kw_only=True):
     """End of each partition when the run began."""
 
 
-class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
-    part: Part | None = None
+class _PartLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A part with a name that fits into JSON."""
+
+    name: str
+    raw_name: bytes = b""
+    size_bytes: int = 0
+    mtime_ns: int = 0
+    records: int = -1
+
+
+class _Line(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    part: _PartLine | None = None
     through: int | None = None
     offsets: dict[int, int] | None = None
+    checksums: dict[int, str] | None = None
+    rows: RowChecksum | None = None
+    touched: dict[int, _PartLine] | None = None
     void: int | None = None
     state: Literal["running", "clean"] | None = None
 
@@ -65,6 +81,10 @@ class Manifest:
         self.header = header
         self.parts: list[Part] = []
         self.void: set[int] = set()
+        self.checksums: dict[int, str] = {}
+        """SHA-256 of files that are in the topic, by the number of their part; not known for all."""
+        self.rows: RowChecksum | None = None
+        """Of the first rows of a source of rows, all of which are in the topic."""
         self.through = 0
         self.offsets: Mapping[int, int] = dict(header.offsets)
         self.is_clean = True
@@ -93,7 +113,7 @@ class Manifest:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("a+b")
         except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+            raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -114,19 +134,57 @@ class Manifest:
         """Append files to the list; they are numbered after all that is there."""
         added = list(parts)
         self.parts += added
-        self._append(*(_Line(part=part) for part in added))
+        self._append(*(_Line(part=_part_line(part)) for part in added))
 
-    def void_part(self, index: int) -> None:
-        """Give up a part: what is not sent of it will not be."""
-        self.void.add(index)
-        self._append(_Line(void=index))
+    def touch_parts(self, touched: Mapping[int, Part]) -> None:
+        """Remember that parts have another time or, with more rows, size, but the content that was sent."""
+        if touched:
+            for index, part in touched.items():
+                self.parts[index] = part
+            self._append(_Line(touched={index: _part_line(part) for index, part in touched.items()}))
 
-    def checkpoint(self, through: int, offsets: Mapping[int, int]) -> None:
-        """Remember how far the run has come; on disk when it returns."""
-        if (through, offsets) != (self.through, self.offsets):
-            self._append(_Line(through=through, offsets=dict(offsets)))
+    def start_over(self, new_id: str, offsets: Mapping[int, int]) -> None:
+        """Forget everything that was sent: under a new id all of it is sent again.
+
+        Parameters
+        ----------
+        offsets
+            End of each partition now.
+        """
+        self.header = msgspec.structs.replace(self.header, id=new_id, offsets=dict(offsets))
+        self.parts, self.void, self.checksums, self.rows = [], set(), {}, None
+        self.through, self.offsets, self.is_clean = 0, dict(offsets), True
+        if self._file is not None:
+            self._file.truncate(0)
+            self._append(self.header)
+
+    def void_parts(self, indexes: Sequence[int]) -> None:
+        """Give up parts: what is not sent of them will not be."""
+        self.void.update(indexes)
+        self._append(*(_Line(void=index) for index in indexes))
+
+    def checkpoint(
+        self,
+        through: int,
+        offsets: Mapping[int, int],
+        checksums: Mapping[int, str] | None = None,
+        rows: RowChecksum | None = None,
+    ) -> None:
+        """Remember how far the run has come; on disk when it returns.
+
+        Parameters
+        ----------
+        checksums
+            Of files that are in the topic, and were not at the last checkpoint.
+        rows
+            Of some of the records below ``through``; None where there are no more than before.
+        """
+        if (through, offsets) != (self.through, self.offsets) or checksums or rows:
+            line = _Line(through=through, offsets=dict(offsets), rows=rows)
+            line.checksums = dict(checksums) if checksums else None
+            self._append(line)
             # only now: a line that failed, or that a signal cut short, is written again by the next checkpoint
-            self.through, self.offsets = through, dict(offsets)
+            self._apply(line)
 
     def mark_running(self) -> None:
         """Remember that records may be on their way from now on."""
@@ -181,11 +239,19 @@ class Manifest:
         if line.state is not None:
             self.is_clean = line.state == "clean"
         if line.part is not None:
-            self.parts.append(line.part)
+            self.parts.append(_part_of(line.part))
         if line.void is not None:
             self.void.add(line.void)
         if line.through is not None and line.offsets is not None:
             self.through, self.offsets = line.through, line.offsets
+        if line.checksums is not None:
+            self.checksums.update(line.checksums)
+        if line.rows is not None:
+            self.rows = line.rows
+        for index, part in (line.touched or {}).items():
+            if not 0 <= index < len(self.parts):
+                raise InputFileError(self._path or "", f"is damaged: it has no part {index} that was touched")
+            self.parts[index] = _part_of(part)
 
     def _append(self, *rows: msgspec.Struct) -> None:
         if self._file is None or not rows:
@@ -195,7 +261,23 @@ class Manifest:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise OutputError(f"{self._path}: cannot be written: {error.strerror or error}") from error
+            raise OutputError(f"cannot write {self._path}: {error.strerror or error}") from error
+
+
+def _part_line(part: Part) -> _PartLine:
+    shown = printable(part.name)
+    return _PartLine(
+        name=shown,
+        raw_name=b"" if shown == part.name else os.fsencode(part.name),
+        size_bytes=part.size_bytes,
+        mtime_ns=part.mtime_ns,
+        records=part.records,
+    )
+
+
+def _part_of(line: _PartLine) -> Part:
+    name = os.fsdecode(line.raw_name) if line.raw_name else line.name
+    return Part(name=name, size_bytes=line.size_bytes, mtime_ns=line.mtime_ns, records=line.records)
 
 
 def _read_header(file: InputFile, line: bytes, expected: ManifestHeader) -> ManifestHeader:

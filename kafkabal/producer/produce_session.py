@@ -20,6 +20,7 @@ from kafkabal.producer.send_source import (
     Run,
     check_sizes,
     found_records,
+    has_other_rows,
     same_topic_check,
     totals,
 )
@@ -51,6 +52,8 @@ class Order:
     manifest_path: Callable[[TopicFacts], Path] | None = None
     """Where the manifest of a topic is kept; None remembers nothing."""
     may_break_key_order: bool = False
+    resend: bool = False
+    """Send files again that changed since they were sent."""
     seed: int = 0
 
 
@@ -98,11 +101,13 @@ def deliver(
     reader = TopicReader(order.client, order.topic)
     facts = topic_facts(brokers, order.topic)
     _expect_key_order(order, facts)
-    parts = order.source.parts()
-    check_sizes(order.source, parts, facts.max_record_bytes, clock=clock, takes_long=listener.measures)
+    listing = order.source.listing()
+    check_sizes(order.source, listing.parts, facts.max_record_bytes, clock=clock, takes_long=listener.measures)
     with _manifest(order, facts, reader, new_id) as manifest:
+        if order.resend and has_other_rows(order.source, manifest, listing.parts):
+            manifest.start_over(new_id(), reader.end_offsets())
         found = _read_back(manifest, reader, listener, clock, sleep)
-        total = totals(parts)
+        total = totals(listing.parts)
         listener.starts(total_bytes=total["bytes"], total_records=total.get("records"))
         with RoutingProducer(
             cluster,
@@ -121,13 +126,14 @@ def deliver(
                 order.source,
                 manifest,
                 found=found,
+                resend=order.resend,
                 same_topic=same_topic_check(
                     facts.topic_id, partial(current_topic_id, brokers, order.topic), order.topic, listener.topic_unseen
                 ),
                 progressed=_following(listener, producer),
                 clock=clock,
             )
-            outcome = run.send(parts)
+            outcome = run.send(listing)
     return Delivery(outcome, view_of(cluster.read(ReadRequest()).state, order.topic))
 
 
@@ -164,10 +170,10 @@ def _read_back(
     listener: DeliveryListener,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
-) -> set[int]:
-    """Numbers of records that are in the topic though the manifest does not know them."""
+) -> dict[int, int]:
+    """Records that are in the topic though the manifest does not know them; see :func:`found_records`."""
     if manifest.is_clean:
-        return set()
+        return {}
     listener.reads_back()
     sleep(_SETTLE_S)
     return found_records(manifest, reader.messages_since(manifest.offsets, clock=clock))

@@ -5,22 +5,36 @@ What is promised, and what it rests on, stands in ``docs/produce.md``.
 
 from __future__ import annotations
 
-from collections import Counter
+import gc
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
+from operator import add
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.errors import InputFileError, KafkabalError, OperationError, RefusedByClusterError
+from kafkabal.errors import InputFileError, KafkabalError, OperationError
+from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.producer.delivery_ledger import Ledger
 from kafkabal.producer.delivery_listener import Progress
 from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.manifest import Manifest
-from kafkabal.producer.routing_producer import RoutingProducer
+from kafkabal.producer.routing_producer import Acknowledged, RoutingProducer
 from kafkabal.routing.checked_policy import PolicyFaultError
-from kafkabal.sources.source_protocol import Part, Record, RecordSize, Source
+from kafkabal.sources.source_protocol import (
+    Block,
+    ChangedRowsError,
+    Listing,
+    Part,
+    RecordSize,
+    RowChecksum,
+    Source,
+    Wanted,
+    printable,
+)
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
@@ -33,12 +47,13 @@ OVERHEAD_BYTES: Final = 256
 _CHUNK_HEADER_BYTES = 32
 _NAMED = 5
 _MOMENT_S = 1.0
-_RECORDS_A_LOOK = 64
+# generations of Python's search for cycles: the objects that came since the last checkpoint
+_YOUNG = 1
 _CHECKPOINT_S = 1.0
 _SAME_TOPIC_S = 5.0
 _LEAVING_S = 3.0
 _POLL_S = 0.1
-_GO_ON = "run the same command again, it goes on where it stopped"
+_GO_ON = "run the same command again to continue"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,9 +69,14 @@ class Outcome:
     changed: list[str] = field(default_factory=list)
     """Files that changed since an earlier run sent them; they are not sent again."""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every record of the source, as it is now, is in the topic."""
+        return not self.failures and not self.changed
+
 
 class TopicGoneError(OperationError):
-    """The topic that the run began with is no more."""
+    """The topic that the run began with no longer exists."""
 
 
 def check_sizes(
@@ -80,8 +100,7 @@ def check_sizes(
         Naming the records that do not fit.
     """
     limit = max_record_bytes - OVERHEAD_BYTES
-    sizes = (size for part in parts for size in source.sizes(part))
-    large = [size for size in _telling(sizes, clock, takes_long) if size.size_bytes > limit]
+    large = list(source.too_large(parts, limit, _once_after_a_moment(clock, takes_long)))
     if large:
         named = ", ".join(f"{size.name} ({size.size_bytes + OVERHEAD_BYTES} bytes)" for size in large[:_NAMED])
         more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
@@ -92,15 +111,16 @@ def check_sizes(
         )
 
 
-def _telling(
-    sizes: Iterator[RecordSize], clock: Callable[[], float], takes_long: Callable[[], None]
-) -> Iterator[RecordSize]:
+def _once_after_a_moment(clock: Callable[[], float], takes_long: Callable[[], None]) -> Callable[[], None]:
     tell_s = clock() + _MOMENT_S
-    for size in sizes:
+
+    def tick() -> None:
+        nonlocal tell_s
         if clock() > tell_s:
-            takes_long()
             tell_s = inf
-        yield size
+            takes_long()
+
+    return tick
 
 
 def _smaller(large: Iterable[RecordSize], limit: int) -> str:
@@ -112,16 +132,24 @@ def _smaller(large: Iterable[RecordSize], limit: int) -> str:
     return f"{split}raise max.message.bytes of the topic"
 
 
-def found_records(manifest: Manifest, messages: Iterable[Message]) -> set[int]:
-    """Numbers of the records of this manifest among some messages."""
+def found_records(manifest: Manifest, messages: Iterable[Message]) -> dict[int, int]:
+    """Numbers of the records of this manifest among some messages, each with the hash of its value in this process."""
     prefix = f"{manifest.header.id}/"
-    found = set()
+    found = {}
     for message in messages:
         for name, value in list(message.headers() or ()):
             text = value.decode("ascii", "replace") if isinstance(value, bytes) else ""
             if name == RECORD_HEADER and text.startswith(prefix):
-                found.add(int(text.removeprefix(prefix)))
+                found[int(text.removeprefix(prefix))] = hash(message.value())
     return found
+
+
+def has_other_rows(source: Source, manifest: Manifest, parts: Iterable[Part]) -> bool:
+    """Whether a file of rows no longer begins with the rows that were sent, as far as the manifest tells."""
+    listed = list(parts)
+    if source.is_stream or not manifest.through or not listed or listed[0].records >= 0:
+        return False
+    return manifest.rows is None or not source.begins_with(listed[0], manifest.rows)
 
 
 class Run:
@@ -130,11 +158,13 @@ class Run:
     Parameters
     ----------
     found
-        Numbers of records that were found in the topic though the manifest does not know them.
+        Records that were found in the topic though the manifest does not know them; see :func:`found_records`.
+    resend
+        Send files again that changed since they were sent.
     same_topic
         Raises an error if the topic is no longer the one that the run began with.
     progressed
-        Told about once a second.
+        Called about once a second.
     """
 
     def __init__(
@@ -143,7 +173,8 @@ class Run:
         source: Source,
         manifest: Manifest,
         *,
-        found: Iterable[int] = (),
+        found: Mapping[int, int] | None = None,
+        resend: bool = False,
         same_topic: Callable[[], None] = lambda: None,
         progressed: Callable[[Progress], None] = lambda _: None,
         clock: Callable[[], float],
@@ -151,46 +182,59 @@ class Run:
         self._producer = producer
         self._source = source
         self._manifest = manifest
-        self._ledger = Ledger(manifest.through, manifest.offsets, found)
+        self._found = dict(found or {})
+        self._ledger = Ledger(manifest.through, manifest.offsets, self._found)
+        self._resend = resend
         self._same_topic = same_topic
         self._progressed = progressed
         self._clock = clock
         self._next_checkpoint_s = self._next_same_topic_s = clock()
         self._fault: KafkaError | None = None
+        self._name = f"{manifest.header.id}/".encode()
         self._given = 0
         self._handed_over = 0
+        self._delivered_before = producer.deliveries.delivered
         self._sizes_bytes: Mapping[str, int] = {}
         self._done_bytes = 0
         self._skipped_bytes = 0
+        self._touched: dict[int, Part] = {}
+        self._checksums: dict[int, str] = {}
+        self._rows: deque[RowChecksum] = deque()
         self._outcome = Outcome()
 
-    def send(self, parts: Iterable[Part]) -> Outcome:
+    def send(self, listing: Listing) -> Outcome:
         """Send what is not in the topic yet, and wait until it is acknowledged.
+
+        Python's search for cycles among objects is paused meanwhile: it takes a third of the time of small records,
+        none of which is in a cycle. What has come since is searched at every checkpoint.
 
         Parameters
         ----------
-        parts
+        listing
             What the source holds now.
 
         Raises
         ------
         KafkabalError
             If a record was given up on, or the topic is gone; the message says how much was sent. The next run with
-            the same manifest goes on from there.
+            the same manifest resumes there.
         """
-        listed = list(parts)
+        listed = list(listing.parts)
         self._sizes_bytes = {part.name: part.size_bytes for part in listed}
+        self._outcome.failures += listing.left_out
         self._manifest.mark_running()
         try:
-            self._reconcile(listed)
-            self._send_parts()
-            self._wait_for_acknowledgements(None)
+            with cycle_collection_paused():
+                self._reconcile(listed)
+                self._send_blocks()
+                self._wait_for_acknowledgements(None)
+            self._manifest.touch_parts(self._touched)
             self._same_topic()
         except TopicGoneError as error:
             raise self._stopped(error) from error  # nothing will be acknowledged any more
         except (OperationError, PolicyFaultError) as error:
             self._wait_for_acknowledgements(_LEAVING_S)
-            raise self._stopped(error) from error
+            raise self._stopped(self._cause_of(error)) from error
         except KeyboardInterrupt:
             # the next run sends what waits in the queue; this one ends as soon as it may
             self._producer.drop_queued()
@@ -203,7 +247,12 @@ class Run:
             self._checkpoint()
             if self._is_settled:
                 self._manifest.mark_clean()
+        self._outcome.sent = self._sent
         return self._outcome
+
+    @property
+    def _sent(self) -> int:
+        return self._producer.deliveries.delivered - self._delivered_before
 
     @property
     def _is_settled(self) -> bool:
@@ -218,88 +267,167 @@ class Run:
         """Make the manifest's list of files that of the source: append what is new, give up what changed or went."""
         present = {part.name: part for part in now}
         known = set()
+        void: list[int] = []
         for index, first, part in self._open_parts():
             current = present.get(part.name)
-            if current == part:
+            if current == part or (current is None and self._is_sent(first, part)):
                 known.add(part.name)
-            elif self._is_sent(first, part):
+            elif current is not None and self._is_same_content(index, first, part, current):
                 known.add(part.name)
-                if current is not None:
-                    self._outcome.changed.append(part.name)
+                self._touched[index] = current
+            elif current is not None and self._is_sent(first, part) and not self._resend:
+                known.add(part.name)
+                self._outcome.changed.append(printable(part.name))
             else:
-                self._refuse_other_rows(part)
-                self._manifest.void_part(index)
+                void.append(index)
+        self._manifest.void_parts(void)
         self._manifest.add_parts(part for part in now if part.name not in known)
         for _, first, part in self._numbered_parts(void=True):
             self._finish(first, part)
 
-    def _refuse_other_rows(self, part: Part) -> None:
-        if part.records < 0:
-            raise InputFileError(
-                self._source.name,
-                "changed since its manifest was begun; its records are known by their rows",
-                hint="name another file with --manifest to send all of it again",
-            )
+    def _is_same_content(self, index: int, first: int, part: Part, current: Part) -> bool:
+        """Whether a part with another time or size still has the content of which records are in the topic.
 
-    def _send_parts(self) -> None:
+        Raises
+        ------
+        ChangedRowsError
+            If the rows that are in the topic are no longer in the file.
+        """
+        if part.records < 0:
+            if has_other_rows(self._source, self._manifest, [current]):
+                raise ChangedRowsError(
+                    self._source.name,
+                    f"changed: its first {self._manifest.through} rows are not the rows that were sent before",
+                    hint="add --resend to send the whole file again, or start another record of sent rows with "
+                    "--manifest FILE",
+                )
+            return True
+        if not self._is_sent(first, part) or part.size_bytes != current.size_bytes:
+            return False
+        sent = self._manifest.checksums.get(index)
+        return sent is not None and sent == self._source.checksum(current)
+
+    def _send_blocks(self) -> None:
+        with closing(self._source.blocks(self._wanted())) as blocks:
+            for block in blocks:
+                self._skip(block.skipped_bytes)
+                if block.failures:
+                    self._give_up(block.failures)
+                if block.rows is not None:
+                    self._rows.append(block.rows)
+                unsent = self._unsent(block) if self._found else block
+                if unsent.values:
+                    self._send_block(unsent)
+                else:
+                    self._finish_block(unsent)
+                self._look()
+
+    def _wanted(self) -> Iterator[Wanted]:
+        """What is to be read: parts, and rows of them, that are not known to be in the topic."""
         for index, first, part in self._open_parts():
             if self._is_sent(first, part):
                 self._outcome.already_there += part.records
                 # of what is there now: files that went since they were sent are no part of the whole
                 self._skip(self._sizes_bytes.get(part.name, 0))
                 continue
-            try:
-                self._send_part(first, part)
-            except InputFileError as error:
-                if part.records < 0:
-                    raise
-                self._outcome.failures.append((part.name, error.message.removeprefix(f"{error.path}: ")))
-                self._manifest.void_part(index)
-                self._finish(first, part)
+            rows = self._manifest.rows if part.records < 0 else None
+            start = max(0, self._ledger.through - first) if rows is None else rows.rows
+            self._outcome.already_there += start
+            yield Wanted(index, first, self._touched.get(index, part), start, rows)
 
-    def _send_part(self, first: int, part: Part) -> None:
-        start = max(0, self._ledger.through - first)
-        self._outcome.already_there += start
-        for number, record in enumerate(self._source.records(part, start), first + start):
-            self._skip(record.skipped_bytes)
-            if self._ledger.is_done(number):
-                self._outcome.already_there += 1
-                self._skip(record.progress_bytes)
-            else:
-                self._send_record(number, record)
-            self._given = number + 1
-            # records may be large, or come slowly
-            if not number % _RECORDS_A_LOOK or self._clock() >= self._next_checkpoint_s:
-                self._look()
+    def _unsent(self, block: Block) -> Block:
+        """The block without records that were found in the topic.
+
+        Raises
+        ------
+        ChangedRowsError
+            If one that was found has another value now.
+        """
+        left = [at for at, number in enumerate(block.numbers) if not self._ledger.is_done(number)]
+        for at, number in enumerate(block.numbers):
+            if self._found.get(number, value := hash(block.values[at])) != value:
+                raise ChangedRowsError(
+                    block.name_of(at),
+                    "is not the row that was sent before" if block.rows else "is not what was sent before",
+                    hint="feed the same rows, or start another record of sent rows with --manifest FILE",
+                )
+        if len(left) == len(block):
+            return block
+        self._outcome.already_there += len(block) - len(left)
+        if not left:
+            self._skip(block.progress_bytes)
+        return replace(
+            block,
+            numbers=[block.numbers[at] for at in left],
+            values=[block.values[at] for at in left],
+            keys=None if block.keys is None else [block.keys[at] for at in left],
+            headers=None if block.headers is None else [block.headers[at] for at in left],
+            name_of=lambda at: block.name_of(left[at]),
+            progress_bytes=block.progress_bytes if left else 0,
+        )
+
+    def _give_up(self, failures: Iterable[tuple[Wanted, str]]) -> None:
+        for wanted, why in failures:
+            self._outcome.failures.append((printable(wanted.part.name), why))
+            self._finish(wanted.first, wanted.part)
+        self._manifest.void_parts([wanted.part_index for wanted, _ in failures])
 
     def _skip(self, n_bytes: int) -> None:
         self._done_bytes += n_bytes
         self._skipped_bytes += n_bytes
 
-    def _send_record(self, number: int, record: Record) -> None:
-        headers = record.headers
-        if self._manifest.is_kept:
-            headers = [*headers, (RECORD_HEADER, f"{self._manifest.header.id}/{number}".encode())]
-        report = partial(self._report, number, len(record.value), record.progress_bytes)
-        self._handed_over += 1
+    def _send_block(self, block: Block) -> None:
+        sizes = self._name_records(block)
+        before = self._producer.deliveries.accepted
         try:
-            self._producer.produce(record.value, record.key, headers, report)
-        except RefusedByClusterError as error:
-            raise type(error)(f"{record.name}: {error.message}", hint=error.hint) from error
+            self._producer.produce_many(
+                block.values,
+                sizes,
+                keys=block.keys,
+                headers=block.headers,
+                name_of=block.name_of,
+                on_acknowledged=partial(self._acknowledged, block),
+                on_failed=self._failed,
+            )
+        finally:
+            self._handed_over += self._producer.deliveries.accepted - before
+            self._given = block.numbers[-1] + 1
 
-    def _report(self, number: int, size: int, done: int, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._fault = self._fault or error
-            return
-        partition, offset = message.partition() or 0, message.offset()
-        if offset is None or offset < 0:
-            # a retry of what was there already: the broker does not say where
-            self._ledger.finish(number)
-        else:
-            self._ledger.acknowledge(number, partition, offset)
-        self._outcome.sent += 1
-        self._outcome.bytes_by_partition[partition] += size
-        self._done_bytes += done
+    def _name_records(self, block: Block) -> list[int]:
+        """Give each record its name, by which a later run finds it; bytes of each record, headers included."""
+        sizes = list(map(len, block.values))
+        if block.headers is not None:
+            around = [sum(len(name) + len(value or b"") for name, value in of_record) for of_record in block.headers]
+            sizes = list(map(add, sizes, around))
+        if block.keys is not None:
+            sizes = [size + len(key or b"") for size, key in zip(sizes, block.keys, strict=True)]
+        if self._manifest.is_kept:
+            name = self._name
+            names = [(RECORD_HEADER, b"%b%d" % (name, number)) for number in block.numbers]
+            if block.headers is None:
+                block.headers = [[of_record] for of_record in names]
+            else:
+                for headers, of_record in zip(block.headers, names, strict=True):
+                    headers.append(of_record)
+            # all names of a block are as long as the last, or a digit shorter
+            name_bytes = len(RECORD_HEADER) + len(names[-1][1])
+            sizes = [size + name_bytes for size in sizes]
+        return sizes
+
+    def _acknowledged(self, block: Block, acknowledged: Acknowledged) -> None:
+        """The first so many records of a block, which are all that were sent of it, are in the topic."""
+        self._ledger.acknowledge_all(block.numbers[: acknowledged.records], acknowledged.next_offsets)
+        self._outcome.bytes_by_partition.update(acknowledged.value_bytes)
+        if acknowledged.records == len(block):
+            self._finish_block(block)
+
+    def _finish_block(self, block: Block) -> None:
+        self._done_bytes += block.progress_bytes
+        if self._manifest.is_kept:
+            self._checksums.update(block.checksums)
+
+    def _failed(self, error: KafkaError) -> None:
+        self._fault = self._fault or error
 
     def _look(self) -> None:
         """Stop at the first record that was given up on; now and then remember how far it is."""
@@ -315,13 +443,18 @@ class Run:
             self._checkpoint()
 
     def _checkpoint(self) -> None:
-        self._manifest.checkpoint(self._ledger.through, self._ledger.offsets)
+        rows = None
+        while self._rows and self._rows[0].rows <= self._ledger.through:
+            rows = self._rows.popleft()
+        checksums, self._checksums = self._checksums, {}
+        self._manifest.checkpoint(self._ledger.through, self._ledger.offsets, checksums, rows)
         self._ledger.mark(self._given)
+        gc.collect(_YOUNG)
         self._progressed(
             Progress(
-                records=self._outcome.sent + self._outcome.already_there,
+                records=self._sent + self._outcome.already_there,
                 bytes=self._done_bytes,
-                sent=self._outcome.sent,
+                sent=self._sent,
                 handed_over=self._handed_over,
                 skipped_bytes=self._skipped_bytes,
             )
@@ -336,13 +469,22 @@ class Run:
         if end is None:
             self._look()
 
+    def _cause_of(self, error: OperationError | PolicyFaultError) -> OperationError | PolicyFaultError:
+        """What ended the run: librdkafka may hear first that the topic is gone, and calls it an unknown one."""
+        if type(error) is OperationError:
+            try:
+                self._same_topic()
+            except TopicGoneError as gone:
+                return gone
+        return error
+
     def _stopped(self, cause: OperationError | PolicyFaultError) -> OperationError | PolicyFaultError:
         """The same error, with how far the run came and what to do then."""
         goes_on = self._manifest.is_kept and not isinstance(cause, TopicGoneError)
         hints = [cause.hint, _GO_ON if goes_on else None]
         return type(cause)(
-            f"{cause.message}; {self._outcome.sent} records were sent by this run, "
-            f"{self._outcome.already_there} were there before",
+            f"{cause.message}; {self._sent} records were sent by this run, "
+            f"{self._outcome.already_there} already in the topic",
             hint="; then ".join(hint for hint in hints if hint) or None,
         )
 
@@ -358,11 +500,12 @@ class Run:
         return self._numbered_parts(void=False)
 
     def _is_sent(self, first: int, part: Part) -> bool:
-        return part.records >= 0 and all(self._ledger.is_done(n) for n in range(first, first + part.records))
+        if part.records < 0 or first + part.records <= self._ledger.through:
+            return part.records >= 0
+        return bool(self._found) and all(self._ledger.is_done(n) for n in range(first, first + part.records))
 
     def _finish(self, first: int, part: Part) -> None:
-        for number in range(first, first + part.records):
-            self._ledger.finish(number)
+        self._ledger.finish_all(range(first, first + part.records))
 
 
 def same_topic_check(
@@ -388,7 +531,10 @@ def same_topic_check(
             unanswered(error)
             return
         if found is None:
-            raise TopicGoneError(f"topic {topic} was deleted under way")
+            raise TopicGoneError(
+                f"topic {topic} was deleted under way",
+                hint="what was sent before is gone; once the topic exists again, the same command sends everything",
+            )
         if found != topic_id:
             raise TopicGoneError(
                 f"topic {topic} was deleted and created anew under way; what was sent before is gone",

@@ -128,8 +128,12 @@ class ByteRing:
         done = 0
         while done < len(out):
             self._go_on(int(size_bytes[done]))
+            # read once: another thread that asks for other slots makes it 0
+            length_bytes = self._length_bytes
+            if self._at_bytes >= length_bytes:
+                continue
             origin = int(first_byte[done]) - self._at_bytes
-            end = done + int(np.searchsorted(first_byte[done:], origin + self._length_bytes))
+            end = done + int(np.searchsorted(first_byte[done:], origin + length_bytes))
             self._fill_within(first_byte[done:end] - origin, size_bytes[done:end], out[done:end])
             done = end
 

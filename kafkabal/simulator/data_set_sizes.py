@@ -20,7 +20,7 @@ _MANIFEST_KEY = "size_bytes"
 # the largest file of ext4; the records of a chunk still add up in 64 bits
 _SIZE = Range(0, 2**44)
 # what lines of a manifest of produce have that tell of no size
-_OF_A_RUN = frozenset({"kafkabal_manifest", "part", "through", "void", "state"})
+_OF_A_RUN = frozenset({"kafkabal_manifest", "part", "through", "void", "state", "checksums", "touched"})
 # characters of a line that an error shows
 _SHOWN = 40
 # what produce names a record with: header, and id of the manifest and number of the record
@@ -40,8 +40,14 @@ def folder_sizes(folder: Path) -> ListedSizes:
     InputFileError
         If it cannot be read or holds no file with anything in it.
     """
+
+    def leave_out(path: str, why: str) -> None:
+        """As ``kafkabal produce`` does, which names it; without the folder itself nothing can be said."""
+        if path == str(folder):
+            raise InputFileError(folder, why)
+
     try:
-        found = sorted((entry.path, entry.stat().st_size) for entry in files_below(folder))
+        found = sorted((entry.path, entry.stat().st_size) for entry in files_below(folder, leave_out))
     except OSError as error:
         raise InputFileError(folder, f"cannot be read: {error.strerror or error}") from error
     some = [path.removeprefix(f"{folder}/") for path, _ in found[:: len(found) // _SAMPLE + 1]]

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Final
+from stat import S_ISBLK, S_ISCHR, S_ISFIFO, S_ISSOCK
+from typing import Final, NamedTuple
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.source_protocol import Headers, Part, Record, RecordSize
+from kafkabal.sources.source_protocol import (
+    Block,
+    Headers,
+    Listing,
+    Part,
+    RecordSize,
+    RowChecksum,
+    Wanted,
+    printable,
+)
 
 PATH_HEADER: Final = "path"
 LABEL_HEADER: Final = "label"
@@ -18,6 +31,27 @@ CHUNK_HEADER: Final = "chunk"
 KEYS: Final = ("path", "label")
 
 _READ_BYTES = 1 << 20
+# files that are read together: acknowledgements are counted, and threads take work, by so many
+_GROUP_BYTES, _GROUP_FILES = 1 << 20, 64
+# larger files are read chunk by chunk instead of whole
+_WHOLE_BYTES = 64 << 20
+# what files that were read ahead may take
+_AHEAD_BYTES = 128 << 20
+_NO_CHECKSUM = "0" * 64
+# names of headers and values other than path, label and key, with room to spare
+_AROUND_BYTES = 160
+# a FIFO that took a file's place since must not be waited for
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+_CHANGED = "changed while it was being sent"
+
+
+class _Read(NamedTuple):
+    """A file in memory."""
+
+    wanted: Wanted
+    data: bytes
+    checksum: str
+    fault: str = ""
 
 
 class FolderSource:
@@ -32,6 +66,9 @@ class FolderSource:
         ``path``, ``label`` or None.
     chunk_bytes
         Larger files are split into records of so many bytes; None splits nothing.
+    read_ahead
+        Threads that read and hash files ahead of whoever sends them, for stores that answer slowly; 0 reads each
+        when it is its turn, which is faster where files lie on a local disk.
 
     Raises
     ------
@@ -39,18 +76,21 @@ class FolderSource:
         If ``key`` is neither.
     """
 
-    def __init__(self, root: Path, *, key: str | None = None, chunk_bytes: int | None = None) -> None:
+    def __init__(
+        self, root: Path, *, key: str | None = None, chunk_bytes: int | None = None, read_ahead: int = 0
+    ) -> None:
         if key is not None and key not in KEYS:
-            raise UsageError(f"files have no {key!r} to take as a key", hint=f"there are: {', '.join(KEYS)}")
+            raise UsageError(f"files have no {key!r} to take as a key", hint=f"choose from: {', '.join(KEYS)}")
         self._root = root
         self._key = key
         self._chunk_bytes = chunk_bytes
+        self._read_ahead = read_ahead
 
     @property
     def name(self) -> str:
         """See :attr:`Source.name`."""
         split = f" in chunks of {self._chunk_bytes}" if self._chunk_bytes else ""
-        return f"folder {self._root.resolve()}{split}"
+        return printable(f"folder {self._root.resolve()}{split}")
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -62,71 +102,199 @@ class FolderSource:
         """See :attr:`Source.is_keyed`."""
         return self._key is not None
 
-    def parts(self) -> Sequence[Part]:
-        """See :meth:`Source.parts`."""
+    @property
+    def is_stream(self) -> bool:
+        """See :attr:`Source.is_stream`."""
+        return False
+
+    def listing(self) -> Listing:
+        """See :meth:`Source.listing`."""
         if not self._root.is_dir():
-            raise InputFileError(self._root, "is no folder")
+            raise InputFileError(printable(str(self._root)), "is not a folder")
+        left_out: list[tuple[str, str]] = []
+        prefix = len(os.path.join(self._root, ""))  # noqa: PTH118 - the length of what scandir puts before names
+        parts = []
+        for entry in files_below(self._root, lambda path, why: left_out.append((printable(path[prefix:]), why))):
+            try:
+                stat = entry.stat()
+            except OSError as error:
+                left_out.append((printable(entry.path[prefix:]), _unreadable(error)))
+                continue
+            parts.append(self._part(entry.path[prefix:], stat))
+        if left_out and not left_out[0][0]:
+            raise InputFileError(printable(str(self._root)), left_out[0][1])
+        if not parts and not left_out:
+            raise InputFileError(printable(str(self._root)), "is empty: it has no files")
+        return Listing(sorted(parts, key=lambda part: part.name), sorted(left_out))
+
+    def too_large(
+        self,
+        parts: Iterable[Part],
+        limit_bytes: int,
+        tick: Callable[[], None],  # noqa: ARG002 - nothing is read
+    ) -> Iterator[RecordSize]:
+        """See :meth:`Source.too_large`; the size of the largest record of each part is known without reading it."""
+        for part in parts:
+            largest = min(part.size_bytes, self._chunk_bytes or part.size_bytes)
+            # a character of a path takes 4 bytes at most, and path, label and key may all be there
+            if largest + 12 * len(part.name) + _AROUND_BYTES <= limit_bytes:
+                continue
+            headers = file_headers(part.name, _NO_CHECKSUM)
+            if part.records > 1:
+                headers.append((CHUNK_HEADER, f"{part.records}/{part.records}".encode()))
+            around = sum(len(name) + len(value or b"") for name, value in headers) + len(self._key_of(part) or b"")
+            if largest + around > limit_bytes:
+                yield RecordSize(printable(self._path(part)), largest + around, around)
+
+    def checksum(self, part: Part) -> str | None:
+        """See :meth:`Source.checksum`."""
         try:
-            found = sorted(map(self._part, files_below(self._root)), key=lambda part: part.name)
-        except OSError as error:
-            raise InputFileError(error.filename or self._root, f"cannot be read: {error.strerror or error}") from error
-        if not found:
-            raise InputFileError(self._root, "is empty: there is no file in it")
-        return found
+            descriptor = os.open(self._path(part), _OPEN_FLAGS)
+            try:
+                return _checksum(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError:
+            return None
 
-    def sizes(self, part: Part) -> Iterator[RecordSize]:
-        """See :meth:`Source.sizes`."""
-        largest = min(part.size_bytes, self._chunk_bytes or part.size_bytes)
-        headers = self._headers(part, "0" * 64, part.records)
-        around = sum(len(name) + len(value or b"") for name, value in headers) + len(self._key_of(part) or b"")
-        yield RecordSize(str(self._root / part.name), largest + around, around)
+    def begins_with(self, part: Part, rows: RowChecksum) -> bool:  # noqa: ARG002
+        """See :meth:`Source.begins_with`."""
+        return False
 
-    def records(self, part: Part, start: int) -> Iterator[Record]:
-        """See :meth:`Source.records`."""
-        path = self._root / part.name
+    def blocks(self, wanted: Iterable[Wanted]) -> Generator[Block, None, None]:
+        """See :meth:`Source.blocks`."""
+        for group, read in self._ahead(_groups(wanted)):
+            if read is None:
+                yield from self._streamed(group[0])
+            elif self._chunk_bytes is None:
+                yield self._whole(read)
+            else:
+                for each in read:
+                    yield from self._split(each, self._chunk_bytes)
+
+    def _ahead(self, groups: Iterator[list[Wanted]]) -> Iterator[tuple[list[Wanted], list[_Read] | None]]:
+        """Every group with its files, in their order; None instead of a file that is too large to be held."""
+        if not self._read_ahead:
+            for group in groups:
+                yield group, self._read_group(group)
+            return
+        pending: deque[tuple[list[Wanted], int, Future[list[_Read] | None]]] = deque()
+        held_bytes = 0
+        with ThreadPoolExecutor(self._read_ahead, thread_name_prefix="kafkabal-reader") as pool:
+            try:
+                for group in groups:
+                    group_bytes = min(sum(wanted.part.size_bytes for wanted in group), _WHOLE_BYTES)
+                    while pending and (len(pending) > 2 * self._read_ahead or held_bytes + group_bytes > _AHEAD_BYTES):
+                        first, first_bytes, future = pending.popleft()
+                        held_bytes -= first_bytes
+                        yield first, future.result()
+                    pending.append((group, group_bytes, pool.submit(self._read_group, group)))
+                    held_bytes += group_bytes
+                for first, _, future in pending:
+                    yield first, future.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _read_group(self, group: list[Wanted]) -> list[_Read] | None:
+        if len(group) == 1 and group[0].part.size_bytes > _WHOLE_BYTES and group[0].part.records > 1:
+            return None
+        return [self._read(wanted) for wanted in group]
+
+    def _read(self, wanted: Wanted) -> _Read:
+        part = wanted.part
         try:
-            with path.open("rb") as file:
-                _expect_unchanged(file, path, part)
-                yield from self._whole(file, path, part) if part.records == 1 else self._chunks(file, path, part, start)
+            descriptor = os.open(self._path(part), _OPEN_FLAGS)
+            try:
+                # a byte more than there should be, so that a file that grew shows
+                data = os.read(descriptor, part.size_bytes + 1)
+                while len(data) < part.size_bytes and (more := os.read(descriptor, part.size_bytes + 1 - len(data))):
+                    data += more
+                if len(data) != part.size_bytes or os.fstat(descriptor).st_mtime_ns != part.mtime_ns:
+                    return _Read(wanted, b"", "", _CHANGED)
+            finally:
+                os.close(descriptor)
         except OSError as error:
-            raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
+            return _Read(wanted, b"", "", _unreadable(error))
+        return _Read(wanted, data, sha256(data).hexdigest())
 
-    def _part(self, entry: os.DirEntry[str]) -> Part:
-        if not os.access(entry.path, os.R_OK):
-            raise InputFileError(entry.path, "cannot be read: permission denied")
-        stat = entry.stat()
+    def _whole(self, read: list[_Read]) -> Block:
+        """Files that are a record each."""
+        good = [each for each in read if not each.fault]
+        parts = [each.wanted.part for each in good]
+        return Block(
+            numbers=[each.wanted.first for each in good],
+            values=[each.data for each in good],
+            keys=None if self._key is None else [self._key_of(part) for part in parts],
+            headers=[file_headers(each.wanted.part.name, each.checksum) for each in good],
+            name_of=lambda at: printable(self._path(parts[at])),
+            progress_bytes=sum(part.size_bytes for part in parts),
+            checksums={each.wanted.part_index: each.checksum for each in good},
+            failures=[(each.wanted, each.fault) for each in read if each.fault],
+        )
+
+    def _split(self, read: _Read, chunk_bytes: int) -> Iterator[Block]:
+        """A file in memory, as its chunks."""
+        wanted, data = read.wanted, read.data
+        if read.fault:
+            yield _failed(wanted, read.fault)
+            return
+        at_once = max(1, _GROUP_BYTES // chunk_bytes)
+        for start in range(wanted.start, wanted.part.records, at_once):
+            end = min(start + at_once, wanted.part.records)
+            values = [data[n * chunk_bytes : (n + 1) * chunk_bytes] for n in range(start, end)]
+            yield self._chunk_block(wanted, start, values, read.checksum, chunk_bytes)
+
+    def _streamed(self, wanted: Wanted) -> Iterator[Block]:
+        """A file that is too large to be held: its checksum first, then chunk by chunk."""
+        part, chunk_bytes = wanted.part, self._chunk_bytes
+        assert chunk_bytes is not None
+        try:
+            descriptor = os.open(self._path(part), _OPEN_FLAGS)
+            try:
+                checksum = _checksum(descriptor)
+                os.lseek(descriptor, wanted.start * chunk_bytes, os.SEEK_SET)
+                for number in range(wanted.start, part.records):
+                    value = os.read(descriptor, chunk_bytes)
+                    stat = os.fstat(descriptor)
+                    if (stat.st_size, stat.st_mtime_ns) != (part.size_bytes, part.mtime_ns):
+                        yield _failed(wanted, _CHANGED)
+                        return
+                    yield self._chunk_block(wanted, number, [value], checksum, chunk_bytes)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            yield _failed(wanted, _unreadable(error))
+
+    def _chunk_block(self, wanted: Wanted, start: int, values: list[bytes], checksum: str, chunk_bytes: int) -> Block:
+        part, records = wanted.part, wanted.part.records
+        end = start + len(values)
+        headers = [file_headers(part.name, checksum) for _ in values]
+        if records > 1:
+            for number, of_chunk in enumerate(headers, start + 1):
+                of_chunk.append((CHUNK_HEADER, b"%d/%d" % (number, records)))
+        path = printable(self._path(part))
+        return Block(
+            numbers=range(wanted.first + start, wanted.first + end),
+            values=values,
+            keys=None if self._key is None else [self._key_of(part)] * len(values),
+            headers=headers,
+            name_of=lambda at: f"{path}, chunk {start + at + 1}/{records}" if records > 1 else path,
+            progress_bytes=sum(map(len, values)),
+            skipped_bytes=start * chunk_bytes if start == wanted.start else 0,
+            checksums={wanted.part_index: checksum} if end == records else {},
+        )
+
+    def _part(self, name: str, stat: os.stat_result) -> Part:
         chunk_bytes = self._chunk_bytes or stat.st_size
         return Part(
-            name=Path(entry.path).relative_to(self._root).as_posix(),
+            name=name,
             size_bytes=stat.st_size,
             mtime_ns=stat.st_mtime_ns,
             records=max(1, -(-stat.st_size // chunk_bytes)) if stat.st_size else 1,
         )
 
-    def _whole(self, file: IO[bytes], path: Path, part: Part) -> Iterator[Record]:
-        value = file.read()
-        _expect_unchanged(file, path, part)
-        headers = self._headers(part, sha256(value).hexdigest(), 1)
-        yield Record(str(path), value, self._key_of(part), headers, part.size_bytes)
-
-    def _chunks(self, file: IO[bytes], path: Path, part: Part, start: int) -> Iterator[Record]:
-        assert self._chunk_bytes is not None
-        checksum = _checksum(file)
-        _expect_unchanged(file, path, part)
-        file.seek(start * self._chunk_bytes)
-        for number in range(start, part.records):
-            value = file.read(self._chunk_bytes)
-            _expect_unchanged(file, path, part)
-            chunk = f"{number + 1}/{part.records}"
-            headers = [*self._headers(part, checksum, 1), (CHUNK_HEADER, chunk.encode())]
-            skipped = start * self._chunk_bytes if number == start else 0
-            yield Record(f"{path}, chunk {chunk}", value, self._key_of(part), headers, len(value), skipped)
-
-    def _headers(self, part: Part, checksum: str, records: int) -> Headers:
-        headers = file_headers(part.name, checksum)
-        if records > 1:
-            headers.append((CHUNK_HEADER, f"{records}/{records}".encode()))
-        return headers
+    def _path(self, part: Part) -> str:
+        return f"{self._root}/{part.name}"
 
     def _key_of(self, part: Part) -> bytes | None:
         if self._key is None:
@@ -134,20 +302,32 @@ class FolderSource:
         return os.fsencode(part.name) if self._key == "path" else _label(part.name)
 
 
-def files_below(folder: Path | str) -> Iterator[os.DirEntry[str]]:
-    """All files below a folder, in no order; links to folders are not followed, those to files are files.
+def files_below(
+    folder: Path | str, left_out: Callable[[str, str], None] = lambda _path, _why: None
+) -> Iterator[os.DirEntry[str]]:
+    """All regular files below a folder, in no order; links to folders are not followed, those to files are files.
 
-    Raises
-    ------
-    OSError
-        If a folder cannot be read.
+    Parameters
+    ----------
+    left_out
+        Called with the path of whatever cannot be read or is neither file nor folder, and why.
     """
-    with os.scandir(folder) as entries:
+    try:
+        entries = os.scandir(folder)
+    except OSError as error:
+        left_out(str(folder), _unreadable(error))
+        return
+    with entries:
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from files_below(entry.path)
-            elif entry.is_file():
-                yield entry
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from files_below(entry.path, left_out)
+                elif entry.is_file():
+                    yield entry
+                elif not entry.is_dir():
+                    left_out(entry.path, _kind_of(entry))
+            except OSError as error:
+                left_out(entry.path, _unreadable(error))
 
 
 def file_headers(name: str, checksum: str) -> Headers:
@@ -158,19 +338,51 @@ def file_headers(name: str, checksum: str) -> Headers:
     return headers
 
 
+def _groups(wanted: Iterable[Wanted]) -> Iterator[list[Wanted]]:
+    """Files that are read together, large ones alone."""
+    group: list[Wanted] = []
+    group_bytes = 0
+    for each in wanted:
+        if group and (group_bytes + each.part.size_bytes > _GROUP_BYTES or len(group) == _GROUP_FILES):
+            yield group
+            group, group_bytes = [], 0
+        group.append(each)
+        group_bytes += each.part.size_bytes
+    if group:
+        yield group
+
+
+def _failed(wanted: Wanted, why: str) -> Block:
+    return Block(numbers=(), values=[], name_of=str, failures=[(wanted, why)])
+
+
 def _label(name: str) -> bytes | None:
     first, slash, _ = name.partition("/")
     return os.fsencode(first) if slash else None
 
 
-def _checksum(file: IO[bytes]) -> str:
+def _checksum(descriptor: int) -> str:
     digest = sha256()
-    while data := file.read(_READ_BYTES):
+    while data := os.read(descriptor, _READ_BYTES):
         digest.update(data)
     return digest.hexdigest()
 
 
-def _expect_unchanged(file: IO[bytes], path: Path, part: Part) -> None:
-    stat = os.fstat(file.fileno())
-    if (stat.st_size, stat.st_mtime_ns) != (part.size_bytes, part.mtime_ns):
-        raise InputFileError(path, "changed while it was being sent")
+def _unreadable(error: OSError) -> str:
+    if error.errno == errno.ELOOP:
+        return "is a link that leads back to itself"
+    return f"cannot be read: {(error.strerror or str(error)).lower()}"
+
+
+def _kind_of(entry: os.DirEntry[str]) -> str:
+    """What something is that is neither a file nor a folder."""
+    if entry.is_symlink() and not os.path.exists(entry.path):  # noqa: PTH110 - a name that may be no text
+        return "is a broken link"
+    mode = entry.stat().st_mode
+    kinds: Sequence[tuple[Callable[[int], bool], str]] = (
+        (S_ISFIFO, "is a named pipe"),
+        (S_ISSOCK, "is a socket"),
+        (S_ISCHR, "is a device"),
+        (S_ISBLK, "is a device"),
+    )
+    return next((kind for matches, kind in kinds if matches(mode)), "is not a regular file")

@@ -5,21 +5,33 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from enum import StrEnum
-from itertools import islice
+from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.source_protocol import Part, Record, RecordSize
+from kafkabal.sources.source_protocol import (
+    Block,
+    ChangedRowsError,
+    Listing,
+    Part,
+    RecordSize,
+    RowChecksum,
+    Wanted,
+    printable,
+)
 
 _FIELD_BYTES = 1 << 30
 _ROWS_A_BATCH = 1024
+# read at once: the lines in it are sent as one block
+_READ_BYTES = 1 << 18
 
 
 class RowFormat(StrEnum):
@@ -39,9 +51,19 @@ _SUFFIXES = {
     ".parquet": RowFormat.PARQUET,
 }
 
-Row: TypeAlias = "tuple[int, bytes, dict[str, Any] | None, int]"
-"""Number counted from 1 of its line (the last of several), or of the row in Parquet; its text; fields where read; and
-how many bytes of the source have been read for it and those before it."""
+Fields: TypeAlias = "dict[str, Any]"
+
+
+class _Rows(NamedTuple):
+    """Rows that were read together."""
+
+    texts: list[bytes]
+    fields: list[Fields] | None
+    """None where they are not needed."""
+    places: Sequence[int]
+    """Of each, its line (the last of several), or its number in Parquet, counted from 1."""
+    n_bytes: int
+    """Of the source, that were read for them."""
 
 
 class RowSource:
@@ -60,7 +82,7 @@ class RowSource:
     Raises
     ------
     UsageError
-        If the format cannot be told from the name, or plain text is asked for fields.
+        If the name does not tell the format, or plain text is asked for fields.
     """
 
     def __init__(
@@ -86,7 +108,7 @@ class RowSource:
     @property
     def name(self) -> str:
         """See :attr:`Source.name`."""
-        return f"file {self._path.resolve()}" if self._path else "standard input"
+        return printable(f"file {self._path.resolve()}") if self._path else "standard input"
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -100,38 +122,139 @@ class RowSource:
         """See :attr:`Source.is_keyed`."""
         return self._key_field is not None
 
-    def parts(self) -> Sequence[Part]:
-        """See :meth:`Source.parts`."""
+    @property
+    def is_stream(self) -> bool:
+        """See :attr:`Source.is_stream`."""
+        return self._path is None
+
+    def listing(self) -> Listing:
+        """See :meth:`Source.listing`."""
         if self._path is None:
-            return [Part(name="-")]
+            return Listing([Part(name="-")])
         try:
             stat = self._path.stat()
         except OSError as error:
-            raise InputFileError(self._path, f"cannot be read: {error.strerror or error}") from error
+            raise self._unfit(f"cannot be read: {error.strerror or error}") from error
         if not S_ISREG(stat.st_mode):
-            raise InputFileError(self._path, "is no regular file", hint="feed it as standard input: - < FILE")
+            raise self._unfit("is not a regular file", hint="feed it as standard input: - < FILE")
         if not stat.st_size:
-            raise InputFileError(self._path, "is empty")
-        return [Part(name=self._path.name, size_bytes=stat.st_size, mtime_ns=stat.st_mtime_ns)]
+            raise self._unfit("is empty")
+        return Listing([Part(name=self._path.name, size_bytes=stat.st_size, mtime_ns=stat.st_mtime_ns)])
 
-    def sizes(self, part: Part) -> Iterator[RecordSize]:
-        """See :meth:`Source.sizes`."""
-        if self._path is not None:
-            for record in self.records(part, 0):
-                yield RecordSize(record.name, len(record.value) + len(record.key or b""))
+    def too_large(self, parts: Iterable[Part], limit_bytes: int, tick: Callable[[], None]) -> Iterator[RecordSize]:
+        """See :meth:`Source.too_large`; also finds rows that cannot be sent."""
+        if self._path is None:
+            return
+        for part in parts:
+            if part.size_bytes <= limit_bytes and not (self._key_field or self._value_field or self._is_table):
+                continue
+            for block in self.blocks([Wanted(0, 0, part)]):
+                tick()
+                keys = block.keys or ()
+                if block.values and max(map(len, block.values)) + max(map(_length, keys), default=0) > limit_bytes:
+                    for at, value in enumerate(block.values):
+                        size_bytes = len(value) + (_length(keys[at]) if keys else 0)
+                        if size_bytes > limit_bytes:
+                            yield RecordSize(block.name_of(at), size_bytes)
 
-    def records(self, part: Part, start: int) -> Iterator[Record]:
-        """See :meth:`Source.records`."""
-        with self._opened(part) as file:
-            rows = self._rows(file)
-            before = deque(islice(rows, start), maxlen=1)
-            skipped = done = before[0][-1] if before else 0
-            for number, text, fields, read in rows:
-                key = self._key(fields, number)
-                value = text if self._value_field is None else self._value(fields, number)
-                yield Record(self._row_name(number), value, key, [], read - done, skipped)
-                skipped, done = 0, read
-            self._expect_unchanged(file, part)
+    def checksum(self, part: Part) -> str | None:  # noqa: ARG002
+        """See :meth:`Source.checksum`."""
+        return None
+
+    def begins_with(self, part: Part, rows: RowChecksum) -> bool:
+        """See :meth:`Source.begins_with`."""
+        try:
+            # up to the first block after these rows, which comes only if they are as they were
+            with closing(self.blocks([Wanted(0, 0, part, rows.rows, rows)])) as blocks:
+                next(blocks, None)
+        except ChangedRowsError:
+            return False
+        return True
+
+    def blocks(self, wanted: Iterable[Wanted]) -> Generator[Block, None, None]:
+        """See :meth:`Source.blocks`; of a file to which rows are added meanwhile, those as well."""
+        for each in wanted:
+            with self._opened(each.part) as file:
+                sent = yield from self._blocks(each, file)
+                self._expect_same(file, each.part, sent)
+
+    def _blocks(self, wanted: Wanted, file: IO[bytes]) -> Generator[Block, None, RowChecksum]:
+        """Rows as blocks; those that are not wanted are compared with what is known of them, as far as it goes."""
+        digest, passed, skipped_bytes = sha256(), 0, 0
+        known = wanted.rows or RowChecksum(rows=0, sha256=digest.hexdigest())
+        for read in self._rows(file):
+            left = read
+            for end in (known.rows, wanted.start):
+                if passed < end and left.texts:
+                    before, left = _cut(left, end - passed)
+                    passed += self._pass(before, digest)
+                    skipped_bytes += before.n_bytes
+                if passed == end == known.rows and digest.hexdigest() != known.sha256:
+                    raise self._other_rows(known)
+            if not left.texts:
+                skipped_bytes += left.n_bytes
+                continue
+            keys, values, fault = self._columns(left)
+            _digest(digest, keys, values)
+            first, passed = passed, passed + len(values)
+            if values:
+                yield Block(
+                    numbers=range(wanted.first + first, wanted.first + passed),
+                    values=values,
+                    keys=keys,
+                    name_of=lambda at, places=left.places: self._row_name(places[at]),  # type: ignore[misc]
+                    progress_bytes=left.n_bytes,
+                    skipped_bytes=skipped_bytes,
+                    rows=RowChecksum(rows=passed, sha256=digest.hexdigest()),
+                )
+            skipped_bytes = 0
+            if fault is not None:
+                raise fault
+        if passed < known.rows:
+            raise self._other_rows(known, passed)
+        if skipped_bytes:
+            yield Block(numbers=(), values=[], name_of=str, skipped_bytes=skipped_bytes)
+        return RowChecksum(rows=passed, sha256=digest.hexdigest())
+
+    def _pass(self, rows: _Rows, digest: Any) -> int:
+        """Skip rows; how many."""
+        keys, values, fault = self._columns(rows)
+        if fault is not None:
+            raise fault
+        _digest(digest, keys, values)
+        return len(values)
+
+    def _columns(self, rows: _Rows) -> tuple[list[bytes | None] | None, list[bytes], InputFileError | None]:
+        """Keys and values, up to the first row that cannot be sent, and why."""
+        if rows.fields is None or (self._key_field is None and self._value_field is None):
+            return None, rows.texts, None
+        keys: list[bytes | None] = []
+        values: list[bytes] = []
+        fault = None
+        try:
+            for text, fields, place in zip(rows.texts, rows.fields, rows.places, strict=True):
+                key = None if self._key_field is None else self._key(fields, place)
+                values.append(text if self._value_field is None else self._value(fields, place))
+                keys.append(key)
+        except InputFileError as error:
+            fault = error
+        return (None if self._key_field is None else keys), values, fault
+
+    def _other_rows(self, known: RowChecksum, found: int | None = None) -> ChangedRowsError:
+        if found is None:
+            what = f"rows 1 to {known.rows} are not the rows that were sent before"
+        else:
+            what = f"it ends after {found} rows, of which {known.rows} were sent before"
+        again = "" if self._path is None else "add --resend to send the whole file again, or "
+        return ChangedRowsError(
+            printable(str(self._path or "standard input")),
+            what,
+            hint=f"{again}feed the same rows, or start another record of sent rows with --manifest FILE",
+        )
+
+    @property
+    def _is_table(self) -> bool:
+        return self._format in (RowFormat.CSV, RowFormat.PARQUET)
 
     def _opened(self, part: Part) -> IO[bytes]:
         if self._stream is not None:
@@ -140,7 +263,7 @@ class RowSource:
         try:
             file = self._path.open("rb")
         except OSError as error:
-            raise InputFileError(self._path, f"cannot be read: {error.strerror or error}") from error
+            raise self._unfit(f"cannot be read: {error.strerror or error}") from error
         self._expect_unchanged(file, part)
         return file
 
@@ -149,10 +272,22 @@ class RowSource:
             return
         stat = os.fstat(file.fileno())
         if (stat.st_size, stat.st_mtime_ns) != (part.size_bytes, part.mtime_ns):
-            raise InputFileError(self._path, "changed while it was being sent")
+            raise self._unfit("changed while it was being sent")
 
-    def _rows(self, file: IO[bytes]) -> Iterator[Row]:
-        readers: dict[RowFormat, Callable[[IO[bytes]], Iterator[Row]]] = {
+    def _expect_same(self, file: IO[bytes], part: Part, sent: RowChecksum) -> None:
+        """See that the file still is what was sent; rows that were only added are no change of it."""
+        try:
+            self._expect_unchanged(file, part)
+        except InputFileError:
+            stat = os.fstat(file.fileno())
+            if self._format is RowFormat.PARQUET or stat.st_size <= part.size_bytes:
+                raise
+            grown = Part(name=part.name, size_bytes=stat.st_size, mtime_ns=stat.st_mtime_ns)
+            if not self.begins_with(grown, sent):
+                raise
+
+    def _rows(self, file: IO[bytes]) -> Iterator[_Rows]:
+        readers: dict[RowFormat, Callable[[IO[bytes]], Iterator[_Rows]]] = {
             RowFormat.JSONL: self._json_lines,
             RowFormat.TEXT: _lines,
             RowFormat.CSV: self._csv_rows,
@@ -160,40 +295,52 @@ class RowSource:
         }
         return readers[self._format](file)
 
-    def _json_lines(self, file: IO[bytes]) -> Iterator[Row]:
+    def _json_lines(self, file: IO[bytes]) -> Iterator[_Rows]:
         if self._key_field is None and self._value_field is None:
             yield from _lines(file)
             return
-        decoder = msgspec.json.Decoder(dict[str, Any])
-        for number, line, _, read in _lines(file):
+        decode = msgspec.json.Decoder(dict[str, Any]).decode
+        for rows in _lines(file):
+            fields: list[Fields] = []
             try:
-                yield number, line, decoder.decode(line), read
+                for text in rows.texts:
+                    fields.append(decode(text))  # noqa: PERF401 - how far it came tells the line
             except (ValueError, RecursionError) as error:  # among them the errors of msgspec and of UTF-8
-                raise self._fault(number, f"is no JSON object: {error}") from error
+                done = len(fields)
+                if done:
+                    yield rows._replace(texts=rows.texts[:done], fields=fields, places=rows.places[:done], n_bytes=0)
+                raise self._fault(rows.places[done], f"is not a JSON object: {error}") from error
+            yield rows._replace(fields=fields)
 
-    def _csv_rows(self, file: IO[bytes]) -> Iterator[Row]:
+    def _csv_rows(self, file: IO[bytes]) -> Iterator[_Rows]:
         csv.field_size_limit(_FIELD_BYTES)
-        text = io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="")
-        reader = csv.DictReader(self._decoded(text), strict=True)
+        lines = _CsvLines(file)
+        reader = csv.DictReader(lines, strict=True)
+        texts: list[bytes] = []
+        fields: list[Fields] = []
+        places: list[int] = []
+        told_bytes = 0
+        fault = None
         try:
             self._expect_columns(reader.fieldnames or ())
             for row in reader:
                 if None in row or None in row.values():
-                    raise self._fault(reader.line_num, "has not as many fields as the first line")
-                yield reader.line_num, msgspec.json.encode(row), row, file.tell()
+                    fault = self._fault(reader.line_num, "has not as many fields as the first line")
+                    break
+                texts.append(msgspec.json.encode(row))
+                fields.append(row)
+                places.append(reader.line_num)
+                if not lines.waiting:  # what comes next may take long
+                    yield _Rows(texts, fields, places, lines.read_bytes - told_bytes)
+                    told_bytes, texts, fields, places = lines.read_bytes, [], [], []
         except csv.Error as error:
-            raise self._fault(reader.line_num, f"is no CSV: {error}") from error
-        finally:
-            text.detach()  # or it would close the file, which is not its own
-
-    def _decoded(self, lines: Iterable[str]) -> Iterator[str]:
-        """The same lines, each seen to be UTF-8: a reader ahead of the rows could not say which is not."""
-        for number, line in enumerate(lines, 1):
-            try:
-                line.encode()
-            except UnicodeEncodeError:
-                raise self._fault(number, "is no CSV: it is not in UTF-8") from None
-            yield line
+            fault = self._fault(reader.line_num, f"is not CSV: {error}")
+        except UnicodeDecodeError:
+            fault = self._fault(lines.number, "is not CSV: it is not in UTF-8")
+        if texts or lines.read_bytes > told_bytes:
+            yield _Rows(texts, fields, places, lines.read_bytes - told_bytes)
+        if fault is not None:
+            raise fault
 
     def _expect_columns(self, columns: Sequence[str]) -> None:
         twice = sorted(column for column, count in Counter(columns).items() if count > 1)
@@ -201,10 +348,9 @@ class RowSource:
             raise self._unfit(f"has several columns of the same name: {', '.join(map(repr, twice))}")
         for field in (self._key_field, self._value_field):
             if field is not None and field not in columns:
-                hint = f"there are: {', '.join(columns)}"
-                raise self._unfit(f"there is no column {field!r}", hint=hint)
+                raise self._unfit(f"unknown column: {field}", hint=f"choose from: {', '.join(columns)}")
 
-    def _parquet_rows(self, file: IO[bytes]) -> Iterator[Row]:
+    def _parquet_rows(self, file: IO[bytes]) -> Iterator[_Rows]:
         try:
             from pyarrow import ArrowException, parquet
         except ImportError:
@@ -215,32 +361,33 @@ class RowSource:
             self._expect_columns(table.schema_arrow.names)
             size_bytes, rows = os.fstat(file.fileno()).st_size, table.metadata.num_rows
             for batch in table.iter_batches(_ROWS_A_BATCH):
-                for row in self._python_rows(batch, number + 1):
-                    number += 1
-                    text = b"" if self._value_field else msgspec.json.encode(row)
-                    yield number, text, row, size_bytes * number // rows
+                fields = self._python_rows(batch, number + 1)
+                texts = [b""] * len(fields) if self._value_field else list(map(msgspec.json.encode, fields))
+                done_bytes = size_bytes * number // rows
+                places = range(number + 1, number + len(fields) + 1)
+                number += len(fields)
+                yield _Rows(texts, fields, places, size_bytes * number // rows - done_bytes)
         except (ArrowException, OSError) as error:
-            raise self._fault(number + 1, f"is no Parquet: {error}") from error
+            raise self._fault(number + 1, f"is not Parquet: {error}") from error
 
-    def _python_rows(self, batch: Any, number: int) -> list[dict[str, Any]]:
+    def _python_rows(self, batch: Any, number: int) -> list[Fields]:
         try:
-            rows: list[dict[str, Any]] = batch.to_pylist()
+            rows: list[Fields] = batch.to_pylist()
         except (ValueError, OverflowError) as error:  # such as fields of the same name within a column
             raise self._fault(number, f"cannot be read: {error}") from error
         return rows
 
-    def _key(self, fields: dict[str, Any] | None, number: int) -> bytes | None:
-        if self._key_field is None or fields is None:
-            return None
+    def _key(self, fields: Fields, number: int) -> bytes | None:
+        assert self._key_field is not None
         if self._key_field not in fields:
             hint = "a row without a key has null there"
             raise self._fault(number, f"has no field {self._key_field!r} to take as a key", hint=hint)
         key = fields[self._key_field]
         return None if key is None else self._as_bytes(key, self._key_field, number)
 
-    def _value(self, fields: dict[str, Any] | None, number: int) -> bytes:
+    def _value(self, fields: Fields, number: int) -> bytes:
         assert self._value_field is not None
-        if fields is None or fields.get(self._value_field) is None:
+        if fields.get(self._value_field) is None:
             raise self._fault(number, f"has no field {self._value_field!r}")
         return self._as_bytes(fields[self._value_field], self._value_field, number)
 
@@ -257,15 +404,15 @@ class RowSource:
 
     def _row_name(self, number: int) -> str:
         what = "row" if self._format is RowFormat.PARQUET else "line"
-        return f"{self._path or 'standard input'}, {what} {number}"
+        return f"{printable(str(self._path or 'standard input'))}, {what} {number}"
 
     def _unfit(self, message: str, *, hint: str | None = None) -> InputFileError:
-        return InputFileError(self._path or "standard input", message, hint=hint)
+        return InputFileError(printable(str(self._path or "standard input")), message, hint=hint)
 
     def _fault(self, number: int, message: str, *, hint: str | None = None) -> InputFileError:
         if self._format is RowFormat.PARQUET:
             return self._unfit(f"row {number}: {message}", hint=hint)
-        return InputFileError(self._path or "standard input", message, line=number, hint=hint)
+        return InputFileError(printable(str(self._path or "standard input")), message, line=number, hint=hint)
 
 
 class _Unclosed(io.RawIOBase):
@@ -273,7 +420,6 @@ class _Unclosed(io.RawIOBase):
 
     def __init__(self, stream: io.BufferedIOBase) -> None:
         self._stream = stream
-        self._read_bytes = 0
 
     def readable(self) -> bool:
         return True
@@ -281,21 +427,91 @@ class _Unclosed(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read1(len(buffer))
         buffer[: len(data)] = data
-        self._read_bytes += len(data)
         return len(data)
 
-    def tell(self) -> int:
-        """How much was read; of the stream itself, which may be a pipe, nobody could tell."""
-        return self._read_bytes
+
+class _CsvLines:
+    """Lines of a file, decoded one by one: a reader ahead of the rows could not say which is not UTF-8."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._pieces = _whole_lines(file)
+        self._lines: list[bytes] = []
+        self.number = 0
+        self.read_bytes = 0
+
+    @property
+    def waiting(self) -> int:
+        """Lines that were read and not asked for yet."""
+        return len(self._lines)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        while not self._lines:
+            piece = next(self._pieces)
+            self.read_bytes += len(piece)
+            self._lines = piece.splitlines(keepends=True)[::-1]
+        self.number += 1
+        return self._lines.pop().decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 
-def _lines(file: IO[bytes]) -> Iterator[Row]:
-    read = 0
-    for number, line in enumerate(file, 1):
-        read += len(line)
-        text = line.rstrip(b"\r\n")
-        if text:
-            yield number, text, None, read
+def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """What one read gives after the other, each up to the end of its last line."""
+    pieces: list[bytes] = []
+    while data := file.read1(_READ_BYTES):  # type: ignore[attr-defined]
+        end = data.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*pieces, data[:end]])
+            pieces = [data[end:]] if end < len(data) else []
+        else:
+            pieces.append(data)
+    if pieces:
+        yield b"".join(pieces)
+
+
+def _lines(file: IO[bytes]) -> Iterator[_Rows]:
+    number = 1
+    for piece in _whole_lines(file):
+        lines = piece.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        if b"\r" in piece:
+            lines = [line.rstrip(b"\r") for line in lines]
+        places: Sequence[int] = range(number, number + len(lines))
+        number += len(lines)
+        if b"" in lines:
+            places = [place for place, line in zip(places, lines, strict=True) if line]
+            lines = [line for line in lines if line]
+        yield _Rows(lines, None, places, len(piece))
+
+
+def _cut(rows: _Rows, at: int) -> tuple[_Rows, _Rows]:
+    """The first so many rows, and the others; bytes in proportion to their texts."""
+    if at >= len(rows.texts):
+        return rows, _Rows([], None, (), 0)
+    before, after = rows.texts[:at], rows.texts[at:]
+    fields = (None, None) if rows.fields is None else (rows.fields[:at], rows.fields[at:])
+    n_before, n_after = sum(map(len, before)) + at, sum(map(len, after)) + len(after)
+    n_bytes = rows.n_bytes * n_before // (n_before + n_after)
+    return (
+        _Rows(before, fields[0], rows.places[:at], n_bytes),
+        _Rows(after, fields[1], rows.places[at:], rows.n_bytes - n_bytes),
+    )
+
+
+def _digest(digest: Any, keys: list[bytes | None] | None, values: list[bytes]) -> None:
+    """Take rows into a checksum, which must not depend on how rows are cut into blocks."""
+    if keys is not None:
+        named = [b"" if key is None else b"=" + key for key in keys]
+        values = [part for row in zip(named, values, strict=True) for part in row]
+    if values:
+        digest.update(b"\n".join(values))
+        digest.update(b"\n")
+
+
+def _length(key: bytes | None) -> int:
+    return 0 if key is None else len(key)
 
 
 def _format_of(path: Path | None) -> RowFormat:

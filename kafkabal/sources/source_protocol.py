@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
+
+from kafkabal.errors import InputFileError
 
 Headers: TypeAlias = "list[tuple[str, str | bytes | None]]"
 
@@ -15,11 +17,40 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     """A file, as it was when it was listed."""
 
     name: str
-    """Path within the source."""
+    """Path within the source; bytes that are not UTF-8 are surrogates (:func:`os.fsdecode`)."""
     size_bytes: int = 0
     mtime_ns: int = 0
     records: int = -1
     """How many records it makes; -1 where that shows only when it is read."""
+
+
+class Listing(NamedTuple):
+    """What a source holds."""
+
+    parts: Sequence[Part]
+    left_out: Sequence[tuple[str, str]] = ()
+    """Names of what cannot be sent, and why."""
+
+
+class RowChecksum(msgspec.Struct, frozen=True, kw_only=True):
+    """Tells whether the first rows of a source are still those that they were."""
+
+    rows: int
+    sha256: str
+    """Of the keys and values of these rows, in hex."""
+
+
+class Wanted(NamedTuple):
+    """Records of a part that are to be sent: from ``start`` on."""
+
+    part_index: int
+    """Of the part, in the manifest."""
+    first: int
+    """Number of the part's first record."""
+    part: Part
+    start: int = 0
+    rows: RowChecksum | None = None
+    """What is known of rows before ``start``."""
 
 
 class RecordSize(NamedTuple):
@@ -31,19 +62,36 @@ class RecordSize(NamedTuple):
     """Of these, what its headers and key take; None where the record cannot be split."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What is sent."""
+@dataclass(slots=True, kw_only=True)
+class Block:
+    """Records that were read together, in columns of one length: a large file's chunk, small files, or rows."""
 
-    name: str
-    """For messages: which file, chunk or row it is."""
-    value: bytes
-    key: bytes | None = None
-    headers: Headers = field(default_factory=list)
+    numbers: Sequence[int]
+    """Ascending, over all parts."""
+    values: list[bytes]
+    keys: list[bytes | None] | None = None
+    """None where no record has one."""
+    headers: list[Headers] | None = None
+    """None where no record has any; whoever sends the block may append to the lists."""
+    name_of: Callable[[int], str]
+    """For messages: which file, chunk or row the record at a position is."""
     progress_bytes: int = 0
-    """Bytes of the source that are done with once this record is."""
+    """Bytes of the source that are done with once all of these records are."""
     skipped_bytes: int = 0
-    """Bytes of the part that lie before the first record that was asked for; told with that record."""
+    """Bytes of the source before the first record that was asked for."""
+    checksums: Mapping[int, str] = field(default_factory=dict)
+    """SHA-256, in hex, by index of the parts that end with this block."""
+    rows: RowChecksum | None = None
+    """Of all rows up to the end of this block."""
+    failures: Sequence[tuple[Wanted, str]] = ()
+    """Parts that could not be read to their end, and why; no further records of them come."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+class ChangedRowsError(InputFileError):
+    """Rows that were sent before are no longer what they were."""
 
 
 class Source(Protocol):
@@ -51,7 +99,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it; the same in every run."""
+        """What to call it; the same in every run, and printable."""
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -61,7 +109,11 @@ class Source(Protocol):
     def is_keyed(self) -> bool:
         """Whether its records have keys."""
 
-    def parts(self) -> Sequence[Part]:
+    @property
+    def is_stream(self) -> bool:
+        """Whether it can be read only once."""
+
+    def listing(self) -> Listing:
         """What there is now.
 
         Raises
@@ -70,14 +122,39 @@ class Source(Protocol):
             If it cannot be read, or is empty.
         """
 
-    def sizes(self, part: Part) -> Iterator[RecordSize]:
-        """Size of every record of a part, found without sending any; nothing where that cannot be known before."""
+    def too_large(self, parts: Iterable[Part], limit_bytes: int, tick: Callable[[], None]) -> Iterator[RecordSize]:
+        """Records with more than so many bytes, found without sending any; none where that cannot be known before.
 
-    def records(self, part: Part, start: int) -> Iterator[Record]:
-        """The records of a part, from number ``start`` on.
+        Parameters
+        ----------
+        tick
+            Called now and then while rows are read.
+        """
+
+    def checksum(self, part: Part) -> str | None:
+        """SHA-256 of a part as it is now, in hex; None where it cannot be read, or records are rows."""
+
+    def begins_with(self, part: Part, rows: RowChecksum) -> bool:
+        """Whether the rows of a part begin with those of the checksum; False where records are files.
 
         Raises
         ------
         InputFileError
-            If the part is not, or does not stay, what it was when it was listed.
+            If it cannot be read.
         """
+
+    def blocks(self, wanted: Iterable[Wanted]) -> Generator[Block, None, None]:
+        """The records that are wanted, in their order; to be closed by whoever does not take all.
+
+        Raises
+        ------
+        ChangedRowsError
+            If the rows before the first that is wanted are others than they were.
+        InputFileError
+            If a row cannot be sent, or the file of rows changes while it is read.
+        """
+
+
+def printable(name: str) -> str:
+    """A name with bytes that are not UTF-8 as ``\\xff``; others stay as they are."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

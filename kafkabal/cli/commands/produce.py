@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kafkabal.config.librdkafka_settings import ClientSetting
     from kafkabal.errors import KafkabalError
     from kafkabal.producer.produce_session import Delivery, Order
+    from kafkabal.producer.send_source import Outcome
     from kafkabal.producer.target_topic import TopicFacts
     from kafkabal.reporting.transfer_progress import Progress as Bar
     from kafkabal.routing.registry import PolicyChoice
@@ -45,6 +46,7 @@ _TELEMETRY_AGE_S = 60.0
 _ID_BITS = 64
 _LEAST_REFRESH_S = 0.1
 _MOST_REFRESH_S = 86_400.0
+_MOST_READERS = 256
 
 
 def _parse_refresh(text: str) -> float:
@@ -97,6 +99,18 @@ class SourceOptions:
             rich_help_panel=_SECTION,
         ),
     ] = None
+    read_ahead: Annotated[
+        int,
+        typer.Option(
+            "--read-ahead",
+            metavar="N",
+            min=0,
+            max=_MOST_READERS,
+            help="Threads that read and hash files ahead of sending, for slow file systems. [default: 0, local disk]",
+            rich_help_panel=_SECTION,
+            show_default=False,
+        ),
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +148,9 @@ class SendingOptions:
     no_manifest: Annotated[
         bool, typer.Option("--no-manifest", help="Keep no manifest: a repeated run sends everything again.")
     ] = False
+    resend: Annotated[bool, typer.Option("--resend", help="Send files again that changed since they were sent.")] = (
+        False
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,15 +274,33 @@ def produce(
     from kafkabal.reporting.produce_report import production_report
 
     show(production_report(delivery.outcome, delivery.view), output, context)
-    for name in delivery.outcome.changed:
-        context.warn(f"{name}: changed since it was sent; the topic holds the earlier version")
-    if delivery.outcome.failures:
-        raise PartialFailureError(
-            f"{len(delivery.outcome.failures)} files not sent; {delivery.outcome.sent} records sent",
-            delivery.outcome.failures,
-            hint="run the same command again to send the rest",
-        )
+    _expect_complete(delivery.outcome)
     return ExitCode.DONE
+
+
+def _expect_complete(outcome: "Outcome") -> None:
+    """See that exit code 0 may say that every record of the source is in the topic.
+
+    Raises
+    ------
+    PartialFailureError
+        If files were left out, or changed since they were sent.
+    """
+    if outcome.is_complete:
+        return
+    changed = [(name, "changed since it was sent; the topic holds the earlier version") for name in outcome.changed]
+    what = []
+    if outcome.failures:
+        what.append(f"{len(outcome.failures)} files not sent")
+    if changed:
+        what.append(f"{len(changed)} files changed since they were sent")
+    raise PartialFailureError(
+        f"{' and '.join(what)}; {outcome.sent} records sent",
+        [*outcome.failures, *changed],
+        hint="add --resend to send the changed files again"
+        if changed
+        else "run the same command again to send the rest",
+    )
 
 
 def _deliver(
@@ -303,11 +338,13 @@ def _source(name: str, options: SourceOptions, context: CommandContext) -> "Sour
             raise UsageError(f"--format and --value apply to rows only: {name} is a folder")
         if options.chunk_bytes == 0:
             raise UsageError("--chunk must be above 0")
-        return FolderSource(path, key=options.key, chunk_bytes=options.chunk_bytes)
+        return FolderSource(path, key=options.key, chunk_bytes=options.chunk_bytes, read_ahead=options.read_ahead)
     from kafkabal.sources.row_files import RowFormat, RowSource
 
     if options.chunk_bytes is not None:
         raise UsageError("--chunk applies to folders only, not to rows")
+    if options.read_ahead:
+        raise UsageError("--read-ahead applies to folders only, not to rows")
     known = {f.value: f for f in RowFormat}
     if options.row_format is not None and options.row_format not in known:
         raise UsageError(f"--format: unknown format: {options.row_format!r}", hint=f"choose from: {', '.join(known)}")
@@ -330,6 +367,13 @@ def _order(
 
     if sending.manifest is not None and sending.no_manifest:
         raise UsageError("--manifest and --no-manifest cannot be combined")
+    if sending.resend and sending.no_manifest:
+        raise UsageError("--resend and --no-manifest cannot be combined")
+    if sending.resend and source.is_stream:
+        raise UsageError(
+            "--resend needs a source that can be read twice",
+            hint="to send everything, name another file with --manifest",
+        )
     return Order(
         topic=topic,
         source=source,
@@ -343,6 +387,7 @@ def _order(
         refresh_s=DEFAULT_REFRESH_S if sending.refresh_s is None else sending.refresh_s,
         manifest_path=_manifest_path(source, sending, context),
         may_break_key_order=sending.any_key_order,
+        resend=sending.resend,
         seed=random.getrandbits(32),
     )
 
@@ -391,7 +436,7 @@ def _default_manifest(facts: "TopicFacts", source: "Source", folder: Path) -> Pa
 def _manifest_name(facts: "TopicFacts", *made_of: str) -> str:
     from hashlib import sha256
 
-    digest = sha256("\0".join(made_of).encode()).hexdigest()[:16]
+    digest = sha256("\0".join(made_of).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return f"{facts.topic}-{facts.topic_id}-{digest}.jsonl"
 
 

@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
         manifest.mark_running()
         manifest.add_parts(PARTS)
         manifest.checkpoint(1, {0: 6, 1: 0})
-        manifest.void_part(1)
+        manifest.void_parts([1])
     return path
 
 

@@ -7,11 +7,13 @@ import itertools
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from kafkabal.errors import (
     InputFileError,
@@ -30,6 +32,7 @@ from kafkabal.producer.send_source import (
     Run,
     check_sizes,
     found_records,
+    has_other_rows,
     same_topic_check,
     totals,
 )
@@ -40,10 +43,18 @@ from kafkabal.routing.policy_protocol import Context
 from kafkabal.routing.registry import PolicyChoice, load_policy
 from kafkabal.sources.folder import FolderSource
 from kafkabal.sources.row_files import RowFormat, RowSource
-from kafkabal.sources.source_protocol import Source
+from kafkabal.sources.source_protocol import Block, Source
 from tests.unit.producer.conftest import MockCluster
+from tests.unit.sources.records_of import records_of
 
 TOPIC = "images"
+
+
+def one_by_one(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Blocks of a record each."""
+    for block in blocks:
+        for number, value in zip(block.numbers, block.values, strict=True):
+            yield Block(numbers=[number], values=[value], name_of=str)
 
 
 class CrashError(Exception):
@@ -62,16 +73,16 @@ class Bench:
     def run(self, source: Source, **extra: Any) -> Outcome:
         """One run, as the command does it."""
         with self.open_manifest(source) as manifest:
-            found = set() if manifest.is_clean else self.read_back(manifest)
+            found = {} if manifest.is_clean else self.read_back(manifest)
             with self.producer() as producer:
-                return Run(producer, source, manifest, found=found, clock=monotonic, **extra).send(source.parts())
+                return Run(producer, source, manifest, found=found, clock=monotonic, **extra).send(source.listing())
 
     def open_manifest(self, source: Source) -> Manifest:
         """Begin or go on."""
         header = ManifestHeader(id="cafe", cluster_id="mock", topic=TOPIC, topic_id="T", source=source.name, offsets={})
         return Manifest.open(self.manifest_path, header)
 
-    def read_back(self, manifest: Manifest) -> set[int]:
+    def read_back(self, manifest: Manifest) -> dict[int, int]:
         """Records that are in the topic though the manifest does not know it."""
         reader = TopicReader(self.cluster.client, TOPIC)
         return found_records(manifest, reader.messages_since(manifest.offsets, clock=monotonic))
@@ -131,10 +142,10 @@ def test_after_a_crash_no_record_is_there_twice(bench: Bench, data: Path, surviv
     source = FolderSource(data)
     with bench.open_manifest(source) as manifest, bench.producer() as producer:
         manifest.mark_running()
-        parts = source.parts()
+        parts = source.listing().parts
         manifest.add_parts(parts)
         for number, part in enumerate(parts[:survived]):
-            (record,) = source.records(part, 0)
+            (record,) = records_of(source, part)
             producer.produce(record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
     outcome = bench.run(source)
     assert (outcome.sent, outcome.already_there) == (20 - survived, survived)
@@ -145,16 +156,17 @@ def test_an_interrupted_run_does_not_wait_for_its_queue(bench: Bench, data: Path
     """Ctrl-C while no broker answers gives up what is queued; the next run sends all of it, once."""
 
     class Interrupted(FolderSource):
-        def records(self, part: Any, start: int) -> Any:
-            if part.name.endswith("19.bin"):
-                raise KeyboardInterrupt
-            return super().records(part, start)
+        def blocks(self, wanted: Any) -> Any:
+            for each in wanted:
+                if each.part.name.endswith("19.bin"):
+                    raise KeyboardInterrupt
+                yield from super().blocks([each])
 
     bench.producer_settings["bootstrap.servers"] = "127.0.0.1:1"
     source = Interrupted(data)
     with bench.open_manifest(source) as manifest:
         with pytest.raises(KeyboardInterrupt), bench.producer() as producer:
-            Run(producer, source, manifest, clock=monotonic).send(source.parts())
+            Run(producer, source, manifest, clock=monotonic).send(source.listing())
         assert (producer.deliveries.delivered, producer.deliveries.in_flight) == (0, 0)
         assert not manifest.is_clean
     del bench.producer_settings["bootstrap.servers"]
@@ -168,7 +180,7 @@ def rows_with_a_gap(bench: Bench, folder: Path, number: int = 100) -> RowSource:
     source = RowSource(folder / "a.jsonl")
     with bench.open_manifest(source) as manifest, bench.producer() as producer:
         manifest.mark_running()
-        manifest.add_parts(source.parts())
+        manifest.add_parts(source.listing().parts)
         for row in (0, 1, 2, 50):
             producer.produce(b'{"row":%d}' % row, headers=[("kafkabal-record", f"cafe/{row}".encode())])
     return source
@@ -180,10 +192,11 @@ ROWS = Counter({b'{"row":%d}' % i: 1 for i in range(100)})
 def test_a_run_that_is_refused_forgets_nothing_of_what_it_found(bench: Bench, tmp_path: Path) -> None:
     """Records found behind a gap by a run that then stops, since its file seems changed, are not sent again later."""
     source = rows_with_a_gap(bench, tmp_path)
-    stat = (tmp_path / "a.jsonl").stat()
-    os.utime(tmp_path / "a.jsonl", ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
-    with pytest.raises(InputFileError, match="changed since its manifest was begun"):
+    content, stat = (tmp_path / "a.jsonl").read_bytes(), (tmp_path / "a.jsonl").stat()
+    (tmp_path / "a.jsonl").write_bytes(content.replace(b":50}", b":99}"))
+    with pytest.raises(InputFileError, match="line 51: is not the row that was sent before"):
         bench.run(source)
+    (tmp_path / "a.jsonl").write_bytes(content)
     os.utime(tmp_path / "a.jsonl", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert bench.run(source).sent == 96
     assert bench.topic() == ROWS
@@ -195,11 +208,11 @@ def test_ctrl_c_after_a_crash_forgets_nothing_of_what_was_found(bench: Bench, tm
     source = rows_with_a_gap(bench, tmp_path)
 
     class Interrupted(RowSource):
-        def records(self, part: Any, start: int) -> Any:
-            for number, record in enumerate(super().records(part, start), start):
-                if number == row:
+        def blocks(self, wanted: Any) -> Any:
+            for block in one_by_one(super().blocks(wanted)):
+                if block.numbers[0] == row:
                     raise KeyboardInterrupt
-                yield record
+                yield block
 
     with pytest.raises(KeyboardInterrupt):
         bench.run(Interrupted(tmp_path / "a.jsonl"))
@@ -220,11 +233,12 @@ def test_a_crash_between_any_two_files_is_survived(bench: Bench, data: Path) -> 
     class Dying(FolderSource):
         left = 5
 
-        def records(self, part: Any, start: int) -> Any:
-            if not Dying.left:
-                raise CrashError
-            Dying.left -= 1
-            yield from super().records(part, start)
+        def blocks(self, wanted: Any) -> Any:
+            for each in wanted:
+                if not Dying.left:
+                    raise CrashError
+                Dying.left -= 1
+                yield from super().blocks([each])
 
     for _ in range(10):
         Dying.left = 5
@@ -252,9 +266,9 @@ def test_chunks_are_resumed_within_a_file(bench: Bench, tmp_path: Path) -> None:
     source = FolderSource(tmp_path / "data", chunk_bytes=10)
     with bench.open_manifest(source) as manifest, bench.producer() as producer:
         manifest.mark_running()
-        (part,) = source.parts()
+        (part,) = source.listing().parts
         manifest.add_parts([part])
-        for number, record in enumerate(source.records(part, 0)):
+        for number, record in enumerate(records_of(source, part)):
             if number in (0, 1, 5):
                 producer.produce(record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
     assert bench.run(source).sent == 7
@@ -267,10 +281,9 @@ def test_a_file_that_fails_does_not_stop_the_others(bench: Bench, data: Path) ->
     victim = data / "label1" / "04.bin"
 
     class Touching(FolderSource):
-        def records(self, part: Any, start: int) -> Any:
-            if part.name == "label1/04.bin":
-                victim.write_bytes(b"content 4, changed")
-            yield from super().records(part, start)
+        def blocks(self, wanted: Any) -> Any:
+            victim.write_bytes(b"content 4, changed")
+            yield from super().blocks(wanted)
 
     outcome = bench.run(Touching(data))
     assert outcome.failures == [("label1/04.bin", "changed while it was being sent")]
@@ -293,7 +306,7 @@ def test_a_file_that_vanished_before_it_was_sent_is_forgotten(bench: Bench, data
     """A file of an interrupted run that is no longer there is no obstacle."""
     source = FolderSource(data)
     with bench.open_manifest(source) as manifest:
-        manifest.add_parts(source.parts())
+        manifest.add_parts(source.listing().parts)
     (data / "label0" / "00.bin").unlink()
     assert bench.run(source).sent == 19
     assert bench.run(source).sent == 0
@@ -312,7 +325,7 @@ def test_rows_of_a_changed_file_are_refused(bench: Bench, tmp_path: Path) -> Non
     (tmp_path / "a.txt").write_bytes(b"a\nb\n")
     bench.run(RowSource(tmp_path / "a.txt"))
     (tmp_path / "a.txt").write_bytes(b"x\na\nb\n")
-    with pytest.raises(InputFileError, match="changed since its manifest was begun"):
+    with pytest.raises(InputFileError, match="are not the rows that were sent before"):
         bench.run(RowSource(tmp_path / "a.txt"))
     assert bench.topic() == Counter([b"a", b"b"])
 
@@ -343,7 +356,7 @@ def test_what_was_sent_before_an_oversize_row_is_counted(bench: Bench, kept: boo
     with manifest, bench.producer() as producer:
         run = Run(producer, source, manifest, clock=monotonic)
         with pytest.raises(OperationError, match="; 300 records were sent by this run") as caught:
-            run.send(source.parts())
+            run.send(source.listing())
     assert ("run the same command again" in (caught.value.hint or "")) is kept
     assert sum(bench.topic().values()) == 300
 
@@ -357,7 +370,7 @@ def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, 
         with RoutingProducer(bench.cluster, TOPIC, choice.create(Context()), settings) as producer:
             run = Run(producer, source, manifest, clock=monotonic)
             with pytest.raises(PolicyFaultError) as told:
-                run.send(source.parts())
+                run.send(source.listing())
     assert told.value.exit_code == 2
     assert told.value.message == (
         "policy 'own': its pick gave 4 for a record, and the partitions are 0 to 3; "
@@ -376,7 +389,7 @@ def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: 
     for source in (RowSource(tmp_path / "rows.txt"), FolderSource(tmp_path / "data", chunk_bytes=4)):
         bench.manifest_path.unlink(missing_ok=True)
         with bench.open_manifest(source) as manifest:
-            manifest.add_parts(source.parts())
+            manifest.add_parts(source.listing().parts)
             manifest.checkpoint(70, {})
         heard: list[Progress] = []
         bench.run(source, progressed=heard.append)
@@ -389,14 +402,14 @@ def test_progress_is_told_each_second_however_long_a_record_takes(bench: Bench, 
     seconds = [0.0]
 
     class Slow(RowSource):
-        def records(self, part: Any, start: int) -> Any:
-            for record in super().records(part, start):
+        def blocks(self, wanted: Any) -> Any:
+            for block in one_by_one(super().blocks(wanted)):
                 seconds[0] += 1
-                yield record
+                yield block
 
     source, heard = Slow(tmp_path / "rows.txt"), list[Progress]()
     with bench.open_manifest(source) as manifest, bench.producer() as producer:
-        Run(producer, source, manifest, progressed=heard.append, clock=lambda: seconds[0]).send(source.parts())
+        Run(producer, source, manifest, progressed=heard.append, clock=lambda: seconds[0]).send(source.listing())
     assert [progress.handed_over for progress in heard[:4]] == [1, 2, 3, 4]
 
 
@@ -408,7 +421,7 @@ def test_progress_is_of_what_is_there_now(bench: Bench, data: Path) -> None:
     (data / "new").write_bytes(b"new")
     heard: list[Progress] = []
     bench.run(FolderSource(data), progressed=heard.append)
-    assert heard[-1].bytes == totals(FolderSource(data).parts())["bytes"]
+    assert heard[-1].bytes == totals(FolderSource(data).listing().parts)["bytes"]
     assert heard[-1].bytes - heard[-1].skipped_bytes == len(b"new")
 
 
@@ -417,6 +430,18 @@ def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: P
     check = same_topic_check("T", lambda: "U", TOPIC)
     with pytest.raises(OperationError, match=r"was deleted and created anew under way.*; \d+ records were sent"):
         bench.run(FolderSource(data), same_topic=check)
+
+
+def test_a_topic_that_is_missing_when_records_are_refused_is_not_sent_to_again(bench: Bench, data: Path) -> None:
+    """Where librdkafka hears of it first, no hint says that the same command resumes: what was sent is gone."""
+    gone = same_topic_check("T", lambda: None, TOPIC)
+    with bench.open_manifest(source := FolderSource(data)) as manifest, bench.producer() as producer:
+        run = Run(producer, source, manifest, same_topic=gone, clock=lambda: 0.0)
+        run._next_same_topic_s = 1.0
+        producer._send = lambda *_: (_ for _ in ()).throw(KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC)))
+        with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted under way; 0 records") as caught:
+            run.send(source.listing())
+    assert "resume" not in (caught.value.hint or "")
 
 
 def test_a_topic_that_is_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> None:
@@ -446,31 +471,13 @@ def test_no_answer_about_the_topic_does_not_stop_the_run(bench: Bench, data: Pat
     assert set(heard) == {error}
 
 
-def test_an_acknowledgement_without_an_offset_counts(bench: Bench, data: Path) -> None:
-    """A broker that had the record already, from a retry, does not say where; the record is done all the same."""
-
-    class Duplicate:
-        def partition(self) -> int:
-            return 1
-
-        def offset(self) -> None:
-            return None
-
-    with bench.open_manifest(FolderSource(data)) as manifest, bench.producer() as producer:
-        run = Run(producer, FolderSource(data), manifest, clock=monotonic)
-        run._report(0, 9, 9, None, Duplicate())  # type: ignore[arg-type]
-        assert run._ledger.through == 1
-        assert run._ledger.offsets == {}
-        assert run._outcome.sent == 1
-
-
 def test_progress_ends_at_the_totals(bench: Bench, data: Path) -> None:
     """The last thing that a listener hears is that all is done, earlier runs included."""
 
     for _ in range(2):
         heard: list[Progress] = []
         bench.run(FolderSource(data), progressed=heard.append)
-        assert {"records": heard[-1].records, "bytes": heard[-1].bytes} == totals(FolderSource(data).parts())
+        assert {"records": heard[-1].records, "bytes": heard[-1].bytes} == totals(FolderSource(data).listing().parts)
 
 
 def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:
@@ -479,9 +486,9 @@ def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:
         (data / f"large{i}").write_bytes(bytes(1000 + i))
     source = FolderSource(data)
     with pytest.raises(InputFileError, match=r"large0 \(1\d\d\d bytes\).* and 2 more") as caught:
-        check_sizes(source, source.parts(), 1024)
+        check_sizes(source, source.listing().parts, 1024)
     assert "--chunk" in (caught.value.hint or "")
-    check_sizes(FolderSource(data, chunk_bytes=500), FolderSource(data, chunk_bytes=500).parts(), 1024)
+    check_sizes(FolderSource(data, chunk_bytes=500), FolderSource(data, chunk_bytes=500).listing().parts, 1024)
 
 
 @pytest.mark.parametrize("key", [None, "path"])
@@ -492,11 +499,11 @@ def test_the_largest_chunk_that_fits_is_told(tmp_path: Path, chunk: int | None, 
     (tmp_path / "data" / "label" / "a long name of a file.bin").write_bytes(bytes(5 * 2**20))
     source = FolderSource(tmp_path / "data", chunk_bytes=chunk, key=key)
     with pytest.raises(InputFileError) as caught:
-        check_sizes(source, source.parts(), 1_048_588)
+        check_sizes(source, source.listing().parts, 1_048_588)
     told = re.match(r"split files with --chunk (\d+)KiB or less", caught.value.hint or "")
     assert told
     fitting = FolderSource(tmp_path / "data", chunk_bytes=int(told[1]) * 1024, key=key)
-    check_sizes(fitting, fitting.parts(), 1_048_588)
+    check_sizes(fitting, fitting.listing().parts, 1_048_588)
     assert int(told[1]) == 1023
 
 
@@ -504,17 +511,20 @@ def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
     """The hint does not name an option that is refused for rows."""
     (tmp_path / "a.txt").write_bytes(b"x" * 5000)
     with pytest.raises(InputFileError) as caught:
-        check_sizes(RowSource(tmp_path / "a.txt"), RowSource(tmp_path / "a.txt").parts(), 4096)
+        check_sizes(RowSource(tmp_path / "a.txt"), RowSource(tmp_path / "a.txt").listing().parts, 4096)
     assert caught.value.hint == "raise max.message.bytes of the topic"
 
 
-def test_a_long_look_at_sizes_is_told_once(tmp_path: Path) -> None:
+def test_a_long_look_at_sizes_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row takes a fifth of a second here: it is said after the fifth of them, and not again."""
+    monkeypatch.setattr("kafkabal.sources.row_files._READ_BYTES", 2)
     (tmp_path / "a.txt").write_bytes(b"x\n" * 20)
     now_s = itertools.count(0.0, 0.2)
     told: list[float] = []
     source = RowSource(tmp_path / "a.txt")
-    check_sizes(source, source.parts(), 4096, clock=lambda: next(now_s), takes_long=lambda: told.append(next(now_s)))
+    check_sizes(
+        source, source.listing().parts, 266, clock=lambda: next(now_s), takes_long=lambda: told.append(next(now_s))
+    )
     assert told == [pytest.approx(1.4)]
 
 
@@ -535,11 +545,106 @@ def test_reading_back_what_retention_deleted_is_refused(bench: Bench) -> None:
     assert reader._ranges({0: (9, 20), 1: (3, 5)}, {0: 9}) == {0: (9, 20), 1: (3, 5)}
 
 
-def test_modification_times_alone_count_as_a_change(bench: Bench, data: Path) -> None:
-    """A file with a new time that was sent before is named as changed, and stays as it is in the topic."""
+def test_a_file_that_was_touched_but_not_changed_is_recognised(bench: Bench, data: Path) -> None:
+    """Another time with the same checksum is no change, in this run and in the next, which does not read it again."""
     bench.run(FolderSource(data))
     os.utime(data / "label0" / "00.bin", ns=(1, 1))
-    assert bench.run(FolderSource(data)).changed == ["label0/00.bin"]
+    assert bench.run(FolderSource(data)).is_complete
+
+    class Unread(FolderSource):
+        def checksum(self, part: Any) -> Any:
+            raise AssertionError(part)
+
+    assert bench.run(Unread(data)).is_complete
+    assert bench.topic() == CONTENT
+
+
+def test_a_changed_file_is_named_until_it_is_sent_again_on_request(bench: Bench, data: Path) -> None:
+    """Each run names it; one that is asked to sends it as it is now, and only it; the next has nothing to say."""
+    bench.run(FolderSource(data))
+    (data / "label1" / "04.bin").write_bytes(b"changed 4")
+    for _ in range(2):
+        outcome = bench.run(FolderSource(data))
+        assert (outcome.sent, outcome.changed, outcome.is_complete) == (0, ["label1/04.bin"], False)
+    outcome = bench.run(FolderSource(data), resend=True)
+    assert (outcome.sent, outcome.is_complete) == (1, True)
+    assert bench.topic() == CONTENT + Counter([b"changed 4"])
+    assert bench.run(FolderSource(data)).is_complete
+
+
+def test_what_cannot_be_read_keeps_nothing_else_from_being_sent(bench: Bench, data: Path) -> None:
+    """A link to itself is named in every run until it is gone; all files are sent once."""
+    (data / "loop").symlink_to(data / "loop")
+    for sent in (20, 0):
+        outcome = bench.run(FolderSource(data))
+        assert (outcome.sent, outcome.failures) == (sent, [("loop", "is a link that leads back to itself")])
+    (data / "loop").unlink()
+    assert bench.run(FolderSource(data)).is_complete
+    assert bench.topic() == CONTENT
+
+
+def test_names_that_are_not_utf_8_are_remembered(bench: Bench, tmp_path: Path) -> None:
+    """Files with such names, in a folder with such a name, are sent once over several runs, and named legibly."""
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/d\xe9t"))
+    folder.mkdir()
+    for name in (b"caf\xe9.jpg", b"\xff", "é".encode()):
+        with open(os.fsencode(folder) + b"/" + name, "wb") as file:  # noqa: PTH123 - a name of bytes
+            file.write(name)
+    assert bench.run(FolderSource(folder)).sent == 3
+    assert bench.run(FolderSource(folder)).already_there == 3
+    with open(os.fsencode(folder) + b"/\xff", "wb") as file:  # noqa: PTH123
+        file.write(b"longer")
+    assert bench.run(FolderSource(folder)).changed == ["\\xff"]
+    assert bench.topic() == Counter([b"caf\xe9.jpg", b"\xff", "é".encode()])
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_rows_that_were_added_to_a_file_are_sent(bench: Bench, tmp_path: Path, name: str) -> None:
+    """A file that grows run by run sends its new rows and nothing twice; so does one that was only touched."""
+    path = tmp_path / name
+    path.write_bytes(b"n\n" if name.endswith(".csv") else b"")
+    total = 0
+    for added in (3, 5, 2000):
+        with path.open("ab") as file:
+            for n in range(total, total + added):
+                file.write(b"%d\n" % n if name.endswith(".csv") else b'{"n":"%d"}\n' % n)
+        outcome = bench.run(RowSource(path))
+        assert (outcome.sent, outcome.already_there) == (added, total)
+        total += added
+    os.utime(path, ns=(1, 1))
+    outcome = bench.run(RowSource(path))
+    assert (outcome.sent, outcome.already_there) == (0, total)
+    assert bench.topic() == Counter({b'{"n":"%d"}' % n: 1 for n in range(total)})
+
+
+def test_other_lines_on_standard_input_are_noticed(bench: Bench) -> None:
+    """Lines that are not those of the run before are refused, and none of them is sent; the right ones go on."""
+
+    def run(content: bytes) -> Outcome:
+        return bench.run(RowSource(None, stream=io.BytesIO(content), row_format=RowFormat.TEXT))
+
+    assert run(b"1\n2\n3\n").sent == 3
+    with pytest.raises(InputFileError, match="rows 1 to 3 are not the rows that were sent before"):
+        run(b"4\n5\n6\n7\n")
+    with pytest.raises(InputFileError, match="ends after 2 rows, of which 3 were sent before"):
+        run(b"1\n2\n")
+    assert run(b"1\n2\n3\n4\n").sent == 1
+    assert bench.topic() == Counter([b"1", b"2", b"3", b"4"])
+
+
+def test_a_changed_file_of_rows_is_sent_again_on_request(bench: Bench, tmp_path: Path) -> None:
+    """Its manifest starts over under another id, so that later runs know what they sent."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a\nb\n")
+    bench.run(RowSource(path))
+    path.write_bytes(b"x\na\nb\n")
+    source = RowSource(path)
+    with bench.open_manifest(source) as manifest:
+        assert has_other_rows(source, manifest, source.listing().parts)
+        manifest.start_over("beef", {})
+    assert bench.run(source).sent == 3
+    assert bench.run(source).sent == 0
+    assert bench.topic() == Counter([b"a", b"a", b"b", b"b", b"x"])
 
 
 def test_a_client_setting_that_makes_no_sense_is_refused() -> None:

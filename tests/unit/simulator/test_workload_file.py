@@ -15,6 +15,7 @@ from kafkabal.simulator.synthetic_topic import Leaders, SyntheticCluster, build_
 from kafkabal.simulator.workload import Change, Event, Log, LogNormalSize, Process, UniformKeys, ZipfKeys
 from kafkabal.simulator.workload_file import WorkloadFile, load_workload, read_workload, workload_names
 from kafkabal.sources.folder import FolderSource
+from tests.unit.sources.records_of import records_of
 
 WHOLE = """\
 bytes: 10GB
@@ -158,7 +159,7 @@ def test_sizes_come_from_the_files_of_a_folder(tmp_path: Path) -> None:
 
     assert workload.sizes.size_bytes.tolist() == [10, 20, 1]  # type: ignore[attr-defined]
     assert workload.sizes.draw(None, 1, 3).tolist() == [20, 1, 10]  # type: ignore[arg-type]
-    assert len(FolderSource(tmp_path / "data").parts()) == 3
+    assert len(FolderSource(tmp_path / "data").listing().parts) == 3
     assert workload.keys == UniformKeys(7)
 
 
@@ -168,7 +169,7 @@ def test_headers_of_a_data_set_are_those_that_produce_adds(tmp_path: Path) -> No
         (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "data" / name).write_text("x")
     source = FolderSource(tmp_path / "data")
-    (record,) = source.records(source.parts()[0], 0)
+    (record,) = records_of(source, source.listing().parts[0])
     named = [*record.headers, (RECORD_HEADER, b"0123456789abcdef/2")]
     expected = sum(2 + len(name) + len(value or b"") for name, value in named) + 1  # a checksum has a length of 2 bytes
     (tmp_path / "sizes").write_text("5\n6\n")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
+import threading
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.folder import FolderSource
-from kafkabal.sources.source_protocol import Record
+from kafkabal.sources.source_protocol import Wanted
+from tests.unit.sources.records_of import Record, records_of
 
 
 @pytest.fixture
@@ -24,7 +29,7 @@ def data(tmp_path: Path) -> Path:
 
 def all_records(source: FolderSource) -> list[Record]:
     """Every record of every part."""
-    return [record for part in source.parts() for record in source.records(part, 0)]
+    return [record for part in source.listing().parts for record in records_of(source, part)]
 
 
 def test_a_record_a_file_by_name(data: Path) -> None:
@@ -36,7 +41,11 @@ def test_a_record_a_file_by_name(data: Path) -> None:
         {"path": b"dog/deep/2.jpg", "sha256": sha256(b"woof!").hexdigest().encode(), "label": b"dog"},
         {"path": b"readme", "sha256": sha256(b"").hexdigest().encode()},
     ]
-    assert [record.progress_bytes for record in records] == [4, 5, 0]
+    assert [
+        block.progress_bytes
+        for part in FolderSource(data).listing().parts
+        for block in FolderSource(data).blocks([Wanted(0, 0, part)])
+    ] == [4, 5, 0]
 
 
 @pytest.mark.parametrize(
@@ -58,20 +67,20 @@ def test_unknown_key_is_refused(data: Path) -> None:
     """A key that files do not have is refused with those they have."""
     with pytest.raises(UsageError, match="no 'name' to take as a key") as caught:
         FolderSource(data, key="name")
-    assert caught.value.hint == "there are: path, label"
+    assert caught.value.hint == "choose from: path, label"
 
 
 def test_large_files_are_split(data: Path) -> None:
     """Chunks carry the checksum of the whole file and their place, and can be begun in the middle."""
     source = FolderSource(data, chunk_bytes=2)
-    part = source.parts()[1]
+    part = source.listing().parts[1]
     assert part.records == 3
-    records = list(source.records(part, 0))
+    records = list(records_of(source, part, 0))
     assert [record.value for record in records] == [b"wo", b"of", b"!"]
     assert [dict(record.headers)["chunk"] for record in records] == [b"1/3", b"2/3", b"3/3"]
     assert {dict(record.headers)["sha256"] for record in records} == {sha256(b"woof!").hexdigest().encode()}
-    assert [record.value for record in source.records(part, 2)] == [b"!"]
-    assert "chunk" not in dict(next(source.records(source.parts()[2], 0)).headers)
+    assert [record.value for record in records_of(source, part, 2)] == [b"!"]
+    assert "chunk" not in dict(next(iter(records_of(source, source.listing().parts[2]))).headers)
 
 
 @pytest.mark.parametrize("chunk_bytes", [None, 3])
@@ -79,9 +88,9 @@ def test_large_files_are_split(data: Path) -> None:
 def test_sizes_are_those_of_the_largest_record(data: Path, key: str | None, chunk_bytes: int | None) -> None:
     """The size that is checked beforehand is never below that of a record of the part."""
     source = FolderSource(data, key=key, chunk_bytes=chunk_bytes)
-    for part in source.parts():
-        (announced,) = source.sizes(part)
-        for record in source.records(part, 0):
+    for part in source.listing().parts:
+        (announced,) = source.too_large([part], 0, lambda: None)
+        for record in records_of(source, part, 0):
             headers = sum(len(name) + len(value or b"") for name, value in record.headers)
             assert len(record.value) + len(record.key or b"") + headers <= announced.size_bytes
 
@@ -90,19 +99,19 @@ def test_sizes_are_those_of_the_largest_record(data: Path, key: str | None, chun
 def test_a_file_that_changed_is_not_sent(data: Path, chunk_bytes: int | None) -> None:
     """A file that is not what it was when it was listed is refused by name."""
     source = FolderSource(data, chunk_bytes=chunk_bytes)
-    part = source.parts()[0]
+    part = source.listing().parts[0]
     os.utime(data / "cat/1.jpg", ns=(1, 1))
     with pytest.raises(InputFileError, match=r"cat/1.jpg: changed while it was being sent"):
-        list(source.records(part, 0))
+        list(records_of(source, part, 0))
 
 
 def test_a_file_that_is_gone_is_refused(data: Path) -> None:
     """A file that was deleted after it was listed is refused by name."""
     source = FolderSource(data)
-    part = source.parts()[0]
+    part = source.listing().parts[0]
     (data / "cat/1.jpg").unlink()
-    with pytest.raises(InputFileError, match=r"cat/1.jpg: cannot be read: No such file"):
-        list(source.records(part, 0))
+    with pytest.raises(InputFileError, match=r"cat/1.jpg: cannot be read: no such file"):
+        list(records_of(source, part, 0))
 
 
 @pytest.mark.parametrize("name", ["empty", "absent", "file"])
@@ -110,22 +119,115 @@ def test_nothing_to_send_is_an_error(tmp_path: Path, name: str) -> None:
     """An empty folder, no folder at all and a file are each told apart from a data set."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_bytes(b"x")
-    with pytest.raises(InputFileError, match=r"is empty|is no folder"):
-        FolderSource(tmp_path / name).parts()
+    with pytest.raises(InputFileError, match=r"is empty|is not a folder"):
+        FolderSource(tmp_path / name).listing()
 
 
-def test_an_unreadable_file_is_found_before_anything_is_sent(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file without permission to read it is named when the folder is listed."""
-    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("2.jpg"))
-    with pytest.raises(InputFileError, match=r"2.jpg: cannot be read: permission denied"):
-        FolderSource(data).parts()
+def test_an_unreadable_file_is_left_out_and_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file without permission to read it keeps no other from being sent."""
+    real = os.open
+
+    def refuse(path: str, *flags: int) -> int:
+        if str(path).endswith("2.jpg"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path, *flags)
+
+    monkeypatch.setattr(os, "open", refuse)
+    source = FolderSource(data)
+    wanted = [Wanted(i, i, part) for i, part in enumerate(source.listing().parts)]
+    blocks = list(source.blocks(wanted))
+    assert [value for block in blocks for value in block.values] == [b"meow", b""]
+    assert [failure for block in blocks for failure in block.failures] == [
+        (wanted[1], "cannot be read: permission denied")
+    ]
+
+
+def test_what_cannot_be_sent_is_left_out_and_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links that lead nowhere or to themselves, pipes, sockets, folders that may not be read; all else is sent."""
+    (data / "loop").symlink_to(data / "loop")
+    (data / "broken").symlink_to(data / "nothing")
+    os.mkfifo(data / "cat" / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        monkeypatch.chdir(data)  # the path of a socket must be short
+        listening.bind("socket")
+    (data / "closed").mkdir()
+    real = os.scandir
+
+    def refuse(path: str) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    listing = FolderSource(data).listing()
+    assert [part.name for part in listing.parts] == ["cat/1.jpg", "dog/deep/2.jpg", "readme"]
+    assert listing.left_out == [
+        ("broken", "is a broken link"),
+        ("cat/pipe", "is a named pipe"),
+        ("closed", "cannot be read: permission denied"),
+        ("loop", "is a link that leads back to itself"),
+        ("socket", "is a socket"),
+    ]
+
+
+def test_a_folder_that_cannot_be_read_at_all_is_an_error(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the folder itself there is nothing to send."""
+
+    def refuse(path: str) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(InputFileError, match=f"^{data}: cannot be read: permission denied"):
+        FolderSource(data).listing()
+
+
+@pytest.mark.parametrize("chunk_bytes", [None, 3])
+def test_reading_ahead_changes_nothing(tmp_path: Path, chunk_bytes: int | None) -> None:
+    """The same records in the same order, whoever reads the files; a file that vanished is named in its turn."""
+    for i in range(300):
+        (tmp_path / f"{i:03}").write_bytes(b"content %d" % i)
+    source = FolderSource(tmp_path, chunk_bytes=chunk_bytes)
+    wanted, first = [], 0
+    for index, part in enumerate(source.listing().parts):
+        wanted.append(Wanted(index, first, part))
+        first += part.records
+    (tmp_path / "100").unlink()
+
+    def read(read_ahead: int) -> list[tuple[int, bytes, object]]:
+        found: list[tuple[int, bytes, object]] = []
+        for block in FolderSource(tmp_path, chunk_bytes=chunk_bytes, read_ahead=read_ahead).blocks(wanted):
+            found += zip(block.numbers, block.values, block.headers or (), strict=True)
+            found += [(failed.first, b"", why) for failed, why in block.failures]
+        return sorted(found, key=lambda row: row[0])
+
+    assert read(0) == read(1) == read(8)
+    assert len(read(0)) == (300 if chunk_bytes is None else first - wanted[100].part.records + 1)
+
+
+def test_reading_ahead_stops_with_its_reader(tmp_path: Path) -> None:
+    """Whoever stops asking for records leaves no thread behind."""
+    for i in range(1000):
+        (tmp_path / f"{i:03}").write_bytes(b"x")
+    source = FolderSource(tmp_path, read_ahead=4)
+    blocks = source.blocks([Wanted(i, i, part) for i, part in enumerate(source.listing().parts)])
+    next(blocks)
+    blocks.close()
+    for thread in threading.enumerate():
+        if thread.name.startswith("kafkabal-reader"):
+            thread.join(5)
+            assert not thread.is_alive()
 
 
 def test_links_to_folders_are_not_followed(data: Path) -> None:
     """A link back to the top does not send the data set for ever; a link to a file is a file."""
     (data / "loop").symlink_to(data, target_is_directory=True)
     (data / "link").symlink_to(data / "cat/1.jpg")
-    assert [part.name for part in FolderSource(data).parts()] == ["cat/1.jpg", "dog/deep/2.jpg", "link", "readme"]
+    assert [part.name for part in FolderSource(data).listing().parts] == [
+        "cat/1.jpg",
+        "dog/deep/2.jpg",
+        "link",
+        "readme",
+    ]
 
 
 def test_names_that_are_no_text_survive(tmp_path: Path) -> None:

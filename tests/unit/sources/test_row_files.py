@@ -5,18 +5,21 @@ from __future__ import annotations
 import io
 import json
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.row_files import RowFormat, RowSource
+from kafkabal.sources.source_protocol import ChangedRowsError, RowChecksum, Wanted
+from tests.unit.sources.records_of import records_of
 
 
 def rows_of(source: RowSource, start: int = 0) -> list[tuple[bytes | None, bytes]]:
     """Key and value of every record."""
-    (part,) = source.parts()
-    return [(record.key, record.value) for record in source.records(part, start)]
+    (part,) = source.listing().parts
+    return [(record.key, record.value) for record in records_of(source, part, start)]
 
 
 def written(folder: Path, name: str, content: bytes) -> Path:
@@ -61,9 +64,9 @@ def test_a_column_that_parquet_does_not_have_is_an_error(tmp_path: Path) -> None
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"n": [1, 2]}), tmp_path / "a.parquet")
-    with pytest.raises(InputFileError, match=r"a\.parquet: there is no column 'usr'") as caught:
+    with pytest.raises(InputFileError, match=r"a\.parquet: unknown column: usr") as caught:
         rows_of(RowSource(tmp_path / "a.parquet", key_field="usr"))
-    assert caught.value.hint == "there are: n"
+    assert caught.value.hint == "choose from: n"
 
 
 def test_parquet_rows(tmp_path: Path) -> None:
@@ -84,7 +87,7 @@ def test_standard_input_is_read_as_it_comes() -> None:
     """Lines of a stream are records; it is not closed, and its size is not known beforehand."""
     stream = io.BytesIO(b"a\nb\n")
     source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
-    assert list(source.sizes(source.parts()[0])) == []
+    assert list(source.too_large(source.listing().parts, 0, lambda: None)) == []
     assert rows_of(source) == [(None, b"a"), (None, b"b")]
     assert not stream.closed
 
@@ -110,11 +113,10 @@ def long_rows(folder: Path, name: str) -> Path:
 def test_progress_adds_up_to_the_file(tmp_path: Path, name: str, fields: dict[str, str], start: int) -> None:
     """The bytes that the records stand for, with those before the first, are those of the file, evenly spread."""
     source = RowSource(long_rows(tmp_path, name), **fields)
-    (part,) = source.parts()
-    done = [record.skipped_bytes + record.progress_bytes for record in source.records(part, start)]
-    assert sum(done) == part.size_bytes
-    half = (1000 - start) // 2
-    assert sum(done[:half]) / part.size_bytes == pytest.approx((start + half) / 1000, abs=0.1)
+    (part,) = source.listing().parts
+    blocks = list(source.blocks([Wanted(0, 0, part, start)]))
+    assert sum(block.skipped_bytes + block.progress_bytes for block in blocks) == part.size_bytes
+    assert sum(block.skipped_bytes for block in blocks) / part.size_bytes == pytest.approx(start / 1000, abs=0.1)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
@@ -122,30 +124,30 @@ def test_progress_of_standard_input_is_what_was_read(tmp_path: Path, name: str) 
     """How long a stream is nobody knows, but how much of it the records stand for, from the start on."""
     content = long_rows(tmp_path, name).read_bytes()
     source = RowSource(None, stream=io.BytesIO(content), row_format=RowFormat(name.removeprefix("a.")))
-    (part,) = source.parts()
+    (part,) = source.listing().parts
     assert part.size_bytes == 0
-    assert sum(record.progress_bytes for record in source.records(part, 0)) == len(content)
+    assert sum(block.progress_bytes for block in source.blocks([Wanted(0, 0, part)])) == len(content)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "fields", "message"),
     [
-        ("a.jsonl", b'{"k":1}\n{"k":\n', {"key_field": "k"}, "line 2: is no JSON object"),
-        ("a.jsonl", b'{"k":1}\n[1]\n', {"key_field": "k"}, "line 2: is no JSON object"),
+        ("a.jsonl", b'{"k":1}\n{"k":\n', {"key_field": "k"}, "line 2: is not a JSON object"),
+        ("a.jsonl", b'{"k":1}\n[1]\n', {"key_field": "k"}, "line 2: is not a JSON object"),
         ("a.jsonl", b'{"k":[1]}\n', {"key_field": "k"}, "line 1: has a 'k' that is neither text, number nor bytes"),
         ("a.jsonl", b'{"k":1}\n', {"value_field": "v"}, "line 1: has no field 'v'"),
         ("a.jsonl", b'{"k":1}\n\n{"v":1}\n', {"key_field": "k"}, "line 3: has no field 'k' to take as a key"),
         ("a.csv", b"a,b\n1,2\n3\n", {}, "line 3: has not as many fields"),
         ("a.csv", b'a,b\n1,"2\n"\n\n3\n', {}, "line 5: has not as many fields"),
         ("a.csv", b"a,b\n1,2,3\n", {}, "line 2: has not as many fields"),
-        ("a.csv", b"a,b\n1,2\n3,\xff\n4,5\n", {}, "line 3: is no CSV: it is not in UTF-8"),
-        ("a.csv", b"a,b\n1,2\n", {"key_field": "k"}, "there is no column 'k'"),
-        ("a.csv", b"a,b\n", {"value_field": "v"}, "there is no column 'v'"),
-        ("a.csv", b'a,b\n1,"2\n', {}, "is no CSV"),
+        ("a.csv", b"a,b\n1,2\n3,\xff\n4,5\n", {}, "line 3: is not CSV: it is not in UTF-8"),
+        ("a.csv", b"a,b\n1,2\n", {"key_field": "k"}, "unknown column: k"),
+        ("a.csv", b"a,b\n", {"value_field": "v"}, "unknown column: v"),
+        ("a.csv", b'a,b\n1,"2\n', {}, "is not CSV"),
         ("a.csv", b"a,b,c,b,a\n1,2,3,4,5\n", {}, "has several columns of the same name: 'a', 'b'"),
         ("a.csv", b"a,b,b\n1,2,3\n", {"value_field": "a"}, "has several columns of the same name: 'b'"),
-        ("a.csv", b"a\n\xff\n", {}, "is no CSV"),
-        ("a.parquet", b"no parquet at all", {}, "is no Parquet"),
+        ("a.csv", b"a\n\xff\n", {}, "is not CSV"),
+        ("a.parquet", b"no parquet at all", {}, "is not Parquet"),
     ],
 )
 def test_bad_rows_are_named(tmp_path: Path, name: str, content: bytes, fields: dict[str, str], message: str) -> None:
@@ -159,16 +161,16 @@ def test_bad_rows_are_named(tmp_path: Path, name: str, content: bytes, fields: d
 def test_an_empty_or_absent_file_is_an_error(tmp_path: Path) -> None:
     """Nothing to send is told at once."""
     with pytest.raises(InputFileError, match="is empty"):
-        RowSource(written(tmp_path, "a.txt", b"")).parts()
+        RowSource(written(tmp_path, "a.txt", b"")).listing()
     with pytest.raises(InputFileError, match="cannot be read: No such file"):
-        RowSource(tmp_path / "b.txt").parts()
+        RowSource(tmp_path / "b.txt").listing()
 
 
 def test_a_pipe_by_name_is_not_called_empty(tmp_path: Path) -> None:
     """What cannot be read twice is refused for what it is, and the hint says how to feed it."""
     os.mkfifo(tmp_path / "a.jsonl")
-    with pytest.raises(InputFileError, match=r"a\.jsonl: is no regular file") as caught:
-        RowSource(tmp_path / "a.jsonl").parts()
+    with pytest.raises(InputFileError, match=r"a\.jsonl: is not a regular file") as caught:
+        RowSource(tmp_path / "a.jsonl").listing()
     assert "standard input" in (caught.value.hint or "")
 
 
@@ -178,16 +180,77 @@ def test_truth_has_the_text_of_json(tmp_path: Path) -> None:
     assert rows_of(RowSource(path, key_field="k", value_field="v")) == [(b"true", b"false")]
 
 
-def test_a_file_that_grows_under_way_is_not_taken_for_whole(tmp_path: Path) -> None:
-    """When the file is no longer the one that was listed, the run stops."""
+def test_a_file_that_grows_while_it_is_sent_is_sent_with_its_new_rows(tmp_path: Path) -> None:
+    """Rows that are added to the end do not stop the run."""
     path = written(tmp_path, "a.txt", b"a\nb\n")
     source = RowSource(path)
-    (part,) = source.parts()
-    records = source.records(part, 0)
-    next(records)
-    path.write_bytes(b"a\nb\nc\n")
+    (part,) = source.listing().parts
+    blocks = source.blocks([Wanted(0, 0, part)])
+    found = next(blocks).values
+    with path.open("ab") as file:
+        file.write(b"c\n")
+    assert found + [value for block in blocks for value in block.values] == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("content", [b"a\nB\n", b"x\na\nb\n", b"a\n"])
+def test_a_file_that_is_rewritten_while_it_is_sent_is_not_taken_for_whole(tmp_path: Path, content: bytes) -> None:
+    """When rows that were sent are no longer there, the run stops."""
+    path = written(tmp_path, "a.txt", b"a\nb\n")
+    source = RowSource(path)
+    (part,) = source.listing().parts
+    blocks = source.blocks([Wanted(0, 0, part)])
+    next(blocks)
+    path.write_bytes(content)
+    os.utime(path, ns=(1, 1))
     with pytest.raises(InputFileError, match="changed while it was being sent"):
-        list(records)
+        list(blocks)
+
+
+@pytest.mark.parametrize("fields", [{}, {"key_field": "n"}, {"value_field": "text"}])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
+def test_the_checksum_of_rows_does_not_depend_on_how_they_were_read(
+    tmp_path: Path, name: str, fields: dict[str, str]
+) -> None:
+    """Rows that are sent in two runs have the checksum of those that are sent in one; other rows have another."""
+    source = RowSource(long_rows(tmp_path, name), **fields)
+    (part,) = source.listing().parts
+    *_, whole = [block.rows for block in source.blocks([Wanted(0, 0, part)]) if block.rows]
+    assert whole.rows == 1000
+    for start in (1, 600, 999):
+        *_, resumed = [block.rows for block in source.blocks([Wanted(0, 0, part, start)]) if block.rows]
+        assert resumed == whole
+    assert source.begins_with(part, whole)
+    assert not source.begins_with(part, RowChecksum(rows=999, sha256=whole.sha256))
+    assert not source.begins_with(part, RowChecksum(rows=1001, sha256=whole.sha256))
+
+
+def test_other_rows_on_standard_input_are_noticed() -> None:
+    """Lines that are not those of the last run are refused, and so is a stream that ends before them."""
+    known = RowChecksum(rows=3, sha256=sha256(b"1\n2\n3\n").hexdigest())
+
+    def sent(content: bytes) -> list[bytes]:
+        source = RowSource(None, stream=io.BytesIO(content), row_format=RowFormat.TEXT)
+        (part,) = source.listing().parts
+        return [value for block in source.blocks([Wanted(0, 0, part, 3, known)]) for value in block.values]
+
+    assert sent(b"1\n2\n3\n4\n") == [b"4"]
+    assert sent(b"1\n2\n3\n") == []
+    with pytest.raises(ChangedRowsError, match="rows 1 to 3 are not the rows that were sent before"):
+        sent(b"1\n2\nx\n4\n")
+    with pytest.raises(ChangedRowsError, match="it ends after 2 rows, of which 3 were sent before") as caught:
+        sent(b"1\n2\n")
+    assert "--resend" not in (caught.value.hint or "")
+
+
+def test_rows_before_one_that_cannot_be_sent_are_sent() -> None:
+    """A row without its key stops a stream; the rows that came before it are records all the same."""
+    stream = io.BytesIO(b'{"k":1}\n{"k":2}\n{"v":3}\n')
+    source = RowSource(None, stream=stream, key_field="k")
+    (part,) = source.listing().parts
+    blocks = source.blocks([Wanted(0, 0, part)])
+    assert next(blocks).keys == [b"1", b"2"]
+    with pytest.raises(InputFileError, match="line 3: has no field 'k'"):
+        next(blocks)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,31 @@
+"""Records of a part one by one, as tests want to see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafkabal.errors import InputFileError
+from kafkabal.sources.source_protocol import Headers, Part, Source, Wanted
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of a block."""
+
+    name: str
+    value: bytes
+    key: bytes | None
+    headers: Headers
+
+
+def records_of(source: Source, part: Part, start: int = 0) -> list[Record]:
+    """All records of a part from a number on; a part that cannot be read is an error."""
+    records = []
+    for block in source.blocks([Wanted(0, 0, part, start)]):
+        for _, why in block.failures:
+            raise InputFileError(part.name, why)
+        for at, value in enumerate(block.values):
+            key = block.keys[at] if block.keys is not None else None
+            headers = block.headers[at] if block.headers is not None else []
+            records.append(Record(block.name_of(at), value, key, headers))
+    return records
