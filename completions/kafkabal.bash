@@ -85,6 +85,7 @@ _kafkabal() {
         "kafkabal create --config") return ;;
         "kafkabal create --partition-bytes") return ;;
         "kafkabal create -f" | "kafkabal create --file") return ;;
+        "kafkabal create --save") return ;;
         "kafkabal create --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         "kafkabal produce -b" | "kafkabal produce --bootstrap-server") return ;;
         "kafkabal produce --command-config") return ;;
@@ -153,6 +154,7 @@ _kafkabal() {
         "kafkabal rebalance --moves-per-broker") return ;;
         "kafkabal rebalance -o" | "kafkabal rebalance --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance --textfile") return ;;
+        "kafkabal rebalance --save") return ;;
         "kafkabal rebalance --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         "kafkabal rebalance plan -o" | "kafkabal rebalance plan --plan-file") return ;;
         "kafkabal rebalance plan --format") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
@@ -203,6 +205,7 @@ _kafkabal() {
         "kafkabal rebalance apply --moves-per-broker") return ;;
         "kafkabal rebalance apply -o" | "kafkabal rebalance apply --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance apply --textfile") return ;;
+        "kafkabal rebalance apply --save") return ;;
         "kafkabal rebalance apply --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         "kafkabal rebalance status --journal") return ;;
         "kafkabal rebalance status -b" | "kafkabal rebalance status --bootstrap-server") return ;;
@@ -230,6 +233,7 @@ _kafkabal() {
         "kafkabal rebalance resume --moves-per-broker") return ;;
         "kafkabal rebalance resume -o" | "kafkabal rebalance resume --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance resume --textfile") return ;;
+        "kafkabal rebalance resume --save") return ;;
         "kafkabal rebalance resume --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         "kafkabal rebalance cancel --journal") return ;;
         "kafkabal rebalance cancel -b" | "kafkabal rebalance cancel --bootstrap-server") return ;;
@@ -241,6 +245,7 @@ _kafkabal() {
         "kafkabal rebalance cancel --bootstrap-controller") return ;;
         "kafkabal rebalance cancel -o" | "kafkabal rebalance cancel --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance cancel --textfile") return ;;
+        "kafkabal rebalance cancel --save") return ;;
         "kafkabal rebalance cancel --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         "kafkabal rebalance rollback --journal") return ;;
         "kafkabal rebalance rollback -b" | "kafkabal rebalance rollback --bootstrap-server") return ;;
@@ -252,6 +257,7 @@ _kafkabal() {
         "kafkabal rebalance rollback --bootstrap-controller") return ;;
         "kafkabal rebalance rollback -o" | "kafkabal rebalance rollback --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
         "kafkabal rebalance rollback --textfile") return ;;
+        "kafkabal rebalance rollback --save") return ;;
         "kafkabal rebalance rollback --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         "kafkabal rebalance repair --journal") return ;;
         "kafkabal rebalance repair -b" | "kafkabal rebalance repair --bootstrap-server") return ;;
@@ -377,17 +383,17 @@ _kafkabal() {
     case "$command" in
         "kafkabal") words="inspect create produce read rebalance sandbox demo route-simulate policies scores telemetry completion --version -h --help" ;;
         "kafkabal inspect") words="--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal create") words="--placement --if-not-exists --dry-run -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
+        "kafkabal create") words="--placement --if-not-exists --dry-run --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
         "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
         "kafkabal read") words="-b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
-        "kafkabal rebalance") words="plan explain apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance") words="plan explain apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance plan") words="-o --plan-file --format --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance explain") words="-o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance apply") words="--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance apply") words="--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance status") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance resume") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance cancel") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance rollback") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance resume") words="--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance cancel") words="--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance rollback") words="--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance repair") words="--journal --remove -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance throttle") words="--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal sandbox") words="up status logs kill pause start stop down -h --help" ;;

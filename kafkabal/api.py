@@ -19,6 +19,7 @@ from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.open_cluster import connect as _open
 from kafkabal.clusters.protocol import Capability, Cluster, ReadRequest
 from kafkabal.config.cluster_address import cluster_address
+from kafkabal.config.connection_settings import SnapshotAddress
 from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLERANCE
 from kafkabal.config.resolve_settings import resolve
 from kafkabal.config.settings import Settings
@@ -97,6 +98,7 @@ def connect(
     *,
     profile: str | None = None,
     snapshot: str | Path | None = None,
+    save_to: str | Path | None = None,
     command_config: str | Path | None = None,
     zookeeper: str | None = None,
 ) -> ClusterConnection:
@@ -108,6 +110,8 @@ def connect(
         ``host:port``, several with commas.
     profile
         Name of a profile in ``profiles.yaml``, which also sets capacities, tolerance and the like.
+    save_to
+        File for what becomes of a snapshot that is changed; without it a snapshot is only read.
     command_config
         A Java ``client.properties``, for encryption and credentials.
 
@@ -130,7 +134,10 @@ def connect(
         environ={},
         profiles_file=Path(platformdirs.user_config_dir(_PROGRAM)) / "profiles.yaml",
     )
-    return ClusterConnection(_open(cluster_address(settings)), settings)
+    address = cluster_address(settings)
+    if isinstance(address, SnapshotAddress) and save_to is not None:
+        address = replace(address, save_to=str(save_to))
+    return ClusterConnection(_open(address), settings)
 
 
 def inspect_cluster(

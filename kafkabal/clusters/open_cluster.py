@@ -24,7 +24,7 @@ def connect(address: ClusterAddress, clock: Clock | None = None) -> Cluster:
     if isinstance(address, SnapshotAddress):
         from kafkabal.clusters.snapshot.cluster import SnapshotCluster
 
-        return SnapshotCluster(address.path)
+        return SnapshotCluster(address.path, save_to=address.save_to)
     if isinstance(address, ConnectionSettings):
         from kafkabal.clusters.kafka.cluster import KafkaCluster
 

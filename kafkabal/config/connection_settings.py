@@ -113,6 +113,8 @@ class SnapshotAddress:
     """A cluster in a snapshot file."""
 
     path: str
+    save_to: str | None = None
+    """File for the changed cluster; None where nothing is to be changed. What is read is never written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,12 @@ def snapshot(tmp_path: Path) -> Path:
 @pytest.fixture
 def create(run_cli: Callable[..., Any], snapshot: Path) -> Callable[..., Any]:
     """Run ``kafkabal create`` on that snapshot."""
-    return lambda *words, **world: run_cli("create", *words, "--snapshot", str(snapshot), **world)
+    saved = ("--save", str(snapshot), "--yes")
+
+    def run(*words: str, **world: Any) -> Any:
+        return run_cli("create", *words, "--snapshot", str(snapshot), *(() if "--dry-run" in words else saved), **world)
+
+    return run
 
 
 def assignment(state: ClusterState, topic: str) -> list[list[int]]:

@@ -55,7 +55,7 @@ def _replicas(path: Path) -> list[list[int]]:
 def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """A plan is applied, seen as done, and rolled back; the snapshot follows."""
     before = _replicas(snapshot)
-    done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     assert (done.code, done.out.count("2 of 2 partitions moved")) == (0, 1)
     assert _replicas(snapshot) == [[3, 2], [3, 1], [1, 2]]
 
@@ -63,14 +63,14 @@ def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan
     assert status.code == 0
     assert json.loads(status.out)["stages"] == {"placed": 2}
 
-    back = run_cli("rebalance", "rollback", "--snapshot", str(snapshot))
+    back = run_cli("rebalance", "rollback", "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     assert back.code == 0
     assert _replicas(snapshot) == before
 
 
 def test_apply_again_has_nothing_to_do(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """A plan that is in place already is no error, and changes nothing."""
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     run_cli(*words)
     again = run_cli(*words)
     assert (again.code, again.out) == (0, "")
@@ -92,11 +92,11 @@ def test_a_crashed_run_is_ended_first(
 ) -> None:
     """With --yes a run of this host that crashed is resumed before anything is planned, unless that is refused."""
     before = snapshot.read_bytes()
-    words = ("--snapshot", str(snapshot), "--yes")
+    words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     run_cli("rebalance", "apply", str(plan_file), *words)
     journal = _crash(tmp_path)
     snapshot.write_bytes(before)
-    asked = run_cli("rebalance", "--snapshot", str(snapshot))
+    asked = run_cli("rebalance", "--snapshot", str(snapshot), "--save", f"{snapshot}.out")
     assert (asked.code, "is unfinished (phase: moving)" in asked.err) == (4, True)
 
     done = run_cli("rebalance", *words, "--on-unfinished", policy)
@@ -115,7 +115,7 @@ def test_max_runtime_holds_for_a_run_that_is_resumed_first(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
 ) -> None:
     """The time of the command, not the one that the crashed run was given, ends it; nothing is begun after it."""
-    words = ("--snapshot", str(snapshot), "--yes")
+    words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     run_cli("rebalance", "apply", str(plan_file), *words)
     journal = _crash(tmp_path)
     done = run_cli("rebalance", *words, "--max-runtime", "0.001ms")
@@ -127,7 +127,7 @@ def test_a_crashed_run_of_another_host_is_left_to_it(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
 ) -> None:
     """What another host has begun is not resumed unasked."""
-    words = ("--snapshot", str(snapshot), "--yes")
+    words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     run_cli("rebalance", "apply", str(plan_file), *words)
     journal = _crash(tmp_path)
     header, _, rest = journal.read_bytes().partition(b"\n")
@@ -149,7 +149,7 @@ def test_the_throttle_shapes_no_plan(run_cli: Callable[..., Any], snapshot: Path
     plan_id = json.loads(run_cli("rebalance", "plan", *words, "--format", "json").out)["plan_id"]
     rehearsed = run_cli("rebalance", *words, "--dry-run", "--throttle", throttle)
     assert f"plan: {plan_id}" in rehearsed.out
-    run_cli("rebalance", *words, "--yes", "--throttle", throttle)
+    run_cli("rebalance", *words, "--save", str(snapshot), "--yes", "--throttle", throttle)
     assert json.loads(run_cli("rebalance", "status", *words, "-o", "json").out)["plan_id"] == plan_id
 
 
@@ -166,7 +166,7 @@ def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
     monkeypatch.setattr("kafkabal.executor.run_actions.resume", resume)
     profile = tmp_path / "p.yaml"
     profile.write_text("window: 01:00-05:00\nthrottle: 7MB\n")
-    words = ("rebalance", "resume", "--snapshot", str(snapshot), "--profile", str(profile))
+    words = ("rebalance", "resume", "--snapshot", str(snapshot), "--save", f"{snapshot}.out", "--profile", str(profile))
     run_cli(*words, "--throttle", "8MB")
     run_cli(*words)
     assert windows == ["01:00-05:00", None]
@@ -183,7 +183,7 @@ def test_another_throttle(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     """An open run is asked for another throttle, in every direction or one; without any change that is bad usage."""
-    run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     _crash(tmp_path)
     asked = run_cli("rebalance", "throttle", *words, "--snapshot", str(snapshot))
     assert f"will use {said} within seconds" in asked.err
@@ -192,7 +192,19 @@ def test_another_throttle(
 
 def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """Every line is an object, the first is the envelope, the last tells the end."""
-    done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "-o", "jsonl", "-q")
+    done = run_cli(
+        "rebalance",
+        "apply",
+        str(plan_file),
+        "--snapshot",
+        str(snapshot),
+        "--save",
+        str(snapshot),
+        "--yes",
+        "-o",
+        "jsonl",
+        "-q",
+    )
     lines = [json.loads(line) for line in done.out.splitlines()]
     assert lines[0] == {"kafkabal": {"command": "rebalance apply", "version": 1}}
     assert [lines[1]["event"], lines[-1]["event"]] == ["phase", "finished"]
@@ -202,7 +214,19 @@ def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> 
 
 def test_json(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """One document with what was done and where the journal is."""
-    done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "-o", "json", "-q")
+    done = run_cli(
+        "rebalance",
+        "apply",
+        str(plan_file),
+        "--snapshot",
+        str(snapshot),
+        "--save",
+        str(snapshot),
+        "--yes",
+        "-o",
+        "json",
+        "-q",
+    )
     document = json.loads(done.out)
     assert (document["outcome"], document["done_partitions"], document["left_throttles"]) == ("complete", 2, [])
 
@@ -223,7 +247,7 @@ def test_drift(run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path) -> 
     """A plan for what is no longer so is refused with exit 4, naming the partition; the rest can be done."""
     path = tmp_path / "changed.jsonl"
     write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [1, 2], [1, 2])]), path)
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(path), "--yes")
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(path), "--save", str(path), "--yes")
     refused = run_cli(*words)
     assert refused.code == 4
     assert "t-1 was on brokers 2, 1, is now on 1, 2" in refused.err
@@ -236,7 +260,7 @@ def test_other_cluster(run_cli: Callable[..., Any], snapshot: Path, plan_file: P
     plan = read_plan(plan_file)
     other = tmp_path / "other.json"
     write_plan(Plan(partitions=plan.partitions, cluster_id="elsewhere"), other)
-    words = ("rebalance", "apply", str(other), "--snapshot", str(snapshot), "--yes", "--force")
+    words = ("rebalance", "apply", str(other), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes", "--force")
     refused = run_cli(*words)
     assert refused.code == 4
     assert "the plan is for cluster elsewhere, this is simulated" in refused.err
@@ -244,7 +268,7 @@ def test_other_cluster(run_cli: Callable[..., Any], snapshot: Path, plan_file: P
 
 def test_asks_first(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """Without --yes it asks; a no changes nothing, and without a terminal it names the flag."""
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot))
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", f"{snapshot}.out")
     before = snapshot.read_bytes()
     assert run_cli(*words, stdin="n\n").code == 0
     nobody = run_cli(*words)
@@ -258,14 +282,17 @@ def test_plain_kafka_plan(run_cli: Callable[..., Any], snapshot: Path, tmp_path:
     foreign = tmp_path / "reassign.json"
     entries = [{"topic": "t", "partition": 2, "replicas": [3, 1]}]
     foreign.write_text(json.dumps({"version": 1, "partitions": entries}))
-    assert run_cli("rebalance", "apply", str(foreign), "--snapshot", str(snapshot), "--yes").code == 0
+    assert (
+        run_cli("rebalance", "apply", str(foreign), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes").code
+        == 0
+    )
     assert _replicas(snapshot)[2] == [3, 1]
 
 
 @pytest.mark.parametrize("command", ["resume", "rollback", "cancel"])
 def test_no_run(run_cli: Callable[..., Any], snapshot: Path, command: str) -> None:
     """What needs a run says that there is none."""
-    refused = run_cli("rebalance", command, "--snapshot", str(snapshot))
+    refused = run_cli("rebalance", command, "--snapshot", str(snapshot), "--save", f"{snapshot}.out")
     assert refused.code == 2
     assert "no run found" in refused.err
 
@@ -298,7 +325,18 @@ def test_no_runtime_at_all(run_cli: Callable[..., Any]) -> None:
 def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path) -> None:
     """The textfile says at the end that the run is over and went well."""
     path = tmp_path / "run.prom"
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "--textfile", str(path))
+    words = (
+        "rebalance",
+        "apply",
+        str(plan_file),
+        "--snapshot",
+        str(snapshot),
+        "--save",
+        str(snapshot),
+        "--yes",
+        "--textfile",
+        str(path),
+    )
     assert run_cli(*words).code == 0
     samples = dict(line.split() for line in path.read_text().splitlines() if not line.startswith("#"))
     assert samples["kafkabal_rebalance_running"] == "0"
@@ -331,7 +369,46 @@ def test_a_textfile_that_can_no_longer_be_written_is_no_end_of_the_run(
         raise OutputError(f"{path}: cannot write: disk full")
 
     monkeypatch.setattr("kafkabal.reporting.runs.prometheus_textfile.replacing", refuse)
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     outcome = run_cli(*words, "--textfile", str(tmp_path / "run.prom"))
     assert outcome.code == 0, outcome.err
     assert outcome.err.count("disk full") == 1
+
+
+CHANGING = [
+    ("rebalance", "--yes"),
+    ("rebalance", "apply", "PLAN", "--yes"),
+    ("rebalance", "resume"),
+    ("rebalance", "rollback"),
+    ("rebalance", "cancel"),
+    ("create", "new", "-p", "3", "-r", "2"),
+]
+
+
+@pytest.mark.parametrize("words", CHANGING, ids=" ".join)
+def test_a_snapshot_that_is_read_is_never_written(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, words: tuple[str, ...]
+) -> None:
+    """Whatever would change it needs --save; the same name is asked for, and a live cluster has nothing to save."""
+    before = snapshot.read_bytes()
+    words = tuple(str(plan_file) if word == "PLAN" else word for word in words)
+    refused = run_cli(*words, "--snapshot", str(snapshot))
+    assert (refused.code, "only read, never written" in refused.err, "--save FILE" in refused.err) == (2, True, True)
+    if "--yes" not in words:
+        asked = run_cli(*words, "--snapshot", str(snapshot), "--save", str(snapshot), stdin="n\n")
+        assert (asked.code, "overwrite" in asked.err) == (2, True)
+    live = run_cli(*words, "-b", "127.0.0.1:1", "--save", f"{snapshot}.out")
+    assert (live.code, "--save needs --snapshot" in live.err) == (2, True)
+    assert snapshot.read_bytes() == before
+
+
+def test_the_result_goes_to_another_file(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """What is read stays as it is to the byte, also in a rehearsal, which has nothing to save."""
+    before, saved = snapshot.read_bytes(), Path(f"{snapshot}.out")
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot))
+    assert run_cli(*words, "--dry-run").code == 0
+    assert run_cli(*words, "--dry-run", "--save", str(saved)).code == 2
+    assert not saved.exists()
+    assert run_cli(*words, "--save", str(saved), "--yes").code == 0
+    assert snapshot.read_bytes() == before
+    assert _replicas(saved) == [[3, 2], [3, 1], [1, 2]]

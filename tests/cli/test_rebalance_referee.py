@@ -33,6 +33,6 @@ def test_the_referee_finds_no_fault_and_a_second_plan_is_empty(
     assert run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", plan).code == 0
     verdict = run("check_plan.py", snapshot, plan, "--scores", "disk,replicas,leaders,topic-spread")
     assert verdict.returncode == 0, verdict.stdout
-    assert run_cli("rebalance", "apply", plan, "--snapshot", snapshot, "--yes").code == 0
+    assert run_cli("rebalance", "apply", plan, "--snapshot", snapshot, "--save", snapshot, "--yes").code == 0
     again = run_cli("rebalance", "plan", "--snapshot", snapshot)
     assert (again.code, "nothing to do" in again.out) == (0, True)

@@ -87,4 +87,4 @@ def _memory() -> Subject:
 def _snapshot(folder: Path) -> Subject:
     path = folder / "cluster.jsonl"
     write_snapshot(cluster_builders.cluster(cluster_builders.brokers(3, racks=3, dirs=2), []), path)
-    return Subject(SnapshotCluster(path), lambda: SnapshotCluster(path), lambda _: None)
+    return Subject(SnapshotCluster(path, save_to=path), lambda: SnapshotCluster(path, save_to=path), lambda _: None)

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.cli.framework.chosen_scores import chosen_scores
-from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
-from kafkabal.cli.framework.shared_options import CLUSTER, Format, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import (
+    CLUSTER,
+    Format,
+    Forms,
+    OutputOptions,
+    OverwriteOption,
+    SaveOptions,
+    Uses,
+)
 from kafkabal.config.settings import Settings
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes
@@ -135,6 +143,7 @@ def create(
     settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance", "exclude_brokers")],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
     topics: TopicOptions,
+    saving: SaveOptions,
     placement: Annotated[
         str,
         typer.Option(
@@ -149,6 +158,7 @@ def create(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the assignment and the resulting scores; create nothing.")
     ] = False,
+    yes: OverwriteOption = False,
 ) -> None:
     """Create topics on the least loaded brokers.
 
@@ -172,7 +182,7 @@ def create(
 
     specs = topics.specs()
     tolerated = if_not_exists or topics.file is not None
-    with open_cluster(settings, context) as cluster:
+    with open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes) as cluster:
         state = read_cluster(cluster, settings, context, ReadRequest(configs=tolerated)).state
         creation = _place(state, specs, settings, placement, tolerated=tolerated, dry_run=dry_run)
         wanted = _wanted(creation)

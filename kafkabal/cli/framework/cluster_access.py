@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.errors import UnreachableError
+from kafkabal.errors import UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.cli.framework.shared_options import SaveOptions
     from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
     from kafkabal.config.settings import Settings
     from kafkabal.executor.state.dead_brokers import Sightings
@@ -29,10 +30,60 @@ def open_cluster(settings: Settings, context: CommandContext) -> Cluster:
     UnreachableError
         If nobody answers there.
     """
+    return _connected(settings, context)
+
+
+def open_cluster_to_change(
+    settings: Settings, saving: SaveOptions, context: CommandContext, *, dry_run: bool = False, yes: bool = False
+) -> Cluster:
+    """Connect to the cluster that the settings name, for a command that changes it.
+
+    A snapshot is only read: what becomes of it goes to the file of ``--save``, which may be the same one; then it is
+    asked for first.
+
+    Parameters
+    ----------
+    dry_run
+        Nothing will be changed after all.
+    yes
+        Nothing is asked.
+
+    Raises
+    ------
+    UsageError
+        If a snapshot would be changed and there is no ``--save``, or ``--save`` has nothing to save.
+    """
+    saved = saving.save
+    if settings.snapshot is None:
+        if saved is not None:
+            raise UsageError("--save needs --snapshot: a live cluster is changed itself")
+        return open_cluster(settings, context)
+    if dry_run:
+        if saved is not None:
+            raise UsageError("--save cannot be combined with --dry-run, which changes nothing")
+        return open_cluster(settings, context)
+    if saved is None:
+        raise UsageError(
+            f"--snapshot is only read, never written to ({settings.snapshot})",
+            hint="add --save FILE for the changed snapshot, or --dry-run where the command has it",
+        )
+    is_same = saved.exists() and settings.snapshot.exists() and saved.samefile(settings.snapshot)
+    if is_same and not yes and not context.confirm(f"overwrite {saved}?", flag="--yes"):
+        raise UsageError("nothing was changed", hint="name another file with --save")
+    return _connected(settings, context, save_to=saved)
+
+
+def _connected(settings: Settings, context: CommandContext, save_to: Path | None = None) -> Cluster:
+    from dataclasses import replace
+
     from kafkabal.clusters.open_cluster import connect
     from kafkabal.config.cluster_address import cluster_address
+    from kafkabal.config.connection_settings import SnapshotAddress
 
-    cluster = connect(cluster_address(settings))
+    address = cluster_address(settings)
+    if isinstance(address, SnapshotAddress) and save_to is not None:
+        address = replace(address, save_to=str(save_to))
+    cluster = connect(address)
     context.detail(f"cluster: {cluster.name}")
     return cluster
 

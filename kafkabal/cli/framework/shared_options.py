@@ -131,6 +131,27 @@ class OutputOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SaveOptions:
+    """Where a snapshot goes that a command changes."""
+
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            parser=check_replaceable,
+            help="With --snapshot: write the changed snapshot to FILE.",
+            rich_help_panel=OUTPUT_SECTION,
+        ),
+    ] = None
+
+
+OverwriteOption = Annotated[
+    bool, typer.Option("--yes", help="Do not prompt where --save overwrites the snapshot that is read.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOptions:
     """Options of every command; the framework adds them and acts on them."""
 

@@ -1,4 +1,4 @@
-"""A snapshot file as a :class:`~kafkabal.clusters.protocol.Cluster`: changes are made in memory and written back."""
+"""A snapshot file as a :class:`~kafkabal.clusters.protocol.Cluster`: changed in memory, and saved to another file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kafkabal.clusters.protocol import (
 from kafkabal.clusters.snapshot.mutable_rows import SnapshotContents
 from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
 from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
-from kafkabal.errors import MissingCapabilityError
+from kafkabal.errors import MissingCapabilityError, UsageError
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, PartitionRow
 from kafkabal.model.topic_partition import TopicPartition
@@ -47,7 +47,13 @@ _CAPABILITIES = frozenset(
 
 
 class SnapshotCluster:
-    """The cluster that a snapshot file describes; what is changed is written back when it is closed.
+    """The cluster that a snapshot file describes.
+
+    Parameters
+    ----------
+    save_to
+        Where the changed cluster is written when it is closed; the file that is read stays as it is, unless it is
+        named here too. Without it nothing can be changed.
 
     Raises
     ------
@@ -55,8 +61,9 @@ class SnapshotCluster:
         If the file is no snapshot.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, *, save_to: Path | str | None = None) -> None:
         self._path = path
+        self._save_to = save_to
         self._state: ClusterState | None = read_snapshot(path)
         self._is_changed = False
 
@@ -69,6 +76,8 @@ class SnapshotCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        # a result that was asked for is there even where nothing had to be changed
+        self._is_changed |= kind is None and self._save_to is not None and not Path(self._save_to).exists()
         self.close()
 
     @property
@@ -211,15 +220,15 @@ class SnapshotCluster:
         self._refuse(Capability.RECORDS)
 
     def close(self) -> None:
-        """Write what was changed; the file appears whole or not at all.
+        """Save what was changed; the file appears whole or not at all.
 
         Raises
         ------
         OutputError
             If it cannot be written.
         """
-        if self._is_changed:
-            write_snapshot(self._current(), self._path)
+        if self._is_changed and self._save_to is not None:
+            write_snapshot(self._current(), self._save_to)
             self._is_changed = False
 
     @cached_property
@@ -229,6 +238,10 @@ class SnapshotCluster:
 
     def _changed(self) -> SnapshotContents:
         """The contents, about to be changed."""
+        if self._save_to is None:
+            raise UsageError(
+                f"{self._path}: a snapshot is only read, never written to", hint="name a file for the changed one"
+            )
         contents = self._contents
         self._state = None
         self._is_changed = True

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS, BeginFlags, RunFlags, RunOutput
-from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import Uses
+from kafkabal.cli.framework.shared_options import SaveOptions, Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
@@ -19,6 +19,7 @@ def apply(
     begin: BeginFlags,
     flags: RunFlags,
     output: RunOutput,
+    saving: SaveOptions,
     plan_file: Annotated[
         Path, typer.Argument(metavar="PLAN", help="Plan file, or reassignment JSON of Kafka's own tool.")
     ],
@@ -44,7 +45,7 @@ def apply(
     from kafkabal.plan.plan_file import read_plan
 
     plan = read_plan(plan_file)
-    with open_cluster(settings, context) as cluster:
+    with open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes) as cluster:
         environment = make_environment(cluster, settings, context, output, "rebalance apply")
         environment = resume_unfinished(environment, begin, flags, output, context, "rebalance apply")
         return apply_plan(

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput
-from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import Uses
+from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
@@ -14,7 +14,9 @@ def cancel(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*RUN_CLUSTER)],
     output: RunOutput,
+    saving: SaveOptions,
     journal: JournalOption = None,
+    yes: OverwriteOption = False,
 ) -> ExitCode:
     """Cancel the latest run's reassignments in flight and restore its throttles.
 
@@ -30,7 +32,7 @@ def cancel(
     from kafkabal.executor.run_actions import cancel as go
 
     command = "rebalance cancel"
-    with open_cluster(settings, context) as cluster:
+    with open_cluster_to_change(settings, saving, context, yes=yes) as cluster:
         environment = make_environment(cluster, settings, context, output, command)
         result = work(environment, context, lambda: go(environment, journal=journal))
         assert result is not None

@@ -11,10 +11,10 @@ from kafkabal.cli.commands.rebalance.run_flags import (
     RunFormat,
     RunOutput,
 )
-from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
-from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import Format, OutputOptions, SaveOptions, Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
@@ -26,6 +26,7 @@ def rebalance(
     begin: BeginFlags,
     flags: RunFlags,
     output: RunOutput,
+    saving: SaveOptions,
 ) -> ExitCode:
     """Rebalance partitions across brokers, safely.
 
@@ -49,7 +50,7 @@ def rebalance(
     from kafkabal.cli.commands.rebalance.run_command import make_environment
     from kafkabal.reporting.plan_report import plan_report
 
-    with open_cluster(settings, context) as cluster:
+    with open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes) as cluster:
         environment = make_environment(cluster, settings, context, output, "rebalance")
         environment = resume_unfinished(environment, begin, flags, output, context, "rebalance")
         before = known_before(cluster, settings, context)

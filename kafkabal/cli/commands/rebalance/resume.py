@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS, JournalOption, RunFlags, RunOutput
-from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import Uses
+from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
@@ -20,7 +20,9 @@ def resume(
     settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
     flags: RunFlags,
     output: RunOutput,
+    saving: SaveOptions,
     journal: JournalOption = None,
+    yes: OverwriteOption = False,
 ) -> ExitCode:
     """Resume the latest interrupted run.
 
@@ -39,7 +41,7 @@ def resume(
     from kafkabal.executor.run_actions import resume as go
 
     command = "rebalance resume"
-    with open_cluster(settings, context) as cluster:
+    with open_cluster_to_change(settings, saving, context, yes=yes) as cluster:
         environment = make_environment(cluster, settings, context, output, command)
         options = _options(settings, flags, environment, context, journal)
         result = work(environment, context, lambda: go(environment, journal=journal, options=options))

@@ -13,6 +13,7 @@ from kafkabal.clusters.protocol import NewTopic, ReadRequest, ReplicaOn
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
 from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
 from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.errors import UsageError
 from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing import cluster_builders
@@ -29,7 +30,7 @@ def snapshot(tmp_path: Path) -> Callable[..., SnapshotCluster]:
         path = tmp_path / "s.jsonl"
         topics = [TopicRow(topic="t", partitions=list(partitions))] if partitions else []
         write_snapshot(cluster_builders.cluster(brokers, topics), path)
-        return SnapshotCluster(path)
+        return SnapshotCluster(path, save_to=path)
 
     return make
 
@@ -193,3 +194,37 @@ def test_topics_need_the_same_number_of_replicas_everywhere(snapshot: Callable[.
     cluster = snapshot(_brokers())
     faults = cluster.create_topics([NewTopic(name="n", assignment=((1, 2), (3,)))])
     assert faults["n"].name == "INVALID_REPLICA_ASSIGNMENT"
+
+
+def test_without_a_file_to_save_to_nothing_can_be_changed(tmp_path: Path) -> None:
+    """What is read is never written: every change is refused, and reading and validating go on."""
+    path = tmp_path / "s.jsonl"
+    topic = TopicRow(topic="t", partitions=[_row([1, 2])])
+    write_snapshot(cluster_builders.cluster(_brokers(), [topic]), path)
+    before = path.read_bytes()
+    with SnapshotCluster(path) as cluster:
+        for change in (
+            lambda: cluster.alter_reassignments({_T: (3, 2)}),
+            lambda: cluster.create_topics([NewTopic(name="new", assignment=((1,),))]),
+            lambda: cluster.elect_preferred_leaders([_T]),
+            lambda: cluster.move_log_dirs({ReplicaOn(*_T, 1): "/d1"}),
+        ):
+            with pytest.raises(UsageError, match="only read, never written to"):
+                change()
+        assert cluster.create_topics([NewTopic(name="new", assignment=((1,),))], validate_only=True) == {}
+    assert path.read_bytes() == before
+
+
+def test_the_result_is_saved_to_another_file(tmp_path: Path) -> None:
+    """Also where nothing had to be changed, since it was asked for."""
+    path, saved = tmp_path / "s.jsonl", tmp_path / "out.jsonl"
+    write_snapshot(cluster_builders.cluster(_brokers(), [TopicRow(topic="t", partitions=[_row([1, 2])])]), path)
+    before = path.read_bytes()
+    with SnapshotCluster(path, save_to=saved):
+        pass
+    assert saved.read_bytes() == before
+    with SnapshotCluster(path, save_to=saved) as cluster:
+        cluster.alter_reassignments({_T: (3, 2)})
+    assert path.read_bytes() == before
+    state = read_snapshot(saved)
+    assert state.brokers.id[state.replicas.broker].tolist() == [3, 2]
