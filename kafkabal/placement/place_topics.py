@@ -102,7 +102,7 @@ def _by_score(
     row_of = {name: i for i, name in enumerate(draft.topics.name)}
     is_new = np.zeros(len(draft.topics), np.bool_)
     is_new[[row_of[r.spec.name] for r in requests]] = True
-    board = Board(draft, is_new[draft.partitions.topic][draft.replicas.partition], scores, tolerance)
+    board = Board(draft, is_new[draft.partitions.topic][draft.replicas.partition], scores, tolerance, sites.takes)
     first = np.searchsorted(draft.partitions.topic, np.arange(len(draft.topics)))
     tables: dict[str, tuple[I32, I32]] = {}
     for request in sorted(requests, key=lambda r: (-r.partition_bytes, r.spec.name)):

@@ -1,7 +1,7 @@
 """Running scores of every broker while replicas are placed one by one: each re-scores its broker in O(1).
 
-All shares refer to the mean that the cluster will have once everything is placed, so that they only ever rise, and
-1.0 is where each broker is to end. A replica goes where it lifts ``sum of weight x share^2`` least, each broker
+All shares refer to what is fair once everything is placed, so that they only ever rise, and 1.0 is where each broker
+is to end. A replica goes where it lifts ``sum of weight x share^2`` least, each broker
 counted by what it can bear: of brokers that a plain ``sum of weight x share`` finds equal, the one is preferred that
 has room in every score, and a large replica heeds the disk more than a small one, which heeds the counts.
 """
@@ -9,12 +9,13 @@ has room in every score, and a large replica heeds the disk more than a small on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kafkabal.model.cluster_state import F64, I64, Bools, ClusterState
-from kafkabal.scoring.evaluation import counted_holders, share_of
+from kafkabal.scoring.attainable import Rules, due_of_factors, rules_of
+from kafkabal.scoring.evaluation import counted_holders, due_of, share_of
 from kafkabal.scoring.protocol import Grain
 from kafkabal.scoring.registry import WeightedScore
 from kafkabal.scoring.score_parts import parts_of
@@ -31,11 +32,16 @@ class Board:
         bool, shape (n_replicas of the draft,): replicas that are still to be placed.
     tolerance
         Half the width of the bands.
+    takes
+        bool, shape (n_brokers,): may take replicas.
     """
 
-    def __init__(self, draft: ClusterState, is_new: Bools, scores: Sequence[WeightedScore], tolerance: float) -> None:
+    def __init__(
+        self, draft: ClusterState, is_new: Bools, scores: Sequence[WeightedScore], tolerance: float, takes: Bools
+    ) -> None:
         self._n = len(draft.brokers)
-        self._tracks = [_Track(draft, is_new, s, tolerance) for s in scores if s.score.grain is Grain.BROKER]
+        rules = replace(rules_of(draft), takes=takes)
+        self._tracks = [_Track(draft, is_new, s, tolerance, rules) for s in scores if s.score.grain is Grain.BROKER]
 
     def rise(self, partition: int, *, leads: bool) -> tuple[F64, F64]:
         """What one more replica of a partition (a row of the draft) does to each broker.
@@ -75,13 +81,15 @@ class _Group:
 class _Track:
     """One score: its load of each partition, and its groups as they are needed."""
 
-    def __init__(self, draft: ClusterState, is_new: Bools, weighted: WeightedScore, tolerance: float) -> None:
+    def __init__(
+        self, draft: ClusterState, is_new: Bools, weighted: WeightedScore, tolerance: float, rules: Rules
+    ) -> None:
         self.weight = weighted.weight
         self._band, self._tolerance = weighted.score.band, tolerance
         self._broker, self._is_new = draft.replicas.broker, is_new
         self._counted = counted_holders(weighted.score, draft)
         parts = parts_of(weighted.score, draft)
-        self._capacity, self._leader_load = parts.capacity, parts.leader_load
+        self._leader_load = parts.leader_load
         self._base = np.where(self._counted, parts.base_load, 0.0)
         self._within = np.zeros(len(self._base), np.int32) if parts.holder_group is None else parts.holder_group
         first = draft.partitions.first[:-1]
@@ -97,6 +105,9 @@ class _Track:
         self._rows = np.argsort(group, kind="stable")
         self._bounds = np.searchsorted(group[self._rows], np.arange(int(group.max(initial=0)) + 2))
         self._groups: dict[int, _Group] = {}
+        self._due = due_of(weighted.score, draft, rules)
+        self._due_by_factor = {} if shared is None else due_of_factors(parts.capacity, self._counted, rules)
+        self._factor = rules.factor
 
     def load(self, partition: int, *, leads: bool) -> float:
         """Load of one more replica."""
@@ -106,16 +117,17 @@ class _Track:
         """The group that a partition belongs to."""
         number = int(self._group_of[partition])
         if number not in self._groups:
-            self._groups[number] = self._make(number)
+            due = self._due_by_factor.get(int(self._factor[partition]), self._due)
+            self._groups[number] = self._make(number, due)
         return self._groups[number]
 
-    def _make(self, number: int) -> _Group:
+    def _make(self, number: int, due: F64) -> _Group:
         rows = self._rows[self._bounds[number] : self._bounds[number + 1]]
         there = rows[~self._is_new[rows]]
         before, after = self._loads(there), self._loads(rows)
         if len(self._bounds) == 2:  # one group: it has the base load too
             before, after = before + self._base, after + self._base
-        _, fair = share_of(after, self._capacity, self._counted, self._within)
+        _, fair = share_of(after, due, self._counted, self._within)
         per_load = np.divide(1.0, fair, out=np.zeros(len(fair)), where=self._counted & (fair > 0))
         high = self._band.edges(fair, self._tolerance)[1] * per_load if self._band else np.full(len(fair), np.inf)
         return _Group(share=before * per_load, per_load=per_load, high=high)

@@ -6,13 +6,14 @@ where no rule binds. Bytes are those that the plan ends with: what has to leave 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kafkabal.model.cluster_state import F64, I32, I64, Bools
 from kafkabal.planner.problem import Problem
-from kafkabal.scoring.attainable import due_of_factors, due_of_loads
+from kafkabal.scoring.attainable import PlaceableLoads, due_of_factors
 
 _LEAST = 0.01
 """Of a capacity: what a broker is taken to be due at least where loads are divided by it."""
@@ -98,7 +99,7 @@ def _of_bytes(problem: Problem, place: I32) -> F64:
     factor = np.where(rules.movable, np.maximum(rules.factor - stuck.sum(1), 0), 1)
     load[settled & ~rules.movable[:, None]] = 0
     sums = np.bincount(factor, load.sum(1).astype(np.float64))
-    return due_of_loads(problem.capacity, rows, rules, _each(sums, int(rows.sum())), fixed, most)
+    return _due(problem, problem.capacity, rows, _each(sums, int(rows.sum())), fixed, most)
 
 
 def _of_counts(problem: Problem) -> F64:
@@ -107,7 +108,7 @@ def _of_counts(problem: Problem) -> F64:
     most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
     factor = np.where(rules.movable, rules.factor, 0)
     sums = np.bincount(factor) * np.arange(int(factor.max(initial=0)) + 1)
-    return due_of_loads(_capacity(problem, "replicas"), rows, rules, _each(sums, int(rows.sum())), fixed, most)
+    return _due(problem, _capacity(problem, "replicas"), rows, _each(sums, int(rows.sum())), fixed, most)
 
 
 def _of_leaders(problem: Problem) -> F64:
@@ -117,7 +118,7 @@ def _of_leaders(problem: Problem) -> F64:
     fixed = np.bincount(stays, minlength=problem.n_brokers).astype(np.float64)
     most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
     each = {1: float(rules.movable.sum())}
-    return due_of_loads(_capacity(problem, "leaders"), rows, rules, each, np.where(rows, fixed, 0.0), most)
+    return _due(problem, _capacity(problem, "leaders"), rows, each, np.where(rows, fixed, 0.0), most)
 
 
 def _of_topics(problem: Problem) -> tuple[F64, I32]:
@@ -132,6 +133,12 @@ def _of_topics(problem: Problem) -> tuple[F64, I32]:
     distinct = sorted(by_factor)
     kind = np.searchsorted([0, *distinct], factor).astype(np.int32)
     return np.array([capacity, *(by_factor[f] for f in distinct)]), kind
+
+
+def _due(problem: Problem, capacity: F64, counted: Bools, each: Mapping[int, float], fixed: F64, most: F64) -> F64:
+    return PlaceableLoads(
+        capacity=capacity, counted=counted, rack=problem.rules.rack, each=each, fixed=fixed, most=most
+    ).due()
 
 
 def _capacity(problem: Problem, score: str) -> F64:

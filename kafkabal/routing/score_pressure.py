@@ -14,7 +14,8 @@ import numpy as np
 
 from kafkabal.model.cluster_state import F64, I32, Bools, ClusterState
 from kafkabal.model.replica_sizes import replica_bytes
-from kafkabal.scoring.evaluation import counted_holders, holder_load
+from kafkabal.scoring.attainable import rules_of
+from kafkabal.scoring.evaluation import counted_holders, due_of, holder_load
 from kafkabal.scoring.protocol import Grain, Score
 from kafkabal.scoring.registry import WeightedScore
 
@@ -37,6 +38,7 @@ class Pressure:
     load: F64
     """float64, shape (n_holders,): load now, that of the topic's present traffic left out."""
     capacity: F64
+    """float64, shape (n_holders,): what each holder is due is proportional to it."""
     counted: Bools
     """bool, shape (n_holders,): has a fair share."""
     group: I32
@@ -85,7 +87,7 @@ def pressure_of(weighted: WeightedScore, cluster: ClusterState, first: int, end:
         weight=weighted.weight,
         holder=holder,
         load=load,
-        capacity=score.capacity(cluster),
+        capacity=due_of(score, known, rules_of(known)),
         counted=counted_holders(score, cluster),
         group=np.zeros(len(load), np.int32) if own_group is None else own_group,
         per_byte=per_byte,

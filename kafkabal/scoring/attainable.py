@@ -66,10 +66,45 @@ def rules_of(cluster: ClusterState, drained: Bools | None = None) -> Rules:
     )
 
 
-def due_capacity(
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlaceableLoads:
+    """The load of one score, summed up as far as it decides on what is fair."""
+
+    capacity: F64
+    """shape (n_brokers,)."""
+    counted: Bools
+    """shape (n_brokers,): has a fair share."""
+    rack: I32
+    """shape (n_brokers,)."""
+    each: Mapping[int, float]
+    """By replication factor: load of one replica of each partition that may move, summed up."""
+    fixed: F64
+    """shape (n_brokers,): load that stays where it is."""
+    most: F64
+    """shape (n_brokers,): most load that may be placed on a broker beside what is fixed there."""
+
+    def due(self) -> F64:
+        """In proportion to what brokers are due.
+
+        Returns
+        -------
+        float64, shape (n_brokers,)
+            With the same sum over counted brokers as the capacity; 0 for one on which no load may be placed. The
+            column of the capacity itself where no rule binds.
+        """
+        rows = np.flatnonzero(self.counted)
+        if not rows.size:
+            return self.capacity
+        holders = Holders(
+            rack=self.rack[rows], capacity=self.capacity[rows], fixed=self.fixed[rows], most=self.most[rows]
+        )
+        return _due(self.capacity, rows, fair_utilisation(holders, self.each))
+
+
+def placeable_loads(
     parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules, *, of_bytes: bool = False
-) -> F64:
-    """In proportion to what brokers are due the load of a score that knows no groups.
+) -> PlaceableLoads:
+    """Sum up the load of a score that knows no groups.
 
     Parameters
     ----------
@@ -79,45 +114,15 @@ def due_capacity(
         bool, shape (n_brokers,): has a fair share.
     of_bytes
         The load is in bytes on disk, so that the room of the log dirs limits it.
-
-    Returns
-    -------
-    float64, shape (n_brokers,)
-        With the same sum over counted brokers as the capacity; 0 for one on which no load may be placed. The column of
-        the capacity itself where no rule binds.
     """
-    if not counted.any():
-        return parts.capacity
     found = _Loads(parts, load, cluster, counted, rules)
     fixed = found.fixed()
     most = found.most()
     if of_bytes:
         most = np.minimum(most, np.maximum(rules.room_bytes - fixed, 0.0))
-    return due_of_loads(parts.capacity, counted, rules, found.each(fixed), fixed, most)
-
-
-def due_of_loads(capacity: F64, counted: Bools, rules: Rules, each: Mapping[int, float], fixed: F64, most: F64) -> F64:
-    """In proportion to what brokers are due, from loads that are summed up already.
-
-    Parameters
-    ----------
-    each
-        By replication factor: load of one replica of each partition that may move, summed up.
-    fixed
-        float64, shape (n_brokers,): load that stays where it is.
-    most
-        float64, shape (n_brokers,): most load that may be placed on a broker beside what is fixed there.
-
-    Returns
-    -------
-    float64, shape (n_brokers,)
-        As :func:`due_capacity` says.
-    """
-    rows = np.flatnonzero(counted)
-    if not rows.size:
-        return capacity
-    holders = Holders(rack=rules.rack[rows], capacity=capacity[rows], fixed=fixed[rows], most=most[rows])
-    return _due(capacity, rows, fair_utilisation(holders, each))
+    return PlaceableLoads(
+        capacity=parts.capacity, counted=counted, rack=rules.rack, each=found.each(fixed), fixed=fixed, most=most
+    )
 
 
 def due_of_factors(capacity: F64, counted: Bools, rules: Rules) -> dict[int, F64]:
@@ -194,7 +199,7 @@ class _Loads:
         led = float(self.parts.leader_load[self.leads].sum())
         if led <= 0:
             led = 0.0
-        n = int(self.counted.sum())
+        n = max(1, int(self.counted.sum()))
         found = {factor: load / min(factor, n) for factor, load in self._by_factor(free - led).items()}
         if led:
             found[1] = found.get(1, 0.0) + led

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkabal.model.capacity import is_silent
 from kafkabal.model.cluster_state import F64, I32, Bools, ClusterState, LogDirState
-from kafkabal.scoring.attainable import Rules, due_capacity, rules_of
+from kafkabal.scoring.attainable import PlaceableLoads, Rules, placeable_loads, rules_of
 from kafkabal.scoring.grouped_evaluation import GroupLoads, group_loads
 from kafkabal.scoring.protocol import Grain, Need, Score
 from kafkabal.scoring.score_parts import Parts, parts_of
@@ -95,18 +95,31 @@ def evaluate(
     return _evaluate_shared(score, parts, counted, load, groups, tolerance)
 
 
-def due_of(score: Score, cluster: ClusterState, rules: Rules, drained: Bools | None = None) -> F64:
-    """float64, shape (n_holders,): in proportion to what each holder is due; see :mod:`kafkabal.scoring.attainable`."""
+def due_of(score: Score, cluster: ClusterState, rules: Rules) -> F64:
+    """float64, shape (n_holders,): in proportion to what each holder is due, the capacity where no rule binds."""
+    loads = loads_of(score, cluster, rules)
+    return score.capacity(cluster) if loads is None else loads.due()
+
+
+def loads_of(score: Score, cluster: ClusterState, rules: Rules) -> PlaceableLoads | None:
+    """What decides on the fair loads of a score; None for one on which the rules of placement have no bearing."""
+    if not _is_bound(score) or score.group(cluster) is not None:
+        return None
     parts = parts_of(score, cluster)
-    counted = _counted(score, cluster, parts, drained)
-    return _due(score, parts, _load(score, cluster, parts), cluster, counted, rules)
+    counted = _counted(score, cluster, parts, rules.leaves)
+    load = _load(score, cluster, parts)
+    return placeable_loads(parts, load, cluster, counted, rules, of_bytes=score.name == DISK_NAME)
+
+
+def _is_bound(score: Score) -> bool:
+    """Loads that no replica carries, and those compared within single brokers, are no matter of racks."""
+    return score.band is not None and score.grain is Grain.BROKER
 
 
 def _due(score: Score, parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules) -> F64:
-    """What no replica carries, and what is compared within single holders, no rule of racks bears upon."""
-    if score.band is None or score.grain is not Grain.BROKER or parts.group is not None:
+    if not _is_bound(score) or parts.group is not None:
         return parts.capacity
-    return due_capacity(parts, load, cluster, counted, rules, of_bytes=score.name == DISK_NAME)
+    return placeable_loads(parts, load, cluster, counted, rules, of_bytes=score.name == DISK_NAME).due()
 
 
 def holder_load(score: Score, cluster: ClusterState) -> F64:

@@ -11,7 +11,7 @@ import numpy as np
 from kafkabal.model.cluster_state import F64, I32, I64
 from kafkabal.planner.problem import Problem
 from kafkabal.planner.search.solution import State
-from kafkabal.scoring.attainable import due_capacity
+from kafkabal.scoring.attainable import placeable_loads
 from kafkabal.scoring.protocol import Grain
 from kafkabal.scoring.registry import WeightedScore
 from kafkabal.scoring.score_parts import parts_of
@@ -73,7 +73,8 @@ class FurtherLoads:
         known = ~np.isnan(parts.base_load)
         self.load[row] = np.where(known, parts.base_load, 0.0) + carried
         counted = problem.counted & known
-        self._bound(row, weighted, due_capacity(parts, self.load[row], cluster, counted, problem.rules), counted)
+        due = placeable_loads(parts, self.load[row], cluster, counted, problem.rules).due()
+        self._bound(row, weighted, due, counted)
 
     def _bound(self, row: int, weighted: WeightedScore, due: F64, counted: np.ndarray) -> None:
         total, band = float(self.load[row, counted].sum()), weighted.score.band

@@ -60,13 +60,12 @@ def rack_table(inspection: Inspection) -> Table:
 
 
 def _share(scored: Scored, rack: I32, n: int) -> F64:
-    """Load over capacity of each rack's counted brokers, over that of all; NaN where none is counted."""
+    """Load of each rack's counted brokers over what is fair for them; NaN where none is counted."""
     e = scored.evaluation
     load = np.bincount(rack[e.counted], e.load[e.counted], n)
-    capacity = np.bincount(rack[e.counted], e.capacity[e.counted], n)
-    mean = load.sum() / capacity.sum() if load.sum() else 1.0
-    use = np.divide(load, capacity, out=np.full(n, np.nan), where=capacity > 0)
-    return np.asarray(use / mean if load.sum() else np.where(capacity > 0, 1.0, np.nan), np.float64)
+    fair = np.bincount(rack[e.counted], np.nan_to_num(e.fair[e.counted]), n)
+    is_counted = np.bincount(rack[e.counted], minlength=n) > 0
+    return np.where(is_counted, np.divide(load, fair, out=np.ones(n), where=fair > 0), np.nan)
 
 
 def _total(values: F64, rack: I32, n: int) -> F64:
