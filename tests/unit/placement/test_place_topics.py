@@ -302,3 +302,16 @@ def test_every_refusal_is_an_error_of_ours() -> None:
     """Nothing to place is no error at all."""
     assert place_topics(empty(3), [], SCORE).topics == ()
     assert issubclass(LimitExceededError, KafkabalError)
+
+
+@pytest.mark.parametrize(("brokers", "racks"), [(4, 3), (5, 3), (7, 3), (5, 2)])
+def test_new_topics_end_at_what_unequal_racks_allow(brokers: int, racks: int) -> None:
+    """Within 2 % of the fair share of bytes and replicas, though that is 1.67 times the mean on some brokers."""
+    cluster = empty(brokers, racks=racks, dirs=1)
+    placed = place_topics(cluster, [spec(f"t{i}", 12, racks, 10**9 * (1 + i % 3)) for i in range(20)], SCORE)
+    for weighted in default_scores(several_log_dirs=False):
+        result = evaluate(weighted.score, placed.state, tolerance=0.09)
+        assert not result.outside.any(), weighted.score.name
+        if weighted.score.name in {"disk", "replicas"}:
+            assert result.skew < 0.02
+            assert result.fair_over_mean.max() > 1.1

@@ -9,12 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
+from kafkabal.config.topics_file import topic_spec
 from kafkabal.errors import UsageError
+from kafkabal.placement.place_topics import place_topics
+from kafkabal.placement.placement_policy import PlacementPolicy
 from kafkabal.routing.compiled_kernels import is_available
 from kafkabal.routing.registry import load_policy
 from kafkabal.routing.topic_view import RoutingView, view_of
+from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.protocol import Need
-from kafkabal.scoring.registry import load_scores
+from kafkabal.scoring.registry import load_score, load_scores
 from kafkabal.simulator.compare_policies import compare
 from kafkabal.simulator.delivery_runner import Courier, empty_delivery
 from kafkabal.simulator.key_order_risk import KeyOrder
@@ -35,6 +39,7 @@ from kafkabal.simulator.workload import (
     ZipfKeys,
 )
 from kafkabal.simulator.workload_file import load_workload
+from kafkabal.testing import cluster_builders
 
 ViewMaker: TypeAlias = "Callable[..., RoutingView]"
 
@@ -325,3 +330,20 @@ def test_confidence_narrows_around_the_mean(uneven_view: RoutingView) -> None:
     assert len({outcome.max_over_mean for outcome in runs.runs}) == 5
     assert 0 < figure.half_width < 0.2
     assert min(o.max_over_mean for o in runs.runs) < figure.mean < max(o.max_over_mean for o in runs.runs)
+
+
+@pytest.mark.parametrize("brokers", [4, 5])
+def test_records_by_score_end_at_what_unequal_racks_allow(brokers: int) -> None:
+    """With a replica in each of three racks, brokers end within 2 % of their fair bytes, not of the mean."""
+    old = [[1 if i % 4 else 4, 2, 3] for i in range(12)]
+    cluster = cluster_builders.cluster(
+        cluster_builders.brokers(brokers, racks=3), [cluster_builders.topic("old", *old, size_bytes=2 * 10**7)]
+    )
+    new = place_topics(cluster, [topic_spec(TOPIC, partitions=24, replication_factor=3)], PlacementPolicy()).state
+    view = view_of(new, TOPIC, load_scores(["disk"]))
+    outcome = run("score", view, Workload(records=20000, sizes=LogNormalSize(500_000, 1), producers=2))
+    bytes_ = view.used_bytes + outcome.added_bytes
+    fair = evaluate(load_score("replicas"), new, tolerance=0.1).fair_over_mean * bytes_.mean()
+
+    assert fair.max() > 1.3 * bytes_.mean()
+    assert bytes_ == pytest.approx(fair, rel=0.02)
