@@ -39,6 +39,7 @@ def broker_table(inspection: Inspection) -> Table:
             shared_columns.foreign("broker", foreign, order),
             shared_columns.fullness(figures.bytes, foreign, capacity, order),
             *shared_columns.main_share(scored[0] if scored else None, order),
+            shared_columns.fair(scored[0] if scored else None, order),
             *shared_columns.counts("broker", figures, order, scored),
             *shared_columns.partition_troubles(
                 "broker",

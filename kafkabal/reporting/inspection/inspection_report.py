@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from kafkabal.inspection.figures import partition_figures, unknown_sizes
 from kafkabal.inspection.inspect_cluster import Inspection
+from kafkabal.inspection.rack_structure import SmallRack, advice, small_racks
 from kafkabal.inspection.verdict import Severity, counted_noun, judge
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_sizes import is_estimated
@@ -29,7 +30,7 @@ _TABLES: Final[Mapping[By, Callable[[Inspection], Table]]] = {
     By.PARTITION: partition_table,
 }
 
-
+_MOST_RACKS = 5
 _TONES = {Severity.BALANCED: Tone.GOOD, Severity.IMBALANCED: Tone.WARNING, Severity.BROKEN: Tone.BAD}
 
 
@@ -57,13 +58,14 @@ def inspection_report(
     if shown_rows is not None:
         table = replace(table, shown_rows=shown_rows or None)
     command = f"{verdict.next_command} {cluster_flags}".strip() if verdict.next_command else ""
+    small = small_racks(inspection)
     return Report(
         command="inspect",
         headline=verdict.sentence,
         tone=_TONES[verdict.severity],
         facts=tuple(_facts(inspection, command, read_at_s)),
-        tables=(table, score_table(inspection)),
-        notes=tuple(_notes(inspection, command)),
+        tables=(table, score_table(inspection), _rack_table(small)),
+        notes=(*_notes(inspection, command), *_on_racks(small)),
     )
 
 
@@ -93,6 +95,30 @@ def score_table(inspection: Inspection) -> Table:
             ),
         ),
     )
+
+
+def _rack_table(small: Sequence[SmallRack]) -> Table:
+    """For programs: racks that keep their brokers from equal shares."""
+    return Table(
+        key="small_racks",
+        columns=(
+            Column(key="rack", title="rack", values=[r.rack for r in small], label=True),
+            Column(key="brokers", title="brokers", values=[r.brokers for r in small]),
+            Column(key="part", title="part", kind=Kind.SHARE, values=[r.part for r in small]),
+            Column(key="fair", title="fair", kind=Kind.FAIR, values=[r.fair_over_mean for r in small]),
+            Column(key="brokers_to_add", title="to add", values=[r.to_add for r in small]),
+        ),
+        for_programs=True,
+    )
+
+
+def _on_racks(small: Sequence[SmallRack]) -> Iterator[str]:
+    """What the racks cost, and what would help."""
+    yield from (str(rack) for rack in small[:_MOST_RACKS])
+    if len(small) > _MOST_RACKS:
+        yield f"and {len(small) - _MOST_RACKS} more racks with too few brokers"
+    if advice(small):
+        yield advice(small)
 
 
 def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[Fact]:

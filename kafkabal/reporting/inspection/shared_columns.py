@@ -11,6 +11,8 @@ from kafkabal.inspection.inspect_cluster import Scored
 from kafkabal.model.cluster_state import F64, I64, Bools
 from kafkabal.reporting.report import Column, Kind, Metric, Tone, known
 
+_VISIBLE = 0.005
+"""Of the mean: less is not seen in a figure of two decimals."""
 _BAD_CONDITIONS = ("dead", "no response", "offline")
 
 
@@ -74,6 +76,16 @@ def _share_and_bar(title: str, bar_title: str, share: list[float | None], side: 
     )
 
 
+def fair(scored: Scored | None, order: I64) -> Column:
+    """Fair share over the mean, seen by people where racks or limits keep holders from equal shares."""
+    if scored is None:
+        return Column(key="fair", title="", kind=Kind.FAIR, values=[None] * len(order))
+    e = scored.evaluation
+    ratio = np.where(e.counted & ~np.isnan(e.fair), e.fair_over_mean, np.nan)[order]
+    is_uneven = bool((np.abs(ratio[~np.isnan(ratio)] - 1) > _VISIBLE).any())
+    return Column(key="fair", title="fair" if is_uneven else "", kind=Kind.FAIR, values=known(ratio), dispensable=5)
+
+
 def shares(prefix: str, scored: Sequence[Scored], order: I64) -> Iterator[Column]:
     """For programs: share and load by each score, and whether it lies outside its band."""
     for s in scored:
@@ -81,6 +93,7 @@ def shares(prefix: str, scored: Sequence[Scored], order: I64) -> Iterator[Column
         metric = Metric(f"kafkabal_{prefix}_share", "Load divided by the fair load, by score.", {"score": s.score.name})
         e = s.evaluation
         yield Column(key=f"{name}_load", title="", values=known(e.load[order]))
+        yield Column(key=f"{name}_fair", title="", values=known(e.fair[order]))
         yield Column(key=f"{name}_share", title="", values=known(e.share[order]), metric=metric)
         yield Column(key=f"{name}_outside", title="", values=e.outside[order].tolist())
 

@@ -1,0 +1,132 @@
+"""What the racks of a cluster cost: which of them have too few brokers for equal shares, and how many would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkabal.inspection.inspect_cluster import Inspection
+from kafkabal.model.cluster_state import F64, I64, ClusterState
+from kafkabal.scoring.attainable import PlaceableLoads, rules_of
+from kafkabal.scoring.evaluation import loads_of
+
+_MOST_ADDED = 200
+_EQUAL = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallRack:
+    """A rack whose brokers must carry more than the mean."""
+
+    rack: str
+    brokers: int
+    """Brokers of the rack that have a fair share."""
+    all_brokers: int
+    part: float
+    """Of the whole load: what the rack holds where all is as even as can be, 0 to 1."""
+    fair_over_mean: float
+    """What its brokers carry then, against the mean of all."""
+    to_add: int | None
+    """Brokers of the mean size in this rack, with those of the other small racks, after which no rack is too small;
+    None where no number would do, or brokers have no racks."""
+    equal: bool
+    """Shares are equal then, and not only within the tolerance: all brokers are of one size."""
+
+    def __str__(self) -> str:
+        each = "its broker carries" if self.brokers == 1 else f"its {self.brokers} brokers carry"
+        return (
+            f"rack {self.rack} has {self.brokers} of {self.all_brokers} brokers and must hold {self.part:.0%}: "
+            f"{each} at least {self.fair_over_mean:.2f}x the mean"
+        )
+
+
+def small_racks(inspection: Inspection) -> tuple[SmallRack, ...]:
+    """Racks that hold more than their brokers' part by the first score of brokers, the most loaded first."""
+    for scored in inspection.scored:
+        loads = loads_of(scored.score, inspection.cluster, rules_of(inspection.cluster))
+        if loads is not None:
+            return tuple(_small_racks(inspection.cluster, loads, inspection.tolerance))
+    return ()
+
+
+def advice(found: Sequence[SmallRack]) -> str:
+    """How to get out of it: ``1 more broker in rack c would make all shares equal``; empty where nothing would."""
+    adding = [(r.rack, r.to_add) for r in found if r.to_add]
+    if not adding:
+        return ""
+    first, *others = adding
+    text = f"{first[1]} more broker{'s' if first[1] > 1 else ''} in rack {first[0]}"
+    text += "".join(f" and {n} in rack {rack}" for rack, n in others)
+    return f"{text} would {'make all shares equal' if found[0].equal else 'even all shares within the tolerance'}"
+
+
+def brokers_to_add(loads: PlaceableLoads, tolerance: float) -> dict[int, int] | None:
+    """By rack: the fewest brokers of the mean capacity after which racks keep none from its equal share.
+
+    Where brokers differ in size shares can hardly be quite equal, so that within the tolerance is enough.
+
+    One after the other is added to the rack with the least capacity: of all ways to add that many, it is the one
+    whose largest racks are smallest, any number of them together (majorisation), and equal shares are attainable
+    exactly where no number of the smallest racks has to hold more than its capacity's part.
+
+    Returns
+    -------
+    dict[int, int] | None
+        None where none of up to 200 is enough.
+    """
+    rows = np.flatnonzero(loads.counted)
+    racks, rack = np.unique(loads.rack[rows], return_inverse=True)
+    size = float(loads.capacity[rows].mean())
+    capacity, total = loads.capacity[rows], np.bincount(rack, loads.capacity[rows])
+    added: dict[int, int] = {}
+    for _ in range(_MOST_ADDED):
+        if _is_even(capacity, rack, loads, tolerance):
+            return added
+        smallest = int(total.argmin())
+        total[smallest] += size
+        capacity, rack = np.append(capacity, size), np.append(rack, smallest)
+        added[int(racks[smallest])] = added.get(int(racks[smallest]), 0) + 1
+    return None
+
+
+def _is_even(capacity: F64, rack: I64, loads: PlaceableLoads, tolerance: float) -> bool:
+    n = len(capacity)
+    alone = PlaceableLoads(
+        capacity=capacity,
+        counted=np.ones(n, np.bool_),
+        rack=rack.astype(np.int32),
+        each=loads.each,
+        fixed=np.zeros(n),
+        most=np.full(n, np.inf),
+    )
+    allowed = _EQUAL if _are_equal(capacity) else tolerance
+    return bool((np.abs(alone.due() / capacity - 1) <= allowed).all())
+
+
+def _are_equal(capacity: F64) -> bool:
+    return bool(capacity.max() <= capacity.min() * (1 + _EQUAL))
+
+
+def _small_racks(cluster: ClusterState, loads: PlaceableLoads, tolerance: float) -> Iterator[SmallRack]:
+    free = replace(loads, fixed=np.zeros_like(loads.fixed), most=np.full_like(loads.most, np.inf))
+    due, rows = free.due(), loads.counted
+    above = rows & (due > loads.capacity * (1 + max(tolerance / 2, _EQUAL)))
+    if not above.any():
+        return
+    has_racks = bool((loads.rack[rows] < len(cluster.racks)).all())
+    to_add = brokers_to_add(free, tolerance) if has_racks else None
+    found = np.unique(loads.rack[above])
+    levels = {int(z): float((due / loads.capacity)[above & (loads.rack == z)].max()) for z in found}
+    for z in sorted(levels, key=lambda z: (-levels[z], z)):
+        inside = rows & (loads.rack == z)
+        yield SmallRack(
+            rack=cluster.racks[z] if z < len(cluster.racks) else f"of broker {cluster.brokers.id[inside][0]}",
+            brokers=int(inside.sum()),
+            all_brokers=int(rows.sum()),
+            part=float(due[inside].sum() / due[rows].sum()),
+            fair_over_mean=levels[z],
+            equal=_are_equal(loads.capacity[rows]),
+            to_add=None if to_add is None else to_add.get(z, 0),
+        )
