@@ -18,6 +18,8 @@ _kafkabal() {
             "kafkabal rebalance" | \
             "kafkabal rebalance plan" | \
             "kafkabal rebalance explain" | \
+            "kafkabal rebalance show" | \
+            "kafkabal rebalance diff" | \
             "kafkabal rebalance apply" | \
             "kafkabal rebalance status" | \
             "kafkabal rebalance resume" | \
@@ -62,7 +64,7 @@ _kafkabal() {
         "kafkabal inspect --broker-timeout") return ;;
         "kafkabal inspect --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
         "kafkabal inspect --tolerance") return ;;
-        "kafkabal inspect -o" | "kafkabal inspect --output") COMPREPLY=($(compgen -W "table json yaml csv prometheus" -- "$current")); return ;;
+        "kafkabal inspect -o" | "kafkabal inspect --output") COMPREPLY=($(compgen -W "table json yaml csv markdown prometheus" -- "$current")); return ;;
         "kafkabal inspect --output-file") return ;;
         "kafkabal inspect -w" | "kafkabal inspect --warning") return ;;
         "kafkabal inspect -c" | "kafkabal inspect --critical") return ;;
@@ -156,8 +158,7 @@ _kafkabal() {
         "kafkabal rebalance --textfile") return ;;
         "kafkabal rebalance --save") return ;;
         "kafkabal rebalance --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance plan -o" | "kafkabal rebalance plan --plan-file") return ;;
-        "kafkabal rebalance plan --format") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
+        "kafkabal rebalance plan --out") return ;;
         "kafkabal rebalance plan --what-if") return ;;
         "kafkabal rebalance plan -b" | "kafkabal rebalance plan --bootstrap-server") return ;;
         "kafkabal rebalance plan --command-config") return ;;
@@ -182,10 +183,40 @@ _kafkabal() {
         "kafkabal rebalance plan --broker-limit") return ;;
         "kafkabal rebalance plan --keep-moved") return ;;
         "kafkabal rebalance plan --replication-factor") return ;;
+        "kafkabal rebalance plan -o" | "kafkabal rebalance plan --output") COMPREPLY=($(compgen -W "table json yaml csv markdown" -- "$current")); return ;;
+        "kafkabal rebalance plan --output-file") return ;;
         "kafkabal rebalance plan --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
+        "kafkabal rebalance explain -b" | "kafkabal rebalance explain --bootstrap-server") return ;;
+        "kafkabal rebalance explain --command-config") return ;;
+        "kafkabal rebalance explain --profile") return ;;
+        "kafkabal rebalance explain --snapshot") return ;;
+        "kafkabal rebalance explain --zookeeper") return ;;
+        "kafkabal rebalance explain --broker-timeout") return ;;
+        "kafkabal rebalance explain --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
+        "kafkabal rebalance explain --tolerance") return ;;
+        "kafkabal rebalance explain --max-bytes") return ;;
+        "kafkabal rebalance explain --max-moves") return ;;
+        "kafkabal rebalance explain --max-leader-changes") return ;;
+        "kafkabal rebalance explain --max-duration") return ;;
+        "kafkabal rebalance explain --topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
+        "kafkabal rebalance explain --exclude-topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
+        "kafkabal rebalance explain --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
+        "kafkabal rebalance explain --dead-after") return ;;
+        "kafkabal rebalance explain --count-capacity") return ;;
+        "kafkabal rebalance explain --drain") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
+        "kafkabal rebalance explain --below") return ;;
+        "kafkabal rebalance explain --broker-limit") return ;;
+        "kafkabal rebalance explain --keep-moved") return ;;
+        "kafkabal rebalance explain --replication-factor") return ;;
         "kafkabal rebalance explain -o" | "kafkabal rebalance explain --output") COMPREPLY=($(compgen -W "table json yaml" -- "$current")); return ;;
         "kafkabal rebalance explain --output-file") return ;;
         "kafkabal rebalance explain --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
+        "kafkabal rebalance show -o" | "kafkabal rebalance show --output") COMPREPLY=($(compgen -W "table json yaml csv markdown" -- "$current")); return ;;
+        "kafkabal rebalance show --output-file") return ;;
+        "kafkabal rebalance show --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
+        "kafkabal rebalance diff -o" | "kafkabal rebalance diff --output") COMPREPLY=($(compgen -W "table json yaml csv markdown" -- "$current")); return ;;
+        "kafkabal rebalance diff --output-file") return ;;
+        "kafkabal rebalance diff --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         "kafkabal rebalance apply -b" | "kafkabal rebalance apply --bootstrap-server") return ;;
         "kafkabal rebalance apply --command-config") return ;;
         "kafkabal rebalance apply --profile") return ;;
@@ -386,9 +417,11 @@ _kafkabal() {
         "kafkabal create") words="--placement --if-not-exists --dry-run --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
         "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
         "kafkabal read") words="-b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
-        "kafkabal rebalance") words="plan explain apply status resume cancel rollback repair throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance plan") words="-o --plan-file --format --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance explain") words="-o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance") words="plan explain show diff apply status resume cancel rollback repair throttle --all -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance plan") words="--out --all --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance explain") words="--why-not -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance show") words="--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance diff") words="--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance apply") words="--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance status") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance resume") words="--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange
+from kafkabal.planner.why_not import WhyNot
 from kafkabal.reporting.report import Fact, Kind, Report
 from kafkabal.units import format_bytes
 
@@ -22,6 +23,26 @@ def explanation_report(change: PartitionChange) -> Report:
             Fact(key="bytes", value=change.bytes, kind=Kind.BYTES),
             Fact(key="log_dir_bytes", value=change.log_dir_bytes, kind=Kind.BYTES),
             Fact(key="reason", value=change.reason),
+        ),
+    )
+
+
+def why_not_report(found: WhyNot) -> Report:
+    """What keeps a partition from a broker."""
+    if found.holds:
+        headline = f"The plan has a replica of {found.partition} on broker {found.broker}."
+    else:
+        because = "; ".join(found.rules or found.effects)
+        headline = f"{found.partition} does not go to broker {found.broker}: {because}."
+    return Report(
+        command="rebalance explain --why-not",
+        headline=headline,
+        facts=(
+            Fact(key="partition", value=str(found.partition)),
+            Fact(key="broker", value=found.broker),
+            Fact(key="holds", value=found.holds),
+            Fact(key="rules", value=list(found.rules)),
+            Fact(key="effects", value=list(found.effects)),
         ),
     )
 

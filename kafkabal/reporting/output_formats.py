@@ -15,6 +15,7 @@ _VIEWS: Final[Mapping[str, str]] = {
     "json": "kafkabal.reporting.render_json",
     "yaml": "kafkabal.reporting.render_yaml",
     "csv": "kafkabal.reporting.render_csv",
+    "markdown": "kafkabal.reporting.render_markdown",
     "prometheus": "kafkabal.reporting.render_prometheus",
 }
 
@@ -25,7 +26,7 @@ def render(report: Report, form: str, surface: Surface) -> str:
     Parameters
     ----------
     form
-        ``table``, ``json``, ``yaml``, ``csv`` or ``prometheus``.
+        ``table``, ``json``, ``yaml``, ``csv``, ``markdown`` or ``prometheus``.
     surface
         Where a table will be seen; the other forms do not depend on it.
 

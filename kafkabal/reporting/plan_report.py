@@ -1,4 +1,4 @@
-"""The report of a plan: who sends what to whom, and what it does to the scores."""
+"""The report of a plan: which partitions change, who sends what to whom, and what it does to the scores."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from kafkabal.model.cluster_state import I64
 from kafkabal.plan.broker_traffic import NO_BROKER, Traffic
 from kafkabal.plan.plan import Plan
 from kafkabal.planner.plan_options import BUDGETS
+from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.units import format_bytes
 
 _SHOWN_PAIRS = 20
 
 
-def plan_report(plan: Plan, command: str) -> Report:
-    """What a plan changes: moves by pair of brokers, bytes by broker, scores before and after, and the bound."""
+def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES) -> Report:
+    """What a plan changes: partitions, traffic by pair of brokers, bytes by broker, scores before and after, the bound.
+
+    Parameters
+    ----------
+    shown_moves
+        How many partitions people see; programs see all.
+    """
     traffic = Traffic.of(plan)
     return Report(
         command=command,
@@ -27,7 +34,7 @@ def plan_report(plan: Plan, command: str) -> Report:
             Fact(key="log_dir_bytes", value=plan.log_dir_bytes),
             Fact(key="bound_bytes", value=plan.bound_bytes, title="lower bound", kind=Kind.BYTES),
         ),
-        tables=(_pairs(traffic), _brokers(traffic), _scores(plan)),
+        tables=(moves_table(plan.partitions, shown_moves), _pairs(traffic), _brokers(traffic), _scores(plan)),
         notes=plan.warnings,
     )
 
@@ -58,8 +65,8 @@ def _pairs(traffic: Traffic) -> Table:
     order = np.argsort(-sizes, kind="stable")
     source, target = np.divmod(pairs[order], span)
     return Table(
-        key="moves",
-        title="moves",
+        key="traffic",
+        title="traffic",
         shown_rows=_SHOWN_PAIRS,
         columns=(
             Column(
@@ -84,12 +91,10 @@ def _brokers(traffic: Traffic) -> Table:
         title="brokers",
         columns=(
             Column(key="broker", title="broker", kind=Kind.NUMBER, values=ids.tolist(), label=True),
-            Column(
-                key="bytes_in", title="comes", kind=Kind.BYTES, values=_sums(comes, traffic.bytes, len(ids)).tolist()
-            ),
+            Column(key="bytes_in", title="in", kind=Kind.BYTES, values=_sums(comes, traffic.bytes, len(ids)).tolist()),
             Column(
                 key="bytes_out",
-                title="leaves",
+                title="out",
                 kind=Kind.BYTES,
                 values=_sums(leaves, traffic.leaver_bytes, len(ids)).tolist(),
             ),

@@ -18,8 +18,8 @@ COMMANDS = [
     ["scores", *LOPSIDED, "-o"],
     ["inspect", *LOPSIDED, "-o"],
     ["inspect", "--by", "topic", *LOPSIDED, "-o"],
-    ["rebalance", "plan", *LOPSIDED, "--format"],
-    ["rebalance", "plan", "--frontier", *LOPSIDED, "--format"],
+    ["rebalance", "plan", *LOPSIDED, "-o"],
+    ["rebalance", "plan", "--frontier", *LOPSIDED, "-o"],
     ["route-simulate", "--topic", "images", "--policy", "score", "--records", "1000", "--seeds", "1", *LOPSIDED, "-o"],
     ["sandbox", "status", "-o"],
 ]

@@ -146,7 +146,7 @@ def test_commands_that_put_throttles_back_take_controllers(run_cli: Callable[...
 def test_the_throttle_shapes_no_plan(run_cli: Callable[..., Any], snapshot: Path, throttle: str) -> None:
     """What is shown by a rehearsal, planned to a file and carried out under any throttle is one and the same plan."""
     words = ("--snapshot", str(snapshot))
-    plan_id = json.loads(run_cli("rebalance", "plan", *words, "--format", "json").out)["plan_id"]
+    plan_id = json.loads(run_cli("rebalance", "plan", *words, "-o", "json").out)["plan_id"]
     rehearsed = run_cli("rebalance", *words, "--dry-run", "--throttle", throttle)
     assert f"plan: {plan_id}" in rehearsed.out
     run_cli("rebalance", *words, "--save", str(snapshot), "--yes", "--throttle", throttle)

@@ -28,7 +28,7 @@ def snapshot(tmp_path: Path) -> str:
 def test_the_plan_is_shown_and_written(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
     """The table tells who moves what and the scores; the file holds the same plan."""
     file = tmp_path / "plan.json"
-    shown = run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", str(file))
+    shown = run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     plan = read_plan(file)
 
     assert shown.code == 0
@@ -41,7 +41,7 @@ def test_equal_clusters_give_equal_plans_whatever_the_rate(snapshot: str, run_cl
     """The throttle shapes no plan, and so no plan id; a tolerance does."""
 
     def plan_id(*words: str) -> str:
-        out = run_cli("rebalance", "plan", "--snapshot", snapshot, "--format", "json", *words).out
+        out = run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json", *words).out
         return str(json.loads(out)["plan_id"])
 
     assert plan_id() == plan_id("--throttle", "50MB")
@@ -57,9 +57,9 @@ def test_earlier_plans_are_named_by_file_or_folder(snapshot: str, tmp_path: Path
     def plan(*words: str) -> Any:
         return run_cli("rebalance", "plan", "--snapshot", snapshot, *words)
 
-    assert plan("--keep-moved", str(folder), "-o", str(first)).code == 0
+    assert plan("--keep-moved", str(folder), "--out", str(first)).code == 0
     second = tmp_path / "second.json"
-    assert plan("--keep-moved", str(folder), "--keep-moved", str(first), "-o", str(second)).code == 0
+    assert plan("--keep-moved", str(folder), "--keep-moved", str(first), "--out", str(second)).code == 0
     assert read_plan(second).options["keep_moved"] == [read_plan(first).plan_id]
 
     refused = plan("--keep-moved", snapshot)
@@ -75,7 +75,7 @@ def test_warnings_are_told_once(tmp_path: Path, run_cli: Cli) -> None:
     path = tmp_path / "racks.jsonl"
     write_snapshot(make_world(World(seed=3, brokers=7, racks=3, topics=4, most_partitions=3)), path)
     table = run_cli("rebalance", "plan", "--snapshot", str(path))
-    rows = run_cli("rebalance", "plan", "--snapshot", str(path), "--format", "csv")
+    rows = run_cli("rebalance", "plan", "--snapshot", str(path), "-o", "csv")
     quiet = run_cli("rebalance", "plan", "--snapshot", str(path), "-q")
 
     assert table.out.count("of its fair disk share") == rows.err.count("of its fair disk share") == 2
@@ -84,7 +84,7 @@ def test_warnings_are_told_once(tmp_path: Path, run_cli: Cli) -> None:
 
 def test_what_a_drained_broker_keeps_is_told(snapshot: str, run_cli: Cli) -> None:
     """A drain of chosen topics leaves the others there, and says so by itself."""
-    done = run_cli("rebalance", "plan", "--snapshot", snapshot, "--drain", "3", "--topics", "t1", "--format", "csv")
+    done = run_cli("rebalance", "plan", "--snapshot", snapshot, "--drain", "3", "--topics", "t1", "-o", "csv")
 
     assert done.code == 0
     assert "broker 3 keeps" in done.err
@@ -93,7 +93,7 @@ def test_what_a_drained_broker_keeps_is_told(snapshot: str, run_cli: Cli) -> Non
 
 def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) -> None:
     """One row a tolerance, each above its bound; the tightest band costs most, the widest least."""
-    out = run_cli("rebalance", "plan", "--snapshot", snapshot, "--frontier", "--format", "json").out
+    out = run_cli("rebalance", "plan", "--snapshot", snapshot, "--frontier", "-o", "json").out
     points = sorted(json.loads(out)["frontier"], key=lambda p: p["tolerance"])
     bytes_ = [p["moved_bytes"] for p in points]
 
@@ -107,7 +107,7 @@ def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) 
     [
         (["--drain", "99"], 2, "unknown broker: 99"),
         (["--topics", "nosuch*"], 2, "unknown topic: 'nosuch*'"),
-        (["--what-if", "add=90:r1:4TiB", "-o", "plan.json"], 2, "cannot be combined with --out"),
+        (["--what-if", "add=90:r1:4TiB", "--out", "plan.json"], 2, "cannot be combined with --out"),
         (["--what-if", "add=1:r1:4TiB"], 2, "1"),
         (["--what-if", "remove=77"], 2, "--what-if remove=77: unknown broker: 77"),
         (["--what-if", "remove=3", "--log-dirs-only"], 2, "--log-dirs-only and --what-if remove cannot be combined"),
@@ -152,7 +152,7 @@ def test_supposed_brokers_are_planned_for_and_shown(snapshot: str, run_cli: Cli)
 def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
     """From what to what, at what price, and the reason that the plan holds."""
     file = tmp_path / "plan.json"
-    run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", str(file))
+    run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     change = next(c for c in read_plan(file).partitions if c.adding)
     told = run_cli("rebalance", "explain", str(file), change.name)
 
@@ -163,7 +163,7 @@ def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_
 def test_explain_names_what_the_plan_does_not_hold(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
     """A partition that stays is no fault of the plan, but of the question."""
     file = tmp_path / "plan.json"
-    run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", str(file))
+    run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     told = run_cli("rebalance", "explain", str(file), "nosuch-7")
 
     assert told.code == 2

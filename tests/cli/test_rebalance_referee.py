@@ -30,7 +30,7 @@ def test_the_referee_finds_no_fault_and_a_second_plan_is_empty(
     """Planned, judged, applied to the snapshot, and planned again: nothing is left to do."""
     snapshot, plan = str(tmp_path / "s.jsonl"), str(tmp_path / "p.json")
     assert run("make_snapshot.py", cluster[0], snapshot, *cluster[1:]).returncode == 0
-    assert run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", plan).code == 0
+    assert run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", plan).code == 0
     verdict = run("check_plan.py", snapshot, plan, "--scores", "disk,replicas,leaders,topic-spread")
     assert verdict.returncode == 0, verdict.stdout
     assert run_cli("rebalance", "apply", plan, "--snapshot", snapshot, "--save", snapshot, "--yes").code == 0

@@ -266,7 +266,7 @@ def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
 def test_apply_waits_for_a_broker_that_may_come_back(simulation: Simulation, tmp_path: Path) -> None:
     """A plan that touches what a broker just dead holds is refused by a name that allows it."""
     plan = tmp_path / "plan.json"
-    assert simulation.run("rebalance", "plan", "--drain", "3", "-o", str(plan), "-q").code == 0
+    assert simulation.run("rebalance", "plan", "--drain", "3", "--out", str(plan), "-q").code == 0
     simulation.memory.kafka.kill(4)
     words = ("rebalance", "apply", str(plan), "--yes", "--skip-drifted")
     refused = simulation.run(*words)
@@ -300,7 +300,7 @@ def _edited(path: Path, **change: Any) -> None:
 def test_a_plan_that_changes_a_replication_factor_is_refused(simulation: Simulation, tmp_path: Path) -> None:
     """Also in a rehearsal; unless its name is allowed, or the plan was made to."""
     plan = tmp_path / "plan.json"
-    simulation.run("rebalance", "plan", "--drain", "3", "-o", str(plan), "-q")
+    simulation.run("rebalance", "plan", "--drain", "3", "--out", str(plan), "-q")
     _edited(plan, replicas=[1], log_dirs=["any"])
     name = json.loads(plan.read_text())["partitions"][0]
     for words in (("--yes",), ("--dry-run",)):
@@ -309,7 +309,7 @@ def test_a_plan_that_changes_a_replication_factor_is_refused(simulation: Simulat
         assert f"{name['topic']}-{name['partition']} from 3 to 1" in refused.err
     allowed = simulation.run("rebalance", "apply", str(plan), "--yes", "--allow", "replication-factor")
     assert allowed.code == 0, allowed.err
-    simulation.run("rebalance", "plan", "--replication-factor", "2", "-o", str(plan), "-q")
+    simulation.run("rebalance", "plan", "--replication-factor", "2", "--out", str(plan), "-q")
     assert simulation.run("rebalance", "apply", str(plan), "--dry-run").code == 0
 
 

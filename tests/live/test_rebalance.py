@@ -83,7 +83,7 @@ def test_planned_applied_and_inside_the_band(kafkabal: Callable[..., tuple[int, 
 
     assert {s for s, n in before.items() if n} >= {"disk", "replicas"}
     assert kafkabal("inspect", "--check")[0] == 3
-    assert kafkabal("rebalance", "plan", "-o", plan)[0] == 0
+    assert kafkabal("rebalance", "plan", "--out", plan)[0] == 0
     assert kafkabal("rebalance", "apply", plan, "--yes", "--throttle", "20MB/s")[0] == 0
     assert outside() == dict.fromkeys(before, 0)
     end_s = monotonic() + 30
@@ -92,5 +92,5 @@ def test_planned_applied_and_inside_the_band(kafkabal: Callable[..., tuple[int, 
     assert found[0] == 0, found[1]
     assert "log-dir" in before
     # the records of the run itself were written since, and a broker may stand at the very edge of its band
-    again = json.loads(kafkabal("rebalance", "plan", "--format", "json")[1])
+    again = json.loads(kafkabal("rebalance", "plan", "-o", "json")[1])
     assert again["moved_bytes"] <= 0.05 * read_plan(plan).moved_bytes

@@ -36,7 +36,14 @@ COMMANDS: Final[Mapping[str, Row]] = {
         commands={
             "plan": Row("Make a plan; change nothing.", "kafkabal.cli.commands.rebalance.plan:plan"),
             "explain": Row(
-                "Explain why the plan moves a partition.", "kafkabal.cli.commands.rebalance.explain:explain"
+                "Explain why a plan moves a partition, or why it does not bring one to a broker.",
+                "kafkabal.cli.commands.rebalance.explain:explain",
+            ),
+            "show": Row(
+                "Show what a plan file moves, partition by partition.", "kafkabal.cli.commands.rebalance.show:show"
+            ),
+            "diff": Row(
+                "Show which partitions two plans treat differently.", "kafkabal.cli.commands.rebalance.show:diff"
             ),
             "apply": Row("Apply a plan file.", "kafkabal.cli.commands.rebalance.apply:apply"),
             "status": Row(

@@ -98,6 +98,7 @@ class Format(StrEnum):
     JSON = "json"
     YAML = "yaml"
     CSV = "csv"
+    MARKDOWN = "markdown"
     PROMETHEUS = "prometheus"
 
 

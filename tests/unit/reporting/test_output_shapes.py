@@ -66,7 +66,7 @@ def test_a_key_too_many_or_too_few_is_noticed() -> None:
 
 
 def test_every_command_that_writes_json_has_a_schema() -> None:
-    """The commands that offer -o json are those with a schema, the frontier and the events of a run apart."""
+    """The commands that offer -o json are those with a schema, views by an option and the events of a run apart."""
     from kafkabal.cli.framework.completion.command_pages import pages
 
     offering = {
@@ -76,7 +76,9 @@ def test_every_command_that_writes_json_has_a_schema() -> None:
         if {"--output", "--format"} & {*option.flags} and {"table", "json"} <= {*option.values.words}
     }
     published = {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.json")}
-    assert published - {"rebalance-plan-frontier", "rebalance-events", "read-to"} == offering
+    assert (
+        published - {"rebalance-plan-frontier", "rebalance-events", "rebalance-explain-why-not", "read-to"} == offering
+    )
 
 
 @pytest.mark.parametrize(

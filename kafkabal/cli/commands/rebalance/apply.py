@@ -5,10 +5,18 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS, BeginFlags, RunFlags, RunOutput
+from kafkabal.cli.commands.rebalance.run_flags import (
+    RUN_CLUSTER,
+    RUN_SETTINGS,
+    BeginFlags,
+    RunFlags,
+    RunFormat,
+    RunOutput,
+)
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import SaveOptions, Uses
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import Format, OutputOptions, SaveOptions, Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
@@ -43,8 +51,11 @@ def apply(
     from kafkabal.cli.commands.rebalance.begin_run import apply_plan, resume_unfinished
     from kafkabal.cli.commands.rebalance.run_command import make_environment
     from kafkabal.plan.plan_file import read_plan
+    from kafkabal.reporting.plan_report import plan_report
 
     plan = read_plan(plan_file)
+    if output.output is RunFormat.TABLE and not context.quiet and (begin.dry_run or not begin.yes):
+        show(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), context)
     with open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes) as cluster:
         environment = make_environment(cluster, settings, context, output, "rebalance apply")
         environment = resume_unfinished(environment, begin, flags, output, context, "rebalance apply")

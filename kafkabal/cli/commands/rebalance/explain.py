@@ -1,28 +1,54 @@
-"""``kafkabal rebalance explain``: explain why the plan moves a partition."""
+"""``kafkabal rebalance explain``: explain why a plan moves a partition, or does not."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags
+from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
-from kafkabal.cli.framework.shared_options import Forms, OutputOptions
-from kafkabal.errors import ExitCode, UsageError
+from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkabal.model.topic_partition import TopicPartition
 
 
 def explain(
     context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity")],
+    flags: PlanFlags,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml")],
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file.")],
-    partition: Annotated[str, typer.Argument(metavar="TOPIC-PARTITION", help="Partition, such as img-3.")],
-) -> ExitCode:
-    """Explain why the plan moves a partition.
+    first: Annotated[str, typer.Argument(metavar="PLAN", help="Plan file; with --why-not a partition, such as img-3.")],
+    second: Annotated[
+        str, typer.Argument(metavar="TOPIC-PARTITION", help="Partition, such as img-3; with --why-not a broker id.")
+    ],
+    why_not: Annotated[
+        bool, typer.Option("--why-not", help="Explain why a plan does not bring PARTITION to BROKER.")
+    ] = False,
+) -> None:
+    """Explain why a plan moves a partition, or why it does not bring one to a broker.
+
+    With --why-not, the cluster is read and planned with the options given, as 'rebalance plan' does.
 
     Examples:
 
       kafkabal rebalance explain plan.json img-3
+
+      kafkabal rebalance explain --why-not img-3 4
+
+      kafkabal rebalance explain --why-not img-3 4 --drain 2 --snapshot cluster.jsonl
     """
+    if why_not:
+        _explain_why_not(first, second, settings, flags, output, context)
+    else:
+        _explain(Path(first), second, output, context)
+
+
+def _explain(plan_file: Path, partition: str, output: OutputOptions, context: CommandContext) -> None:
     from kafkabal.plan.plan_file import read_plan
     from kafkabal.reporting.explain_report import explanation_report
 
@@ -33,4 +59,27 @@ def explain(
             f"{plan_file}: partition not in the plan: {partition}", hint="a plan lists only partitions that change"
         )
     show(explanation_report(change), output, context)
-    return ExitCode.DONE
+
+
+def _explain_why_not(
+    partition: str, broker: str, settings: Settings, flags: PlanFlags, output: OutputOptions, context: CommandContext
+) -> None:
+    from kafkabal.cli.commands.rebalance.plan_flags import plan_options
+    from kafkabal.planner.why_not import why_not
+    from kafkabal.reporting.explain_report import why_not_report
+
+    name = _partition(partition)
+    if not broker.isdecimal():
+        raise UsageError(f"not a broker id: {broker!r}", hint="write it like --why-not img-3 4")
+    with open_cluster(settings, context) as cluster:
+        state = read_cluster(cluster, settings, context).state
+    show(why_not_report(why_not(state, name, int(broker), plan_options(settings, flags))), output, context)
+
+
+def _partition(text: str) -> "TopicPartition":
+    from kafkabal.model.topic_partition import TopicPartition
+
+    topic, dash, number = text.rpartition("-")
+    if not dash or not number.isdecimal():
+        raise UsageError(f"not a partition: {text!r}", hint="write it like --why-not img-3 4")
+    return TopicPartition(topic, int(number))

@@ -1,13 +1,16 @@
 """``kafkabal rebalance plan``: make a plan; change nothing."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags, plan_options
+from kafkabal.cli.commands.rebalance.show import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import cluster_flags
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.config.settings import Settings
@@ -17,29 +20,34 @@ from kafkabal.gc_pause import cycle_collection_paused
 
 if TYPE_CHECKING:
     from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.plan.plan import Plan
     from kafkabal.planner.plan_options import PlanOptions
+
+
+STDOUT: Final = Path("-")
+_FOR_PEOPLE: Final = (Format.TABLE, Format.MARKDOWN)
+
+
+def _plan_target(text: str) -> Path:
+    return STDOUT if text == str(STDOUT) else check_replaceable(text)
 
 
 def plan(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity", "throttle")],
     flags: PlanFlags,
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
     plan_file: Annotated[
         Path | None,
         typer.Option(
-            "-o",
-            "--plan-file",
+            "--out",
             metavar="FILE",
-            parser=check_replaceable,
-            help="Write the plan to FILE.",
+            parser=_plan_target,
+            help="Write the plan to FILE, for 'rebalance apply'; - is standard output.",
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None,
-    form: Annotated[
-        Format,
-        typer.Option("--format", help="Output format.", rich_help_panel=OUTPUT_SECTION),
-        Forms("table", "json", "yaml", "csv"),
-    ] = Format.TABLE,
+    all_rows: AllOption = False,
     frontier: Annotated[
         bool, typer.Option("--frontier", help="Show the trade-off between bytes moved and tolerance; write no plan.")
     ] = False,
@@ -60,27 +68,29 @@ def plan(
 
     Examples:
 
-      kafkabal rebalance plan -o plan.json
+      kafkabal rebalance plan --out plan.json
 
-      kafkabal rebalance plan --snapshot cluster.jsonl --tolerance 2% -o plan.json
+      kafkabal rebalance plan --snapshot cluster.jsonl --tolerance 2% --out plan.json
 
-      kafkabal rebalance plan --drain 3,4 --max-bytes 2TB -o plan.json
+      kafkabal rebalance plan --drain 3,4 --max-bytes 2TB --out plan.json
 
-      kafkabal rebalance plan --max-bytes 500GB --keep-moved plans -o plans/monday.json
+      kafkabal rebalance plan --max-bytes 500GB --keep-moved plans --out plans/monday.json
 
       kafkabal rebalance plan --frontier
 
       kafkabal rebalance plan --what-if add=7:r1:4TiB
     """
     if plan_file is not None and (frontier or what_if):
-        raise UsageError("--what-if and --frontier cannot be combined with --out", hint="leave out -o")
+        raise UsageError("--what-if and --frontier cannot be combined with --out", hint="leave out --out")
+    from kafkabal.planner.make_plan import make_plan
+
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
         state, options = _supposed(what_if or [], _state(settings, context), plan_options(settings, flags))
         if frontier:
-            _show_frontier(state, options, OutputOptions(output=form), context)
+            _show_frontier(state, options, output, context)
         else:
-            _show_plan(state, options, plan_file, form, context)
+            _show_plan(make_plan(state, options), plan_file, output, settings, context, all_rows=all_rows)
     return ExitCode.DONE
 
 
@@ -94,21 +104,33 @@ def _show_frontier(
 
 
 def _show_plan(
-    state: "ClusterState", options: "PlanOptions", plan_file: Path | None, form: Format, context: CommandContext
+    made: "Plan",
+    plan_file: Path | None,
+    output: OutputOptions,
+    settings: Settings,
+    context: CommandContext,
+    *,
+    all_rows: bool,
 ) -> None:
-    from kafkabal.plan.plan_file import write_plan
-    from kafkabal.planner.make_plan import make_plan
+    from kafkabal.plan.plan_file import encode_plan, write_plan
+    from kafkabal.reporting.plan_moves import FIRST_MOVES
     from kafkabal.reporting.plan_report import plan_report
 
-    made = make_plan(state, options)
-    if plan_file is not None:
+    to_stdout = plan_file == STDOUT
+    if plan_file is not None and not to_stdout:
         write_plan(made, plan_file)
-    if form is not Format.TABLE or not context.quiet:
-        show(plan_report(made, "rebalance plan"), OutputOptions(output=form), context)
-    if form is not Format.TABLE or context.quiet:
+    in_table = output.output in _FOR_PEOPLE
+    if to_stdout:
+        context.stdout.write(encode_plan(made).decode())
+    elif not in_table or not context.quiet:
+        show(plan_report(made, "rebalance plan", None if all_rows else FIRST_MOVES), output, context)
+    if to_stdout or not in_table or context.quiet:
         # the table shows them itself
         for warning in made.warnings:
             context.warn(warning)
+    if plan_file is not None and not to_stdout:
+        command = f"kafkabal rebalance apply {quote(str(plan_file))} {cluster_flags(settings, context)}".strip()
+        context.say(f"wrote plan {made.plan_id} to {plan_file}; next: {command}")
 
 
 def _state(settings: Settings, context: CommandContext) -> "ClusterState":

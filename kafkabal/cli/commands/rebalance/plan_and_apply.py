@@ -11,6 +11,7 @@ from kafkabal.cli.commands.rebalance.run_flags import (
     RunFormat,
     RunOutput,
 )
+from kafkabal.cli.commands.rebalance.show import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
@@ -27,6 +28,7 @@ def rebalance(
     flags: RunFlags,
     output: RunOutput,
     saving: SaveOptions,
+    all_rows: AllOption = False,
 ) -> ExitCode:
     """Rebalance partitions across brokers, safely.
 
@@ -48,6 +50,7 @@ def rebalance(
     from kafkabal.cli.commands.rebalance.dead_after import gone_brokers, known_before, recently_dead, waiting_for
     from kafkabal.cli.commands.rebalance.plan_flags import make
     from kafkabal.cli.commands.rebalance.run_command import make_environment
+    from kafkabal.reporting.plan_moves import FIRST_MOVES
     from kafkabal.reporting.plan_report import plan_report
 
     with open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes) as cluster:
@@ -66,7 +69,8 @@ def rebalance(
             context.say(f"broker {broker} holds nothing: it is not registered in this cluster any more")
         plan = make(settings, planning, state, gone)
         if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
-            show(plan_report(plan, "rebalance"), OutputOptions(output=Format.TABLE), context)
+            rows = None if all_rows else FIRST_MOVES
+            show(plan_report(plan, "rebalance", rows), OutputOptions(output=Format.TABLE), context)
         else:
             # the table shows them itself
             for warning in plan.warnings:

@@ -1,0 +1,57 @@
+"""``kafkabal rebalance show`` and ``diff``: plans read again, line by line."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show as write
+from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, Forms, OutputOptions
+
+AllOption = Annotated[
+    bool, typer.Option("--all", help="List all partitions, not only the first 20.", rich_help_panel=OUTPUT_SECTION)
+]
+
+
+def show(
+    context: CommandContext,
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan file, or - for standard input.")],
+    all_rows: AllOption = False,
+) -> None:
+    """Show what a plan file moves, partition by partition.
+
+    Examples:
+
+      kafkabal rebalance show plan.json
+
+      kafkabal rebalance show plan.json --all -o markdown
+    """
+    from kafkabal.plan.plan_file import read_plan
+    from kafkabal.reporting.plan_moves import FIRST_MOVES
+    from kafkabal.reporting.plan_report import plan_report
+
+    report = plan_report(read_plan(plan_file), "rebalance show", None if all_rows else FIRST_MOVES)
+    write(report, output, context)
+
+
+def diff(
+    context: CommandContext,
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A plan file.")],
+    second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another plan file.")],
+    all_rows: AllOption = False,
+) -> None:
+    """Show which partitions two plans treat differently.
+
+    Examples:
+
+      kafkabal rebalance diff monday.json tuesday.json
+    """
+    from kafkabal.plan.plan_file import read_plan
+    from kafkabal.reporting.plan_diff_report import plan_diff_report
+    from kafkabal.reporting.plan_moves import FIRST_MOVES
+
+    report = plan_diff_report(read_plan(first), read_plan(second), None if all_rows else FIRST_MOVES)
+    write(report, output, context)

@@ -1,0 +1,71 @@
+"""What one plan does and another does not."""
+
+from __future__ import annotations
+
+from kafkabal.plan.plan import PartitionChange, Plan
+from kafkabal.reporting.plan_moves import FIRST_MOVES, change_in_words
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.units import format_bytes
+
+
+def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_MOVES) -> Report:
+    """Partitions that two plans treat differently, those with the most bytes first."""
+    a, b = ({c.name: c for c in plan.partitions} for plan in (first, second))
+    differing = [name for name in sorted(a.keys() | b.keys()) if _target(a.get(name)) != _target(b.get(name))]
+    differing.sort(key=lambda name: -max(_bytes(a.get(name)), _bytes(b.get(name))))
+    pairs = [(a.get(name), b.get(name)) for name in differing]
+    return Report(
+        command="rebalance diff",
+        headline=_headline(first, second, len(differing)),
+        facts=(
+            Fact(key="first_plan_id", value=first.plan_id, title="first"),
+            Fact(key="second_plan_id", value=second.plan_id, title="second"),
+            Fact(key="first_moved_bytes", value=first.moved_bytes),
+            Fact(key="second_moved_bytes", value=second.moved_bytes),
+        ),
+        tables=(
+            Table(
+                key="differences",
+                shown_rows=shown_rows,
+                columns=(
+                    Column(key="topic", title="", values=[name.topic for name in differing], label=True),
+                    Column(key="partition", title="", kind=Kind.NUMBER, values=[name.partition for name in differing]),
+                    Column(key="name", title="partition", values=[str(name) for name in differing], for_people=True),
+                    Column(key="first", title="first", values=[_words(one) for one, _ in pairs], for_people=True),
+                    Column(key="second", title="second", values=[_words(two) for _, two in pairs], for_people=True),
+                    Column(key="first_replicas", title="", values=[_replicas(one) for one, _ in pairs]),
+                    Column(key="second_replicas", title="", values=[_replicas(two) for _, two in pairs]),
+                    _bytes_column("first", [one for one, _ in pairs]),
+                    _bytes_column("second", [two for _, two in pairs]),
+                ),
+            ),
+        ),
+    )
+
+
+def _headline(first: Plan, second: Plan, differing: int) -> str:
+    if not differing:
+        return "both plans do the same"
+    more = second.moved_bytes - first.moved_bytes
+    change = "as many bytes" if not more else f"{format_bytes(abs(more))} {'more' if more > 0 else 'less'}"
+    return f"{differing} partitions differ; the second plan moves {change}"
+
+
+def _target(change: PartitionChange | None) -> object:
+    return None if change is None else (change.replicas, change.log_dirs, change.action)
+
+
+def _bytes(change: PartitionChange | None) -> int:
+    return 0 if change is None else change.bytes + change.log_dir_bytes
+
+
+def _words(change: PartitionChange | None) -> str:
+    return "stays" if change is None else change_in_words(change)
+
+
+def _replicas(change: PartitionChange | None) -> list[int] | None:
+    return None if change is None else list(change.replicas)
+
+
+def _bytes_column(which: str, changes: list[PartitionChange | None]) -> Column:
+    return Column(key=f"{which}_bytes", title="bytes", kind=Kind.BYTES, values=[_bytes(c) for c in changes])

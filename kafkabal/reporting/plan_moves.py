@@ -1,0 +1,73 @@
+"""The partitions of a plan line by line: from where to where, how much, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange
+from kafkabal.reporting.report import Column, Kind, Table
+
+FIRST_MOVES = 20
+"""Lines that a table shows unless all are asked for."""
+
+
+def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIRST_MOVES) -> Table:
+    """One row a partition, those with the most bytes first.
+
+    Parameters
+    ----------
+    shown_rows
+        How many rows people see; programs see all.
+    """
+    ordered = sorted(changes, key=lambda c: (-(c.bytes + c.log_dir_bytes), c.topic, c.partition))
+    previous = [c.previous for c in ordered]
+    return Table(
+        key="moves",
+        title="moves",
+        shown_rows=shown_rows,
+        columns=(
+            Column(key="topic", title="", values=[c.topic for c in ordered], label=True),
+            Column(key="partition", title="", kind=Kind.NUMBER, values=[c.partition for c in ordered], label=True),
+            Column(key="name", title="partition", values=[str(c.name) for c in ordered], for_people=True),
+            Column(key="change", title="change", values=[change_in_words(c) for c in ordered], for_people=True),
+            Column(key="action", title="", values=[c.action.value for c in ordered]),
+            Column(key="previous_replicas", title="", values=[list(p.replicas) if p else None for p in previous]),
+            Column(key="replicas", title="", values=[list(c.replicas) for c in ordered]),
+            Column(
+                key="previous_leader", title="", values=[p.leader if p and p.leader >= 0 else None for p in previous]
+            ),
+            Column(key="leader", title="", values=[c.replicas[0] for c in ordered]),
+            Column(key="bytes", title="bytes", kind=Kind.BYTES, values=[c.bytes for c in ordered]),
+            Column(
+                key="log_dir_bytes",
+                title="between log dirs",
+                kind=Kind.BYTES,
+                values=[c.log_dir_bytes for c in ordered],
+                quiet=True,
+                dispensable=1,
+            ),
+            Column(key="reason", title="why", values=[c.reason or None for c in ordered], wraps=True, dispensable=2),
+        ),
+    )
+
+
+def change_in_words(change: PartitionChange) -> str:
+    """``1,2 -> 3,2``; a change of leader or of log dirs alone names just that."""
+    previous = change.previous
+    if change.action is Action.LOG_DIR and previous is not None:
+        return ", ".join(_dir_changes(change))
+    if change.action is Action.ELECT and previous is not None:
+        return f"leader {previous.leader if previous.leader >= 0 else 'none'} -> {change.replicas[0]}"
+    return f"{brokers_in_words(previous.replicas) if previous else '?'} -> {brokers_in_words(change.replicas)}"
+
+
+def brokers_in_words(replicas: Sequence[int]) -> str:
+    """``1,2``."""
+    return ",".join(map(str, replicas))
+
+
+def _dir_changes(change: PartitionChange) -> list[str]:
+    assert change.previous is not None
+    old = dict(zip(change.previous.replicas, change.previous.log_dirs, strict=True))
+    pairs = zip(change.replicas, change.log_dirs, strict=True)
+    return [f"{old.get(b, ANY_DIR)} -> {path} on {b}" for b, path in pairs if path != ANY_DIR]

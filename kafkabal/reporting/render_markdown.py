@@ -1,0 +1,48 @@
+"""A report as Markdown, for a pull request or a ticket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kafkabal.printable import printable
+from kafkabal.reporting.cell_formats import show_value
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.report import BARS, Column, Kind, Report, Table
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_TEXT = frozenset({Kind.TEXT})
+
+
+def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
+    """Headline as a heading, facts as a list, tables with pipes, notes as a list; text of others is escaped."""
+    return "\n\n".join("\n".join(part) for part in _parts(report) if part) + "\n"
+
+
+def _parts(report: Report) -> Iterator[list[str]]:
+    if report.headline:
+        yield [f"### {_escaped(report.headline)}"]
+    yield [f"* {_escaped(f.title)}: {_escaped(show_value(f.value, f.kind))}" for f in report.facts if f.title]
+    for table in report.tables:
+        columns = [c for c in table.columns if c.is_shown and c.kind not in BARS]
+        if table.n_rows and columns and not table.for_programs:
+            yield [f"#### {_escaped(table.title)}"] if table.title else []
+            yield list(_table(table, columns))
+            if (hidden := table.n_rows - (table.shown_rows or table.n_rows)) > 0:
+                yield [f"and {hidden:,} more"]
+    yield [f"* {_escaped(note)}" for note in report.notes]
+
+
+def _table(table: Table, columns: list[Column]) -> Iterator[str]:
+    yield _row([_escaped(column.title) for column in columns])
+    yield _row(["---" if column.kind in _TEXT else "---:" for column in columns])
+    shown = [[_escaped(show_value(v, c.kind)) for v in c.values[: table.shown_rows]] for c in columns]
+    yield from (_row(list(cells)) for cells in zip(*shown, strict=True))
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", printable(text))

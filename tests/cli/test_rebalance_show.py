@@ -1,0 +1,128 @@
+"""Plans line by line: shown, compared, put into a pull request, and explained the other way round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.model.rows import TopicRow
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> str:
+    """Four brokers in two racks, of which the first two hold everything of thirty partitions."""
+    rows = [partition(i, [1, 2], GB + i * GB // 10) for i in range(30)]
+    internal = TopicRow(topic="__consumer_offsets", partitions=[partition(0, [1, 2], GB)], internal=True)
+    path = tmp_path / "cluster.jsonl"
+    state = cluster(brokers(5, racks=2), [TopicRow(topic="img", partitions=rows), internal])
+    write_snapshot(state, path)
+    return str(path)
+
+
+def test_a_plan_lists_every_partition(snapshot: str, run_cli: Cli) -> None:
+    """The first twenty in the table, all with --all and in JSON, each from where to where, with bytes and reason."""
+    first = run_cli("rebalance", "plan", "--snapshot", snapshot).out
+    every = run_cli("rebalance", "plan", "--snapshot", snapshot, "--all").out
+    document = json.loads(run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json").out)
+    moves = document["moves"]
+
+    assert len(moves) == document["partitions"] > 20
+    assert first.count("1,2 -> ") == 20
+    assert f"and {len(moves) - 20} more" in first
+    assert every.count("1,2 -> ") == len(moves)
+    assert all(move["reason"] and move["previous_replicas"] == [1, 2] for move in moves)
+    assert [m["bytes"] for m in moves] == sorted((m["bytes"] for m in moves), reverse=True)
+
+
+def test_what_is_written_is_said_with_the_next_command(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:
+    """--out names the file and how to apply it; show reads the same plan from it, - is standard output."""
+    path = tmp_path / "plan.json"
+    planned = run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(path), "-o", "json")
+    plan_id = json.loads(planned.out)["plan_id"]
+    assert f"wrote plan {plan_id} to {path}; next: kafkabal rebalance apply {path}" in planned.err
+    shown = json.loads(run_cli("rebalance", "show", str(path), "-o", "json").out)
+    assert shown["moves"] == json.loads(planned.out)["moves"]
+    to_stdout = run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", "-", "-q")
+    assert to_stdout.out == path.read_text()
+
+
+def test_a_plan_for_a_pull_request(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:
+    """Markdown has a heading, tables with pipes of one width a table, and no character of a name that formats."""
+    path = tmp_path / "plan.json"
+    run_cli("rebalance", "plan", "--snapshot", snapshot, "--include-internal", "--out", str(path), "-q")
+    text = run_cli("rebalance", "show", str(path), "--all", "-o", "markdown").out
+    assert text.startswith("### ")
+    blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("| ")]
+    assert len(blocks) == 4
+    for block in blocks:
+        assert len({line.replace("\\|", "").count("|") for line in block}) == 1
+    assert "img-" in text
+    assert " __" not in text
+
+
+def test_two_plans_are_compared(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:
+    """A plan differs from itself in nothing, and from another in what only one of them moves, or elsewhere."""
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(one), "-q")
+    run_cli("rebalance", "plan", "--snapshot", snapshot, "--exclude-brokers", "5", "--out", str(two), "-q")
+    same = json.loads(run_cli("rebalance", "diff", str(one), str(one), "-o", "json").out)
+    assert (same["headline"], same["differences"]) == ("both plans do the same", [])
+    found = json.loads(run_cli("rebalance", "diff", str(one), str(two), "-o", "json").out)
+    plans = [
+        {(p["topic"], p["partition"]): p["replicas"] for p in json.loads(path.read_text())["partitions"]}
+        for path in (one, two)
+    ]
+    differing = {n for n in plans[0].keys() | plans[1].keys() if plans[0].get(n) != plans[1].get(n)}
+    assert {(d["topic"], d["partition"]) for d in found["differences"]} >= differing
+    for d in found["differences"]:
+        name = (d["topic"], d["partition"])
+        assert (d["first_replicas"], d["second_replicas"]) == (plans[0].get(name), plans[1].get(name))
+    assert "partitions differ" in run_cli("rebalance", "diff", str(one), str(two)).out
+
+
+@pytest.mark.parametrize(
+    ("words", "because"),
+    [
+        (("img-3", "4", "--exclude-brokers", "4"), "takes nothing (--exclude-brokers)"),
+        (("img-3", "4", "--drain", "4"), "is drained"),
+        (("__consumer_offsets-0", "4"), "is internal (--include-internal)"),
+        (("img-3", "4", "--exclude-topics", "img"), "is not to be touched"),
+        (("img-3", "4", "--leaders-only"), "no replica may move (--leaders-only)"),
+        (("img-3", "4", "--broker-limit", "4:0"), "may hold at most 0 replicas"),
+    ],
+)
+def test_why_a_partition_does_not_go_to_a_broker(
+    snapshot: str, run_cli: Cli, words: tuple[str, ...], because: str
+) -> None:
+    """Each rule that forbids it is named."""
+    done = run_cli("rebalance", "explain", "--why-not", *words, "--snapshot", snapshot)
+    assert done.code == 0, done.err
+    assert because in done.out
+
+
+def test_why_not_where_nothing_forbids_it(snapshot: str, run_cli: Cli) -> None:
+    """A broker that the plan chose is said to hold it; for each other one there is an answer that is no rule."""
+    plan = json.loads(run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json").out)
+    move = plan["moves"][0]
+    words = ("--snapshot", snapshot, "-o", "json")
+    for broker in (1, 2, 3, 4, 5):
+        name = f"{move['topic']}-{move['partition']}"
+        found = json.loads(run_cli("rebalance", "explain", "--why-not", name, str(broker), *words).out)
+        assert found["holds"] == (broker in move["replicas"])
+        assert found["holds"] or found["rules"] or found["effects"]
+
+
+def test_wrong_words_of_why_not(snapshot: str, run_cli: Cli) -> None:
+    """A partition, a broker that are none, or that the cluster does not have, are refused in one line."""
+    for words in (("img", "4"), ("img-3", "x"), ("img-99", "4"), ("img-3", "99")):
+        done = run_cli("rebalance", "explain", "--why-not", *words, "--snapshot", snapshot)
+        assert done.code == 2
+        assert len(done.err.splitlines()) <= 2
