@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.protocol import Cluster, ReadRequest
+from kafkabal.executor.isolated_listeners import IsolatedListener
 from kafkabal.executor.run_events import NullListener, RunListener
 from kafkabal.executor.safety.stop_request import StopSwitch
 from kafkabal.model.cluster_state import ClusterState
@@ -52,6 +53,11 @@ class RunEnvironment:
 
     ends_at_s: float | None = None
     """When all runs that are worked on here have to end, by the clock; each by its own options if None."""
+
+    def __post_init__(self) -> None:
+        """Keep the run safe from its reporters."""
+        if not isinstance(self.listener, IsolatedListener):
+            object.__setattr__(self, "listener", IsolatedListener(self.listener))
 
     def read_state(self) -> ClusterState:
         """The state of the cluster, with the disks as configured."""

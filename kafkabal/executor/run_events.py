@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
+from kafkabal.executor.safety.stop_request import StopReason
 from kafkabal.executor.state.journal import EffectKind
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase
 
@@ -102,6 +103,12 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=
     next_try_s: float
 
 
+class StopRequested(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="stop-requested"):
+    """Somebody asked the run to stop; it does so by its policy."""
+
+    reason: StopReason
+
+
 class Warned(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="warning"):
     """Something that the user should know."""
 
@@ -133,6 +140,7 @@ Event: TypeAlias = (
     | Progress
     | ThrottleChanged
     | Trouble
+    | StopRequested
     | Warned
     | Finished
 )

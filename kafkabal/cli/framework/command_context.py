@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -132,6 +132,10 @@ class CommandContext:
         if hint:
             self._tell(printable(f"{PROGRAM}: hint: {hint}"))
 
+    def add(self, text: str) -> None:
+        """Tell a detail of what was complained about before."""
+        self._tell(text)
+
     def confirm(self, question: str, *, flag: str) -> bool:
         """Ask for a yes; everything else is a no.
 
@@ -190,8 +194,28 @@ class CommandContext:
             hidden=self.quiet,
         )
 
+    def show_result(self, text: str) -> None:
+        """Write a result whose loss changes nothing of what was done: an output that is gone is warned of."""
+        try:
+            self.stdout.write(text)
+            self.stdout.flush()
+        except OSError as error:
+            self.drop_stdout()
+            if not isinstance(error, BrokenPipeError):
+                self.warn(f"cannot write the output: {error.strerror or error}")
+        except ValueError:
+            pass  # the process was started without a stdout
+
+    def drop_stdout(self) -> None:
+        """Let the rest of stdout go nowhere; else the interpreter complains of it again when it ends."""
+        # a stream of a test has no descriptor
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
+
     def _tell(self, text: str) -> None:
-        print(printable(text, keep="\n\t"), file=self.stderr, flush=True)
+        # a terminal that was closed makes every write fail; what a command does must not depend on it
+        with suppress(OSError, ValueError):
+            print(printable(text, keep="\n\t"), file=self.stderr, flush=True)
 
     def _folder(self, kind: str) -> Path:
         if kind in self.folders:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 import traceback
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,6 @@ from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TextIO
 
     from kafkabal.cli.framework.command_context import CommandContext
 
@@ -47,7 +45,7 @@ def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandC
         context.stdout.flush()
     except BrokenPipeError:
         # whoever read our output has gone, which is their right
-        _silence(context.stdout)
+        context.drop_stdout()
         return ExitCode.FAILED
     except typer.Exit as leave:
         return _flushed(context, leave.exit_code)
@@ -110,15 +108,15 @@ def _report_ours(error: KafkabalError, context: CommandContext) -> int:
     context.complain(error.message if described else f"error: {error.message}", error.hint)
     if isinstance(error, PartialFailureError):
         for name, reason in error.failures[:_FAILURES_SHOWN]:
-            print(printable(f"  {name}: {reason}"), file=context.stderr)
+            context.add(printable(f"  {name}: {reason}"))
         if len(error.failures) > _FAILURES_SHOWN:
-            print(f"  and {len(error.failures) - _FAILURES_SHOWN} more", file=context.stderr)
+            context.add(f"  and {len(error.failures) - _FAILURES_SHOWN} more")
     return error.exit_code
 
 
 def report_bug(error: BaseException, context: CommandContext) -> None:
     """Show the traceback, and that it is not the user's fault."""
-    print("".join(traceback.format_exception(error)), end="", file=context.stderr)
+    context.add("".join(traceback.format_exception(error)).rstrip("\n"))
     context.complain(
         f"error: {type(error).__name__}: this is a bug in kafkabal",
         hint="please report it with the traceback above",
@@ -129,11 +127,5 @@ def _flushed(context: CommandContext, code: int) -> int:
     try:
         context.stdout.flush()
     except BrokenPipeError:
-        _silence(context.stdout)
+        context.drop_stdout()
     return code
-
-
-def _silence(stream: TextIO) -> None:
-    """Let the interpreter flush into nothing when it ends, where it would complain of the closed pipe again."""
-    if stream is sys.stdout:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

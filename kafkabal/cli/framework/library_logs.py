@@ -1,14 +1,25 @@
-"""What libraries log: by default nothing, since a library's warning is no message for a user; with ``-vv`` all."""
+"""What libraries log: by default nothing, since a library's warning is no message for a user; with ``-vv`` all.
+
+Records are written by a thread of their own: whoever logs, above all the thread that moves data, never waits for a
+terminal that is stopped, and a stream that fails ends only the log.
+"""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+import time
+from contextlib import suppress
+from logging.handlers import QueueHandler, QueueListener
+from queue import Full, Queue
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from typing import TextIO
 
 _HANDLER = "kafkabal"
+_MOST_WAITING = 10_000
+"""Records, of some hundred bytes each; more are dropped while the stream is blocked."""
+_LONGEST_FLUSH_S, _POLL_S = 2.0, 0.01
 
 
 def direct_logs(stderr: TextIO, *, everything: bool) -> None:
@@ -16,8 +27,42 @@ def direct_logs(stderr: TextIO, *, everything: bool) -> None:
     root = logging.getLogger()
     for former in [handler for handler in root.handlers if handler.get_name() == _HANDLER]:
         root.removeHandler(former)
-    handler: logging.Handler = logging.StreamHandler(stderr) if everything else logging.NullHandler()
+        former.close()
+    handler: logging.Handler = _BackgroundHandler(stderr) if everything else logging.NullHandler()
     handler.set_name(_HANDLER)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if everything else logging.WARNING)
+
+
+class _BackgroundHandler(QueueHandler):
+    """Leaves records to a thread; :func:`logging.shutdown` has the rest written at exit."""
+
+    def __init__(self, stream: TextIO) -> None:
+        records: Queue[Any] = Queue(_MOST_WAITING)
+        super().__init__(records)
+        self._records = records
+        writer = _Writer(stream)
+        writer.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        self._thread = QueueListener(records, writer)
+        self._thread.start()
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        # where the stream is blocked the log may have gaps; the command may not wait
+        with suppress(Full):
+            self.queue.put_nowait(record)
+
+    def close(self) -> None:
+        with suppress(Full):
+            self._thread.enqueue_sentinel()
+        # not stop(): it would wait for ever for a thread that is blocked
+        give_up_at_s = time.monotonic() + _LONGEST_FLUSH_S
+        while not self._records.empty() and time.monotonic() < give_up_at_s:
+            time.sleep(_POLL_S)
+        super().close()
+
+
+class _Writer(logging.StreamHandler[Any]):
+    """A stream that fails is not complained about, least of all on that stream."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name of the base class
+        pass

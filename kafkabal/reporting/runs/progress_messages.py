@@ -13,6 +13,7 @@ from kafkabal.executor.run_events import (
     PhaseEntered,
     Progress,
     Started,
+    StopRequested,
     ThrottleChanged,
     Trouble,
     Warned,
@@ -28,6 +29,7 @@ _PHASES = {
     Phase.RESTORING: "restoring throttles",
     Phase.PAUSED: "outside the time window: paused",
 }
+_STOPPING = "stopping gracefully; press Ctrl-C again to abort and leave reassignments and throttles in place"
 
 
 class ProgressMessages:
@@ -63,6 +65,13 @@ class ProgressMessages:
                 self._enter(event.phase)
             case Progress():
                 self._show(event)
+            case Finished():
+                self.close()
+            case _:
+                self._tell(event)
+
+    def _tell(self, event: Event) -> None:
+        match event:
             case PartitionAside():
                 self._say(f"{event.partition} waits: {event.reason}")
             case PartitionFailed():
@@ -71,10 +80,10 @@ class ProgressMessages:
                 self._say(f"throttle: {_throttle(event)}, {event.reason}")
             case Trouble():
                 self._say(f"{event.error}; retrying in {format_duration(event.next_try_s)}")
+            case StopRequested():
+                self._say(_STOPPING)
             case Warned():
                 self._warn(event.message)
-            case Finished():
-                self._close()
 
     def _start(self, event: Started) -> None:
         self._doing = _DOING[event.goal]
@@ -89,7 +98,7 @@ class ProgressMessages:
 
     def _enter(self, phase: Phase) -> None:
         if phase in _PHASES:
-            self._close()
+            self.close()
             self._say(_PHASES[phase])
 
     def _show(self, event: Progress) -> None:
@@ -99,7 +108,8 @@ class ProgressMessages:
         note = f"{event.done_partitions}/{event.total_partitions} partitions, {event.in_flight} in flight{waiting}"
         self._display.update(event.done_bytes, total_bytes=event.total_bytes, note=note)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Take the display off the terminal."""
         self._stack.close()
         self._display = None
 

@@ -26,7 +26,7 @@ from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER
 
 _T = TypeVar("_T")
 SESSION_S = 3.0
-_DRIVER = Path(__file__).with_name("execute.py")
+_DRIVER = Path(__file__).with_name("work_on_run.py")
 _numbers = count(1)
 
 
@@ -91,7 +91,7 @@ class Hosts:
         """Have a host run ``kafkabal rebalance``."""
         return subprocess.run(
             self.command_line(*words),
-            env=self.environment(host),
+            env=self.environment_variables(host),
             capture_output=True,
             text=True,
             timeout=120,
@@ -108,7 +108,7 @@ class Hosts:
             return "--zookeeper", self.sandbox.zookeeper
         return "--bootstrap-server", self.sandbox.bootstrap_servers
 
-    def environment(self, host: str) -> dict[str, str]:
+    def environment_variables(self, host: str) -> dict[str, str]:
         """The environment of a host: its own state, and the package under test, installed or not."""
         package = str(Path(kafkabal.__file__).parents[1])
         return {**os.environ, "XDG_STATE_HOME": str(self.folder / host), "PYTHONPATH": package}
@@ -139,7 +139,10 @@ class Hosts:
         order.write_bytes(msgspec.json.encode(fields))
         with said.open("wb") as file:
             popen = subprocess.Popen(
-                [sys.executable, str(_DRIVER), str(order)], env=self.environment(host), stdout=file, stderr=file
+                [sys.executable, str(_DRIVER), str(order)],
+                env=self.environment_variables(host),
+                stdout=file,
+                stderr=file,
             )
         self.processes.append(Process(popen, said))
         return self.processes[-1]

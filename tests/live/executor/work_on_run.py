@@ -49,7 +49,7 @@ def follow(order: Order) -> int:
     try:
         with connect(address) as cluster:
             environment = RunEnvironment(cluster=cluster, state_dir=Path(order.state_dir), host=order.host)
-            with stop_on_signals(environment.stop, sys.stderr.write):
+            with stop_on_signals(environment.stop, lambda _: None):
                 result = _act(environment, order)
     except KafkabalError as error:
         sys.stderr.write(f"{error.message}\n")

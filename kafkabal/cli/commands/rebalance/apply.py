@@ -48,25 +48,14 @@ def apply(
 
       kafkabal rebalance apply plan.json --dry-run
     """
-    from kafkabal.cli.commands.rebalance.begin_run import apply_plan, resume_unfinished
-    from kafkabal.cli.commands.rebalance.run_command import make_environment
+    from kafkabal.cli.commands.rebalance.begin_run import PlanCommand
+    from kafkabal.cli.commands.rebalance.run_command import open_run_command
     from kafkabal.plan.plan_file import read_plan
     from kafkabal.reporting.plan_report import plan_report
 
     plan = read_plan(plan_file)
     if output.output is RunFormat.TABLE and not context.quiet and (begin.dry_run or not begin.yes):
         show(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), context)
-    with open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes) as cluster:
-        environment = make_environment(cluster, settings, context, output, "rebalance apply")
-        environment = resume_unfinished(environment, begin, flags, output, context, "rebalance apply")
-        return apply_plan(
-            plan,
-            environment,
-            settings,
-            begin,
-            flags,
-            output,
-            context,
-            "rebalance apply",
-            skip_drifted=skip_drifted,
-        )
+    cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
+    with open_run_command("rebalance apply", settings, context, output, cluster) as command:
+        return PlanCommand(command, begin, flags, skip_drifted).resume_unfinished().apply(plan)

@@ -28,12 +28,11 @@ def cancel(
 
       kafkabal rebalance cancel --journal run.jsonl
     """
-    from kafkabal.cli.commands.rebalance.run_command import end, make_environment, work
+    from kafkabal.cli.commands.rebalance.run_command import open_run_command
     from kafkabal.executor.run_actions import cancel as go
 
-    command = "rebalance cancel"
-    with open_cluster_to_change(settings, saving, context, yes=yes) as cluster:
-        environment = make_environment(cluster, settings, context, output, command)
-        result = work(environment, context, lambda: go(environment, journal=journal))
+    cluster = open_cluster_to_change(settings, saving, context, yes=yes)
+    with open_run_command("rebalance cancel", settings, context, output, cluster) as command:
+        result = command.execute(lambda: go(command.environment, journal=journal))
         assert result is not None
-        return end(result, output, context, command)
+        return command.end(result)

@@ -46,16 +46,16 @@ def rebalance(
 
       kafkabal rebalance --drain 3,4
     """
-    from kafkabal.cli.commands.rebalance.begin_run import apply_plan, resume_unfinished
+    from kafkabal.cli.commands.rebalance.begin_run import PlanCommand
     from kafkabal.cli.commands.rebalance.dead_after import gone_brokers, known_before, recently_dead, waiting_for
     from kafkabal.cli.commands.rebalance.plan_flags import make
-    from kafkabal.cli.commands.rebalance.run_command import make_environment
+    from kafkabal.cli.commands.rebalance.run_command import open_run_command
     from kafkabal.reporting.plan_moves import FIRST_MOVES
     from kafkabal.reporting.plan_report import plan_report
 
-    with open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes) as cluster:
-        environment = make_environment(cluster, settings, context, output, "rebalance")
-        environment = resume_unfinished(environment, begin, flags, output, context, "rebalance")
+    cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
+    with open_run_command("rebalance", settings, context, output, cluster) as command:
+        applying = PlanCommand(command, begin, flags).resume_unfinished()
         before = known_before(cluster, settings, context)
         state = read_cluster(cluster, settings, context).state
         drained = planning.drain or ()
@@ -75,4 +75,4 @@ def rebalance(
             # the table shows them itself
             for warning in plan.warnings:
                 context.warn(warning)
-        return apply_plan(plan, environment, settings, begin, flags, output, context, "rebalance")
+        return applying.apply(plan)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput
-from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Uses
 from kafkabal.config.settings import Settings
@@ -36,17 +35,16 @@ def repair(
 
       kafkabal rebalance repair --remove
     """
-    from kafkabal.cli.commands.rebalance.run_command import end, make_environment
+    from kafkabal.cli.commands.rebalance.run_command import open_run_command
     from kafkabal.executor.state.find_run import find_run
     from kafkabal.executor.throttle.leftover_throttles import find_leftovers, remove_leftovers, repair_run
 
-    command = "rebalance repair"
-    with open_cluster(settings, context) as cluster:
-        environment = make_environment(cluster, settings, context, output, command)
+    with open_run_command("rebalance repair", settings, context, output) as command:
+        environment = command.environment
         found = find_run(environment, journal)
         if found is not None and found.is_open:
-            end(repair_run(environment, journal=journal), output, context, command)
-        leftovers = find_leftovers(cluster)
+            command.end(repair_run(environment, journal=journal))
+        leftovers = find_leftovers(command.cluster)
         _list(leftovers, context)
         if leftovers and not remove:
             context.say("not set by kafkabal, so kept; delete them with --remove")

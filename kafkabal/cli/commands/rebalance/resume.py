@@ -11,7 +11,7 @@ from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
 if TYPE_CHECKING:
-    from kafkabal.executor.run_environment import RunEnvironment
+    from kafkabal.cli.commands.rebalance.run_command import RunCommand
     from kafkabal.executor.run_options import RunOptions
 
 
@@ -37,31 +37,26 @@ def resume(
 
       kafkabal rebalance resume --journal run.jsonl
     """
-    from kafkabal.cli.commands.rebalance.run_command import end, make_environment, work
+    from kafkabal.cli.commands.rebalance.run_command import open_run_command
     from kafkabal.executor.run_actions import resume as go
 
-    command = "rebalance resume"
-    with open_cluster_to_change(settings, saving, context, yes=yes) as cluster:
-        environment = make_environment(cluster, settings, context, output, command)
-        options = _options(settings, flags, environment, context, journal)
-        result = work(environment, context, lambda: go(environment, journal=journal, options=options))
+    cluster = open_cluster_to_change(settings, saving, context, yes=yes)
+    with open_run_command("rebalance resume", settings, context, output, cluster) as command:
+        options = _options(command, flags, journal)
+        result = command.execute(lambda: go(command.environment, journal=journal, options=options))
         assert result is not None
-        return end(result, output, context, command)
+        return command.end(result)
 
 
-def _options(
-    settings: Settings, flags: RunFlags, environment: "RunEnvironment", context: CommandContext, journal: Path | None
-) -> "RunOptions | None":
+def _options(command: "RunCommand", flags: RunFlags, journal: Path | None) -> "RunOptions | None":
     """Options given here override those of the run; without any it keeps its options and its last rate."""
-    from kafkabal.cli.commands.rebalance.run_command import measured_load, run_options
     from kafkabal.executor.observe.cluster_load import moves_of_run
     from kafkabal.executor.state.find_run import find_run
 
-    if settings.source("throttle") != "--throttle":
+    if command.settings.source("throttle") != "--throttle":
         return None
-    if settings.throttle != "auto":
-        return run_options(settings, flags, environment.cluster)
-    found = find_run(environment, journal)
+    if command.settings.throttle != "auto":
+        return command.run_options(flags)
+    found = find_run(command.environment, journal)
     moves = moves_of_run(found.record.partitions) if found is not None else {}
-    load = measured_load(settings, environment, context, moves)
-    return run_options(settings, flags, environment.cluster, load, moves)
+    return command.run_options(flags, command.measured_load(moves), moves)

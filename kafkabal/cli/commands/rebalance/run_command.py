@@ -1,10 +1,13 @@
-"""What every command that works on a run does: the place to work in, the options, the listeners, and the end."""
+"""What every command that works on a run does: open the cluster, report the run, obey signals, and end."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.errors import (
     ExitCode,
     FindingsError,
@@ -15,13 +18,13 @@ from kafkabal.errors import (
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from kafkabal.cli.commands.rebalance.run_flags import RunFlags, RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.clusters.protocol import Cluster
     from kafkabal.config.settings import Settings
+    from kafkabal.executor.isolated_listeners import BackgroundListener, Reporters
     from kafkabal.executor.observe.cluster_load import Load, Moves
     from kafkabal.executor.run_environment import RunEnvironment
     from kafkabal.executor.run_events import RunListener
@@ -31,8 +34,35 @@ if TYPE_CHECKING:
 _NO_WAIT_S = 0.01
 
 
+@contextmanager
+def open_run_command(
+    name: str,
+    settings: Settings,
+    context: CommandContext,
+    output: RunOutput | None = None,
+    cluster: Cluster | None = None,
+) -> Iterator[RunCommand]:
+    """Connect to the cluster, and report its runs as asked, until the end of the ``with`` block.
+
+    Parameters
+    ----------
+    output
+        None for a command that asks about runs and works on none.
+    cluster
+        Connected already; None connects to the one that the settings name.
+    """
+    from kafkabal.cli.commands.rebalance.run_flags import RunOutput
+    from kafkabal.executor.isolated_listeners import Reporters
+
+    output = output or RunOutput()
+    reporters = Reporters(list(_reporters(output, context, name)))
+    with cluster or open_cluster(settings, context) as opened, reporters:
+        environment = make_environment(opened, settings, context, reporters)
+        yield RunCommand(name, settings, context, output, environment, reporters)
+
+
 def make_environment(
-    cluster: Cluster, settings: Settings, context: CommandContext, output: RunOutput, command: str
+    cluster: Cluster, settings: Settings, context: CommandContext, listener: RunListener
 ) -> RunEnvironment:
     """Where runs on this cluster keep their journals and lock; runs on a snapshot have their own place."""
     from kafkabal.clusters.protocol import ReadRequest
@@ -41,60 +71,139 @@ def make_environment(
 
     return RunEnvironment(
         cluster=cluster,
-        state_dir=runs_folder(settings, context),
-        listener=_listener(output, context, command),
+        state_dir=context.state_dir / ("snapshot-runs" if settings.snapshot else "runs"),
+        listener=listener,
         broker_timeout_s=settings.broker_timeout_s or ReadRequest().deadline_s,
         completed=partial(with_stated_disks, settings=settings),
     )
 
 
-def runs_folder(settings: Settings, context: CommandContext) -> Path:
-    """Folder of the journals."""
-    return context.state_dir / ("snapshot-runs" if settings.snapshot else "runs")
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    """A command that works on runs of a cluster, and what it needs for that."""
 
+    name: str
+    """As typed, for reports: ``rebalance apply``."""
+    settings: Settings
+    context: CommandContext
+    output: RunOutput
+    environment: RunEnvironment
+    reporters: Reporters
 
-def run_options(
-    settings: Settings, flags: RunFlags, cluster: Cluster, load: Load | None = None, moves: Moves | None = None
-) -> RunOptions:
-    """Options of a run, from settings and flags.
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that the settings name."""
+        return self.environment.cluster
 
-    Parameters
-    ----------
-    load
-        Measured load of the brokers, if any.
-    moves
-        Destination brokers of each partition.
-    """
-    from kafkabal.executor.run_options import Limits, RunOptions, Timeouts
+    def execute(self, action: Callable[[], RunResult | None]) -> RunResult | None:
+        """Run an action of the executor under the signals of the process.
 
-    return RunOptions(
-        throttle=_throttle(settings, flags, cluster, load, moves or {}),
-        limits=Limits(
-            moves_in_per_broker=flags.moves_per_broker,
-            moves_out_per_broker=flags.moves_per_broker,
-            one_replica_at_a_time=flags.one_replica_at_a_time,
-        ),
-        timeouts=Timeouts(poll_s=_NO_WAIT_S) if settings.snapshot else Timeouts(),
-        on_interrupt=flags.on_interrupt,
-        window=settings.window,
-        max_runtime_s=flags.max_runtime_s,
-    )
+        Raises
+        ------
+        InterruptedRunError
+            On a second signal; it says what may be left on the cluster.
+        """
+        from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
+        from kafkabal.executor.run_events import StopRequested
+        from kafkabal.executor.safety.stop_request import HardStop, StopReason
+        from kafkabal.executor.state.find_run import latest_journal
 
+        stop = self.environment.stop
+        try:
+            with stop_on_signals(stop, lambda reason: self.reporters.on_event(StopRequested(reason=reason))):
+                return action()
+        except HardStop:
+            terminated = stop.reason is StopReason.TERMINATE
+            left = latest_journal(self.environment.folder(self.cluster.cluster_id()))
+            raise InterruptedRunError(
+                f"aborted; {left.left_behind() if left else 'nothing had started'}",
+                terminated=terminated,
+                hint="continue with 'kafkabal rebalance resume', or stop with 'kafkabal rebalance cancel'",
+            ) from None
+        finally:
+            self.reporters.flush()
 
-def measured_load(
-    settings: Settings, environment: RunEnvironment, context: CommandContext, moves: Moves
-) -> Load | None:
-    """Current load of the brokers; None if no throttle depends on it or the cluster cannot report it."""
-    from kafkabal.clusters.protocol import Capability
-    from kafkabal.executor.observe.cluster_load import SAMPLE_S, measure_load
-    from kafkabal.units import format_duration
+    def end(self, result: RunResult) -> ExitCode:
+        """Say how a run ended, and give its exit code.
 
-    is_live = not settings.snapshot and Capability.OFFSETS in environment.cluster.capabilities
-    if not is_live or settings.throttle == "none" or not any(moves.values()):
-        return None
-    context.detail(f"measuring broker load for {format_duration(SAMPLE_S)}")
-    brokers = environment.cluster.broker_ids()
-    return measure_load(environment.cluster, environment.clock, brokers, environment.broker_timeout_s)
+        Raises
+        ------
+        KafkabalError
+            With the exit code of the contract, where it did not do all that it was to do.
+        """
+        from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+        from kafkabal.executor.safety.stop_request import StopReason
+        from kafkabal.executor.state.run_states import Outcome
+        from kafkabal.reporting.runs.result_report import summary
+
+        self._show(result)
+        resume = "continue with 'kafkabal rebalance resume'"
+        match result.stop_reason:
+            case StopReason.INTERRUPT | StopReason.TERMINATE:
+                terminated = result.stop_reason is StopReason.TERMINATE
+                raise InterruptedRunError(summary(result), terminated=terminated, hint=resume)
+            case StopReason.MAX_RUNTIME:
+                raise FindingsError(f"{summary(result)}; stopped: --max-runtime reached", hint=resume)
+        if result.outcome is Outcome.PARTIAL:
+            raise PartialFailureError(summary(result), list(result.problems.items()), hint=resume)
+        if result.pending:
+            raise OperationError(
+                summary(result), hint="restore them with 'kafkabal rebalance repair' once the brokers respond"
+            )
+        if self.output.output is RunFormat.TABLE:
+            self.context.show_result(printable(summary(result)) + "\n")
+        return ExitCode.DONE
+
+    def measured_load(self, moves: Moves) -> Load | None:
+        """What the brokers carry now; None where no throttle needs to know, or the cluster cannot tell."""
+        from kafkabal.clusters.protocol import Capability
+        from kafkabal.executor.observe.cluster_load import SAMPLE_S, measure_load
+        from kafkabal.units import format_duration
+
+        environment, settings = self.environment, self.settings
+        is_live = not settings.snapshot and Capability.OFFSETS in environment.cluster.capabilities
+        if not is_live or settings.throttle == "none" or not any(moves.values()):
+            return None
+        self.context.detail(f"measuring broker load for {format_duration(SAMPLE_S)}")
+        brokers = environment.cluster.broker_ids()
+        return measure_load(environment.cluster, environment.clock, brokers, environment.broker_timeout_s)
+
+    def run_options(self, flags: RunFlags, load: Load | None = None, moves: Moves | None = None) -> RunOptions:
+        """Options of a run, from settings and flags.
+
+        Parameters
+        ----------
+        load
+            What the brokers carry now, where that was measured.
+        moves
+            Brokers to which each partition comes.
+        """
+        from kafkabal.executor.run_options import Limits, RunOptions, Timeouts
+
+        return RunOptions(
+            throttle=_throttle(self.settings, flags, self.cluster, load, moves or {}),
+            limits=Limits(
+                moves_in_per_broker=flags.moves_per_broker,
+                moves_out_per_broker=flags.moves_per_broker,
+                one_replica_at_a_time=flags.one_replica_at_a_time,
+            ),
+            timeouts=Timeouts(poll_s=_NO_WAIT_S) if self.settings.snapshot else Timeouts(),
+            on_interrupt=flags.on_interrupt,
+            window=self.settings.window,
+            max_runtime_s=flags.max_runtime_s,
+        )
+
+    def _show(self, result: RunResult) -> None:
+        from kafkabal.cli.commands.rebalance.run_flags import RunFormat
+        from kafkabal.cli.framework.output import show
+        from kafkabal.cli.framework.shared_options import Format, OutputOptions
+        from kafkabal.reporting.runs.result_report import result_report
+
+        if self.output.output is RunFormat.JSON:
+            show(result_report(result, self.name), OutputOptions(output=Format.JSON), self.context)
+        elif self.output.output is RunFormat.JSONL:
+            # what the event lines could not write is lost already, and has been warned of
+            self.context.show_result("")
 
 
 def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load | None, moves: Moves) -> Throttle:
@@ -114,83 +223,24 @@ def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load 
     )
 
 
-def work(
-    environment: RunEnvironment, context: CommandContext, action: Callable[[], RunResult | None]
-) -> RunResult | None:
-    """Run an action of the executor under the signals of the process.
-
-    Raises
-    ------
-    InterruptedRunError
-        On a second signal; the message names what may be left on the cluster.
-    """
-    from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
-    from kafkabal.executor.safety.stop_request import HardStop, StopReason
-    from kafkabal.executor.state.find_run import latest_journal
-
-    try:
-        with stop_on_signals(environment.stop, context.say):
-            return action()
-    except HardStop:
-        terminated = environment.stop.reason is StopReason.TERMINATE
-        left = latest_journal(environment.folder(environment.cluster.cluster_id()))
-        raise InterruptedRunError(
-            f"aborted; {left.left_behind() if left else 'nothing had started'}",
-            terminated=terminated,
-            hint="continue with 'kafkabal rebalance resume', or stop with 'kafkabal rebalance cancel'",
-        ) from None
-
-
-def end(result: RunResult, output: RunOutput, context: CommandContext, command: str) -> ExitCode:
-    """Report how a run ended and return its exit code.
-
-    Raises
-    ------
-    KafkabalError
-        With the exit code of the contract, where it did not do all that it was to do.
-    """
+def _reporters(output: RunOutput, context: CommandContext, command: str) -> Iterator[BackgroundListener]:
+    """One background listener each, so that one that is blocked holds up no other."""
     from kafkabal.cli.commands.rebalance.run_flags import RunFormat
-    from kafkabal.executor.safety.stop_request import StopReason
-    from kafkabal.executor.state.run_states import Outcome
-    from kafkabal.reporting.runs.result_report import result_report, summary
-
-    if output.output is RunFormat.JSON:
-        _show(result, command, context, result_report)
-    resume = "continue with 'kafkabal rebalance resume'"
-    match result.stop_reason:
-        case StopReason.INTERRUPT | StopReason.TERMINATE:
-            terminated = result.stop_reason is StopReason.TERMINATE
-            raise InterruptedRunError(summary(result), terminated=terminated, hint=resume)
-        case StopReason.MAX_RUNTIME:
-            raise FindingsError(f"{summary(result)}; stopped: --max-runtime reached", hint=resume)
-    if result.outcome is Outcome.PARTIAL:
-        raise PartialFailureError(summary(result), list(result.problems.items()), hint=resume)
-    if result.pending:
-        raise OperationError(
-            summary(result), hint="restore them with 'kafkabal rebalance repair' once the brokers respond"
-        )
-    if output.output is RunFormat.TABLE:
-        context.stdout.write(printable(summary(result)) + "\n")
-    return ExitCode.DONE
-
-
-def _show(result: RunResult, command: str, context: CommandContext, report: Callable[..., object]) -> None:
-    from kafkabal.cli.framework.output import show
-    from kafkabal.cli.framework.shared_options import Format, OutputOptions
-
-    show(report(result, command), OutputOptions(output=Format.JSON), context)  # type: ignore[arg-type]
-
-
-def _listener(output: RunOutput, context: CommandContext, command: str) -> RunListener:
-    from kafkabal.cli.commands.rebalance.run_flags import RunFormat
-    from kafkabal.reporting.runs.combined_listener import Listeners
+    from kafkabal.executor.isolated_listeners import BackgroundListener
     from kafkabal.reporting.runs.event_lines import EventLines
     from kafkabal.reporting.runs.progress_messages import ProgressMessages
     from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile
 
-    listeners: list[RunListener] = [ProgressMessages(context.say, context.warn, context.progress)]
+    messages = ProgressMessages(context.say, context.warn, context.progress)
+    yield BackgroundListener(messages, at_end=messages.close)
+    others: list[tuple[str, RunListener]] = []
     if output.output is RunFormat.JSONL:
-        listeners.append(EventLines(context.stdout, command, context.wall_clock))
+        others.append(("events", EventLines(context.stdout, command, context.wall_clock)))
     if output.textfile is not None:
-        listeners.append(PrometheusTextfile(output.textfile, context.wall_clock, context.warn))
-    return Listeners(listeners)
+        others.append((str(output.textfile), PrometheusTextfile(output.textfile, context.wall_clock, context.warn)))
+    for what, listener in others:
+        yield BackgroundListener(listener, on_failure=partial(_warn_of_failure, context, what))
+
+
+def _warn_of_failure(context: CommandContext, what: str, error: Exception) -> None:
+    context.warn(f"{what}: not written any more, the run goes on: {error}")

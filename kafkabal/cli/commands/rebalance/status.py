@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from kafkabal.cli.commands.rebalance.run_flags import JournalOption, RunOutput
-from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.commands.rebalance.run_flags import JournalOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
@@ -28,14 +27,13 @@ def status(
 
       kafkabal rebalance status -o json
     """
-    from kafkabal.cli.commands.rebalance.run_command import make_environment
+    from kafkabal.cli.commands.rebalance.run_command import open_run_command
     from kafkabal.executor.run_status import run_status
     from kafkabal.executor.state.find_run import find_run
     from kafkabal.reporting.runs.status_report import status_report
 
-    with open_cluster(settings, context) as cluster:
-        environment = make_environment(cluster, settings, context, RunOutput(), "rebalance status")
-        found = find_run(environment, journal)
-        known = run_status(cluster, found) if found is not None and found.state.has_begun else None
+    with open_run_command("rebalance status", settings, context) as command:
+        found = find_run(command.environment, journal)
+        known = run_status(command.cluster, found) if found is not None and found.state.has_begun else None
     show(status_report(known), output, context)
     return ExitCode.DONE if known is None or known.is_settled else ExitCode.FINDINGS

@@ -1,4 +1,8 @@
-"""Ctrl-C and SIGTERM during a run: the first stops it gracefully, the second aborts it."""
+"""Ctrl-C, SIGTERM and a closed terminal during a run: the first asks it to stop, a second Ctrl-C or SIGTERM aborts it.
+
+SIGHUP alone never aborts: a terminal that closes sends it from the kernel, from the shell and from the service manager,
+some of them after a SIGTERM, and a run that stops gracefully must survive all of these.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +26,28 @@ _REASONS = {
 
 
 @contextmanager
-def stop_on_signals(switch: StopSwitch, say: Callable[[str], None]) -> Iterator[None]:
-    """Request a stop on the first signal; raise :class:`HardStop` on the second."""
+def stop_on_signals(switch: StopSwitch, announce: Callable[[StopReason], None]) -> Iterator[None]:
+    """Turn the switch on the first signal; raise :class:`HardStop` on the second.
+
+    Parameters
+    ----------
+    announce
+        Called within the signal handler, so it must neither wait nor raise nor print: the handler may have
+        interrupted a write to the very stream it would print to.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
+    aborting: list[int] = []
 
     def handle(number: int, frame: Any) -> None:  # noqa: ARG001
-        came.append(number)
-        if len(came) > 1:
+        if number != signal.SIGHUP:
+            aborting.append(number)
+        if len(aborting) > 1:
             raise HardStop
-        switch.request(_REASONS[signal.Signals(number)])
-        say("stopping gracefully; press Ctrl-C again to abort and leave reassignments and throttles in place")
+        if switch.reason is None:
+            switch.request(_REASONS[signal.Signals(number)])
+            announce(_REASONS[signal.Signals(number)])
 
     before = {number: signal.getsignal(number) for number in _REASONS}
     handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_flags import RunOutput
-from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config.settings import Settings
@@ -60,7 +58,7 @@ def throttle(
 
       kafkabal rebalance throttle auto --log-dir-throttle 100MB
     """
-    from kafkabal.cli.commands.rebalance.run_command import make_environment
+    from kafkabal.cli.commands.rebalance.run_command import open_run_command
     from kafkabal.executor.throttle.throttle_request import ThrottleChange, request_throttle
 
     if rate is None and log_dir_throttle is None:
@@ -70,9 +68,8 @@ def throttle(
         is_auto=rate is not None and rate.bytes_per_s is None,
         log_dir_bytes_per_s=log_dir_throttle,
     )
-    with open_cluster(settings, context) as cluster:
-        environment = make_environment(cluster, settings, context, RunOutput(), "rebalance throttle")
-        run_id = request_throttle(environment, requested)
+    with open_run_command("rebalance throttle", settings, context) as command:
+        run_id = request_throttle(command.environment, requested)
     context.say(f"run {run_id} will use {' and '.join(_in_words(requested))} within seconds")
 
 
