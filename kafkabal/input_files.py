@@ -167,7 +167,7 @@ def open_input(path: Path | str, limits: Limits, *, may_be_packed: bool = True) 
     except (OSError, EOFError, zlib.error) as error:
         # what is packed is read a line at a time: the next one is the one that cannot be unpacked
         broken = opened.line + 1 if opened.line else None
-        raise opened.error(f"cannot be read: {_reason(error)}", line=broken) from error
+        raise opened.error(f"cannot read: {_reason(error)}", line=broken) from error
 
 
 def read_bytes(path: Path | str, limits: Limits = DOCUMENT) -> bytes:
@@ -262,7 +262,7 @@ def _opened(path: Path | str) -> IO[bytes]:
     try:
         return cast("IO[bytes]", Path(path).open("rb", buffering=0))
     except (OSError, ValueError) as error:
-        raise InputFileError(path, f"cannot be read: {_reason(error)}") from error
+        raise InputFileError(path, f"cannot read: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:

@@ -27,11 +27,11 @@ def with_topics(cluster: ClusterState, topics: Sequence[TopicRow]) -> ClusterSta
     """
     taken = sorted({row.topic for row in topics} & set(cluster.topics.name))
     if taken:
-        raise InvalidClusterError(f"topic {taken[0]} exists already")
+        raise InvalidClusterError(f"topic {taken[0]} already exists")
     new = build_cluster(header_row(cluster), list(broker_rows(cluster)), topics)
     if len(new.brokers) > len(cluster.brokers):
         stranger = next(iter(set(new.brokers.id.tolist()) - set(cluster.brokers.id.tolist())))
-        raise InvalidClusterError(f"a new topic lies on broker {stranger}, which this cluster does not have")
+        raise InvalidClusterError(f"new topic on an unknown broker: {stranger}")
     return _merged(cluster, new)
 
 

@@ -94,9 +94,9 @@ def _broker_tables(rows: Sequence[BrokerRow], replica_ids: I64) -> tuple[Brokers
     by_id: dict[int, BrokerRow] = {}
     for i, row in enumerate(rows):
         if row.broker in by_id:
-            raise InvalidClusterError(f"broker {row.broker} is described twice", broker_row=i)
+            raise InvalidClusterError(f"duplicate broker: {row.broker}", broker_row=i)
         if row.broker < 0:
-            raise InvalidClusterError(f"broker id {row.broker} is negative", broker_row=i)
+            raise InvalidClusterError(f"negative broker id: {row.broker}", broker_row=i)
         _check_dirs(row, i)
         by_id[row.broker] = row
     for stranger in np.unique(replica_ids):
@@ -117,7 +117,7 @@ def _broker_tables(rows: Sequence[BrokerRow], replica_ids: I64) -> tuple[Brokers
 def _check_dirs(row: BrokerRow, at: int) -> None:
     paths = [d.path for d in row.log_dirs]
     if len(set(paths)) != len(paths):
-        raise InvalidClusterError(f"broker {row.broker} has the same log dir twice", broker_row=at)
+        raise InvalidClusterError(f"broker {row.broker}: duplicate log dir", broker_row=at)
     for d in row.log_dirs:
         if any(v is not None and v < 0 for v in (d.total_bytes, d.usable_bytes)):
             raise InvalidClusterError(f"log dir {d.path} of broker {row.broker} has negative bytes", broker_row=at)
@@ -148,7 +148,7 @@ def _topic_order(names: list[str]) -> I64:
     order = sorted(range(len(names)), key=names.__getitem__)
     for a, b in pairwise(order):
         if names[a] == names[b]:
-            raise InvalidClusterError(f"topic {names[a]} is described twice", topic_row=max(a, b))
+            raise InvalidClusterError(f"duplicate topic: {names[a]}", topic_row=max(a, b))
     return np.array(order, np.int64)
 
 
@@ -169,7 +169,7 @@ def _partition_order(columns: TopicColumns, topic_order: I64, names: list[str]) 
     twice = np.flatnonzero((np.diff(topic) == 0) & (np.diff(number) == 0))
     if twice.size:
         bad = topic_order[topic[twice[0]]]
-        raise InvalidClusterError(f"{names[bad]}-{number[twice[0]]} is described twice", topic_row=int(bad))
+        raise InvalidClusterError(f"duplicate partition: {names[bad]}-{number[twice[0]]}", topic_row=int(bad))
     return order, topic
 
 
@@ -244,7 +244,7 @@ def _dir_rows(
     beyond = np.flatnonzero(known & (index >= np.diff(dirs.first)[broker]))
     if beyond.size:
         at = int(beyond[0])
-        raise fault(at, f"lies in log dir {index[at]} of broker {brokers.id[broker[at]]}, which has fewer")
+        raise fault(at, f"is in log dir {index[at]} of broker {brokers.id[broker[at]]}, which has fewer log dirs")
     return np.where(known, dirs.first[broker] + index, -1).astype(np.int32)
 
 
@@ -282,8 +282,8 @@ def _future_table(
             broker = int(replicas.broker[replica]) if replica >= 0 else -1
             if replica < 0 or not 0 <= dir_index < dirs.first[broker + 1] - dirs.first[broker]:
                 raise InvalidClusterError(
-                    f"partition {chunk.number[partition]} has a copy on its way to log dir {dir_index} "
-                    f"of broker {broker_id}, which {'has fewer' if replica >= 0 else 'holds no such replica'}",
+                    f"partition {chunk.number[partition]} has a future replica in log dir {dir_index} "
+                    f"of broker {broker_id}, which {'has fewer log dirs' if replica >= 0 else 'has no replica of it'}",
                     topic_row=topics_before + int(np.searchsorted(ends, partition, side="right")),
                 )
             rows.append((replica, int(dirs.first[broker]) + dir_index, size_bytes))

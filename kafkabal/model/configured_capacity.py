@@ -52,4 +52,4 @@ def stated_of_dirs(
 def _check_default(cluster: ClusterState, by_path: Mapping[str, T], what: str) -> None:
     strangers = sorted(set(by_path) - set(cluster.log_dirs.path))
     if strangers:
-        raise ConfigError(f"{what}: no broker has a log dir {strangers[0]}")
+        raise ConfigError(f"{what}: unknown log dir: {strangers[0]}")

@@ -102,7 +102,7 @@ def unrepaired_of(state: State, homeless: I64) -> tuple[str, ...]:
     for rows, what in ((p[stuck & ~in_dir], "on dead brokers"), (p[stuck & in_dir], "in offline log dirs")):
         if rows.size:
             why = "" if problem.weighed.any() else ": no log dir is known to be online"
-            lines.append(f"no broker may take the replicas {what} of {_names(state, rows)}{why}")
+            lines.append(f"no broker can take the replicas {what} of {_names(state, rows)}{why}")
     return (*lines, *_out_of_reach(state))
 
 

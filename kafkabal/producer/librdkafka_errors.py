@@ -39,22 +39,24 @@ def error_of(fault: KafkaError, topic: str) -> KafkabalError:
     code = fault.code()
     text = f"topic {topic}: {fault.str()}"
     if code in _MISSING:
-        return OperationError(f"topic {topic} is gone, or has lost partitions", hint="was it deleted under way?")
+        return OperationError(
+            f"topic {topic} or some of its partitions no longer exist", hint="it may have been deleted"
+        )
     if code in _FORBIDDEN:
         return NotAuthorizedError(text, hint="the principal needs WRITE and DESCRIBE on the topic")
     if code in _SILENT:
         return UnreachableError(text)
     if code in _LATE:
         return UnreachableError(
-            f"topic {topic}: a record was not acknowledged within message.timeout.ms ({fault.name()})",
-            hint="a broker that is down, full or slow; kafkabal inspect shows which",
+            f"topic {topic}: record not acknowledged within message.timeout.ms ({fault.name()})",
+            hint="a broker may be down, full or slow; check with 'kafkabal inspect'",
         )
     if code in _TOO_FEW_IN_SYNC:
-        return RefusedByClusterError(text, hint="fewer replicas are in sync than min.insync.replicas asks for")
+        return RefusedByClusterError(text, hint="fewer replicas are in sync than min.insync.replicas requires")
     if code == _KAFKA_STORAGE_ERROR:
-        return RefusedByClusterError(text, hint="a log dir of the broker is full or broken")
+        return RefusedByClusterError(text, hint="a log dir of the broker is full or offline")
     if code == KafkaError.MSG_SIZE_TOO_LARGE:
-        return RefusedByClusterError(text, hint="max.message.bytes of the topic limits a record")
+        return RefusedByClusterError(text, hint="max.message.bytes of the topic limits the size of a record")
     return RefusedByClusterError(text)
 
 

@@ -33,7 +33,7 @@ from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.sources.source_protocol import Part, RowChecksum, printable
 
 _VERSION = 1
-_NO_MANIFEST = "is no manifest of kafkabal produce"
+_NO_MANIFEST = "not a manifest of kafkabal produce"
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -118,7 +118,7 @@ class Manifest:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.close()
-            raise BusyError(f"{path}: another run is using this manifest") from None
+            raise BusyError(f"{path}: manifest in use by another process") from None
         try:
             return cls._resume(path, file, header) if path.stat().st_size else cls._begin(path, file, header)
         except BaseException:
@@ -284,20 +284,20 @@ def _read_header(file: InputFile, line: bytes, expected: ManifestHeader) -> Mani
     path = file.path
     header = file.decode(msgspec.json.Decoder(ManifestHeader), line, _NO_MANIFEST)
     if header.kafkabal_manifest != _VERSION:
-        raise InputFileError(path, f"is a manifest of version {header.kafkabal_manifest}, this is {_VERSION}", line=1)
-    hint = "name another file with --manifest to begin anew"
+        raise InputFileError(
+            path, f"manifest version {header.kafkabal_manifest} is not supported, only {_VERSION}", line=1
+        )
+    hint = "to start over, name a new file with --manifest"
     if (header.cluster_id, header.topic) != (expected.cluster_id, expected.topic):
         where = f"topic {header.topic} of cluster {header.cluster_id}"
-        raise InputFileError(path, f"is the manifest of {where}", hint=hint)
+        raise InputFileError(path, f"manifest of {where}", hint=hint)
     if header.topic_id != expected.topic_id:
-        raise InputFileError(
-            path, f"is the manifest of an earlier topic {header.topic}, which was deleted since", hint=hint
-        )
+        raise InputFileError(path, f"manifest of an earlier topic {header.topic} that was deleted since", hint=hint)
     if header.source != expected.source:
-        raise InputFileError(path, f"is the manifest of {header.source}, not of {expected.source}", hint=hint)
+        raise InputFileError(path, f"manifest of another source: {header.source}, not {expected.source}", hint=hint)
     if header.options is not None and header.options != (expected.options or {}):
         begun, now = _difference(header.options, expected.options or {})
-        raise InputFileError(path, f"was begun with {begun}, not with {now}", hint=hint)
+        raise InputFileError(path, f"manifest of other options: {begun}, not {now}", hint=hint)
     return header
 
 

@@ -144,8 +144,8 @@ def _expect_key_order(order: Order, facts: TopicFacts) -> None:
     if order.source.is_keyed or facts.is_compacted:
         why = "the records have keys" if order.source.is_keyed else f"topic {order.topic} is compacted"
         raise UsageError(
-            f"{why}, and policy {about.name!r} sends the records of a key to several partitions",
-            hint="choose a policy that keeps the order (kafkabal policies), or add --any-key-order",
+            f"{why}, but policy {about.name!r} spreads the records of a key over several partitions",
+            hint="choose a policy that keeps key order (see 'kafkabal policies'), or add --any-key-order",
         )
 
 

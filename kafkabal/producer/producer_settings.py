@@ -30,7 +30,7 @@ def check_own_settings(settings: Mapping[str, str]) -> None:
     """
     for name, value in settings.items():
         if name in _OURS or name.endswith(_CALLBACK):
-            raise UsageError(f"{name}={value}: cannot be set, kafkabal needs it for itself")
+            raise UsageError(f"{name}={value}: reserved, set by kafkabal")
         _try({name: value}, f"{name}={value}")
     _try({"enable.idempotence": True, **settings}, ", ".join(f"{name}={value}" for name, value in settings.items()))
 
@@ -40,11 +40,11 @@ def broken_promises(settings: Mapping[str, str]) -> Iterator[str]:
     for name, value in settings.items():
         word = value.strip().lower()
         if name == "enable.idempotence" and word in _FALSE:
-            yield f"{name}={value}: a retry may write a record twice, or out of order"
+            yield f"{name}={value}: retries may duplicate or reorder records"
         if name in _ACKS and word not in _ALL:
-            yield f"{name}={value}: a record that counts as sent is lost if its leader fails"
+            yield f"{name}={value}: acknowledged records are lost if their leader fails"
         if name == "allow.auto.create.topics" and word not in _FALSE:
-            yield f"{name}={value}: a topic that is deleted under way may come back"
+            yield f"{name}={value}: a topic deleted during the run may be created again"
 
 
 def _try(settings: Mapping[str, str | bool | int], what: str) -> None:

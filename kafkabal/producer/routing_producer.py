@@ -366,8 +366,8 @@ class RoutingProducer:
         deliveries = self.deliveries
         if deliveries.failed:
             raise PartialFailureError(
-                f"topic {self.topic}: {sum(deliveries.failed.values())} of {deliveries.accepted} records were not "
-                f"acknowledged, {deliveries.delivered} were",
+                f"topic {self.topic}: {sum(deliveries.failed.values())} of {deliveries.accepted} records not "
+                f"acknowledged, {deliveries.delivered} acknowledged",
                 [(reason, f"{count} records") for reason, count in deliveries.failed.items()],
             )
         return deliveries
@@ -477,9 +477,7 @@ class RoutingProducer:
         except KafkaException as error:
             raise error_of(error.args[0], self.topic) from error
         if len(found.partitions) < n_partitions:
-            raise OperationError(
-                f"topic {self.topic}: not every broker has heard of all of its {n_partitions} partitions yet"
-            )
+            raise OperationError(f"topic {self.topic}: not all brokers know all of its {n_partitions} partitions yet")
 
     def _show_unseen(self, view: RoutingView) -> None:
         self._unseen_view = None

@@ -106,7 +106,7 @@ def check_sizes(
         more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
         raise InputFileError(
             source.name,
-            f"records larger than the {max_record_bytes} bytes that the topic takes: {named}{more}",
+            f"records exceed max.message.bytes of the topic ({max_record_bytes} bytes): {named}{more}",
             hint=_smaller(large, limit),
         )
 
@@ -483,7 +483,7 @@ class Run:
         goes_on = self._manifest.is_kept and not isinstance(cause, TopicGoneError)
         hints = [cause.hint, _GO_ON if goes_on else None]
         return type(cause)(
-            f"{cause.message}; {self._sent} records were sent by this run, "
+            f"{cause.message}; {self._sent} records sent by this run, "
             f"{self._outcome.already_there} already in the topic",
             hint="; then ".join(hint for hint in hints if hint) or None,
         )
@@ -532,12 +532,12 @@ def same_topic_check(
             return
         if found is None:
             raise TopicGoneError(
-                f"topic {topic} was deleted under way",
+                f"topic {topic} was deleted during the run",
                 hint="what was sent before is gone; once the topic exists again, the same command sends everything",
             )
         if found != topic_id:
             raise TopicGoneError(
-                f"topic {topic} was deleted and created anew under way; what was sent before is gone",
+                f"topic {topic} was deleted and re-created during the run; records sent before are lost",
                 hint="run the same command again to send everything to the new topic",
             )
 

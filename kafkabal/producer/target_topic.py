@@ -173,14 +173,14 @@ class TopicReader:
             start = offsets.get(p, 0)
             if end < start:
                 raise OperationError(
-                    f"{self._topic}-{p} ends at offset {end}, before {start}, which was acknowledged",
-                    hint="the cluster has lost records, as after an unclean leader election; send anew to a new topic",
+                    f"{self._topic}-{p} ends at offset {end}, before the acknowledged offset {start}",
+                    hint="records were lost, as after an unclean leader election; send everything to a new topic",
                 )
             if first > start and p in offsets:
                 raise UnsafeError(
-                    f"{self._topic}-{p} begins at offset {first}: records since {start} were deleted before it could "
-                    "be seen which of them were sent",
-                    hint="name another file with --manifest to send everything again",
+                    f"{self._topic}-{p} begins at offset {first}: records from {start} on were deleted before "
+                    "kafkabal could check which were sent",
+                    hint="to send everything again, name a new file with --manifest",
                 )
             if end > max(first, start):
                 ranges[p] = (max(first, start), end)
@@ -199,7 +199,9 @@ class TopicReader:
                 if fault is not None or offset + 1 >= ends.get(partition, 0):
                     ends.pop(partition, None)
             if clock() - last_s > _SILENCE_S:
-                raise UnreachableError(f"topic {self._topic} could not be read to its end", hint="is a broker down?")
+                raise UnreachableError(
+                    f"cannot read topic {self._topic} to its end", hint="check the brokers with 'kafkabal inspect'"
+                )
 
     def _missing_or(self, fault: KafkaError) -> KafkabalError:
         if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -208,14 +210,14 @@ class TopicReader:
         if isinstance(error, UnreachableError):
             servers = self._settings.get("bootstrap.servers", "the brokers")
             return UnreachableError(
-                f"no answer from {servers} within {_ANSWER_S:.0f} s",
-                hint="is a broker down? kafkabal inspect shows which of them answer",
+                f"no response from {servers} within {_ANSWER_S:.0f} s",
+                hint="check the brokers with 'kafkabal inspect'",
             )
         return error
 
 
 def _missing(topic: str) -> UsageError:
-    return UsageError(f"there is no topic {topic!r}", hint=f"kafkabal create {topic}")
+    return UsageError(f"unknown topic: {topic!r}", hint=f"kafkabal create {topic}")
 
 
 def _configs(brokers: TopicDescriber, topic: str) -> Mapping[str, str]:
@@ -223,7 +225,7 @@ def _configs(brokers: TopicDescriber, topic: str) -> Mapping[str, str]:
     resource = ConfigResource(ResourceKind.TOPIC, topic)
     found, faults = brokers.configs([resource], [MAX_MESSAGE_BYTES, CLEANUP_POLICY])
     if resource in faults and faults[resource].retriable:
-        raise UnreachableError(f"topic {topic}: its configuration cannot be read: {faults[resource]}")
+        raise UnreachableError(f"topic {topic}: cannot read its configs: {faults[resource]}")
     return {key: config.value or "" for key, config in found.get(resource, {}).items()}
 
 

@@ -61,7 +61,7 @@ class BlockCache:
             with self._total():
                 self._remove_leftovers()
         except OSError as error:
-            raise OutputError(f"{folder}: cannot be used as a cache: {error.strerror or error}") from error
+            raise OutputError(f"{folder}: not usable as a cache: {error.strerror or error}") from error
 
     def get(self, name: str) -> list[RawRecord] | None:
         """Records of a block; None where it is absent, or its file is damaged, which removes it."""

@@ -118,7 +118,7 @@ def load_state(path: Path) -> dict[str, Any]:
     try:
         state = json.loads(path.read_bytes())
     except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
+        raise InputFileError(path, f"cannot read: {error.strerror or error}") from error
     except ValueError as error:
         raise InputFileError(path, f"not a state of a reader: {error}") from error
     if not isinstance(state, dict):

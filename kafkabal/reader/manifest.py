@@ -163,7 +163,7 @@ def publish_manifest(manifest: Manifest, path: Path) -> Manifest:
     except FileExistsError:
         return load_manifest(path)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
     return manifest
 
 

@@ -80,7 +80,7 @@ class Progress:
         except (KeyError, TypeError) as error:
             raise ValueError(f"incomplete: {error}") from error
         if not all(isinstance(n, int) and n >= 0 for n in numbers):
-            raise ValueError("negative or no whole number")
+            raise ValueError("negative or not a whole number")
         return cls(state["epoch"], state["position"], rounds)
 
 

@@ -173,12 +173,12 @@ def expect_about(about: object, name: str) -> None:
         If it does not.
     """
     if not isinstance(about, About):
-        raise UsageError(f"{name!r} is no policy: its 'about' is no About", hint=_HINT)
+        raise UsageError(f"not a policy: {name!r}: its 'about' must be an About", hint=_HINT)
     with naming_faults(name, "about"):
         unknown = sorted({*about.inputs} - {*Input})
     if unknown or not isinstance(about.feedback, Feedback):
         what = f"inputs {unknown[0]!r}" if unknown else f"feedback {about.feedback!r}"
-        raise UsageError(f"{name!r} is no policy: its 'about' has {what}, which there is not", hint=_HINT)
+        raise UsageError(f"not a policy: {name!r}: its 'about' has unknown {what}", hint=_HINT)
 
 
 def decision_of(policy: Policy) -> DecisionPolicy | None:
@@ -220,5 +220,5 @@ _partitions: int = 0
 def _choose_within(state: Any, size_bytes: int, hashes: Any, uniforms: Any, now_s: float) -> int:
     partition: int = _chosen(state, size_bytes, hashes, uniforms, now_s)
     if partition < 0 or partition >= _partitions:
-        raise ValueError("no partition of the topic was chosen")
+        raise ValueError("no partition of the topic chosen")
     return partition

@@ -92,7 +92,7 @@ def load_policy(text: str) -> PolicyChoice:
     if location is None and settings and "=" not in settings:
         return PolicyChoice(_import_policy(text), {}, text, None if text in BUILT_IN.values() else text)
     if location is None:
-        raise _unknown(f"there is no policy {name!r}", name, policy_names())
+        raise _unknown(f"unknown policy: {name!r}", name, policy_names())
     make = _import_policy(location)
     if location in BUILT_IN.values():
         return PolicyChoice(make, _parse_options(name, settings, options_of(make)), text)
@@ -112,7 +112,7 @@ def _parse_options(name: str, settings: str, known: Mapping[str, OptionValue]) -
     for setting in filter(None, settings.split(",")):
         option, _, value = setting.partition("=")
         if option not in known:
-            raise _unknown(f"policy {name!r} has no option {option!r}", option, known)
+            raise _unknown(f"policy {name}: unknown option: {option!r}", option, known)
         options[option.replace("-", "_")] = _parse_value(setting, value, known[option])
     return options
 
@@ -122,18 +122,18 @@ def _parse_value(setting: str, value: str, default: OptionValue) -> OptionValue:
     if kind is bool:
         if value in ("true", "false"):
             return value == "true"
-        raise UsageError(f"{setting!r}: the value is true or false")
+        raise UsageError(f"{setting!r}: expected true or false")
     try:
         return kind(value)
     except ValueError:
         expected = "a whole number" if kind is int else "a number"
-        raise UsageError(f"{setting!r}: the value is {expected}") from None
+        raise UsageError(f"{setting!r}: expected {expected}") from None
 
 
 def _unknown(message: str, name: str, known: Iterable[str]) -> UsageError:
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     listed = ", ".join(near or sorted(known))
-    return UsageError(message, hint=f"{'did you mean' if near else 'there are'}: {listed}" if listed else None)
+    return UsageError(message, hint=f"{'did you mean' if near else 'choose from'}: {listed}" if listed else None)
 
 
 def _locations() -> dict[str, str]:
@@ -149,11 +149,11 @@ def _import_policy(location: str) -> Any:
     try:
         make = getattr(import_module(module_name), attribute)
     except ImportError as error:
-        raise UsageError(f"policy {location!r} cannot be loaded: {error}") from error
+        raise UsageError(f"cannot load policy {location!r}: {error}") from error
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
-        raise UsageError(f"policy {location!r} cannot be loaded: {described(error)}") from error
+        raise UsageError(f"cannot load policy {location!r}: {described(error)}") from error
     missing = [part for part in ("about", "refresh", "pick", "pick_batch", "acked") if not hasattr(make, part)]
     if missing:
-        raise UsageError(f"{location!r} is no policy: it has no {missing[0]!r}", hint="see docs/routing.md")
+        raise UsageError(f"not a policy: {location!r}: missing {missing[0]!r}", hint="see docs/routing.md")
     expect_about(make.about, location)
     return make

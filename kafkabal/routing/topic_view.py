@@ -134,7 +134,7 @@ def view_of(
 
 def _partition_rows(cluster: ClusterState, topic: str) -> tuple[int, int]:
     if topic not in cluster.topics.name:
-        raise UsageError(f"there is no topic {topic!r} in this cluster", hint="kafkabal inspect --by topic lists them")
+        raise UsageError(f"unknown topic: {topic!r}", hint="list topics with 'kafkabal inspect --by topic'")
     row = cluster.topics.name.index(topic)
     first, end = np.searchsorted(cluster.partitions.topic, [row, row + 1])
     return int(first), int(end)

@@ -68,8 +68,8 @@ def _existing(folder: Path, spec: SandboxSpec | None) -> SandboxRecord:
     record = read_record(folder)
     if spec is not None and spec != record.spec:
         raise UsageError(
-            f"there is a sandbox {folder.name} already, made differently",
-            hint=f"kafkabal sandbox down --name {folder.name} removes it",
+            f"sandbox {folder.name} already exists with other settings",
+            hint=f"remove it with 'kafkabal sandbox down --name {folder.name}'",
         )
     return record
 
@@ -98,11 +98,11 @@ def _ensure_class_cache(
     with exclusive(distribution.folder / "classes.lock"):
         if distribution.class_cache.is_file():
             return
-        on_step(f"preparing fast starts of Kafka {distribution.version}, once")
+        on_step(f"preparing a class cache for Kafka {distribution.version} (once)")
         try:
             _make_class_cache(distribution, home, cache_folder)
         except OperationError as error:
-            on_step(f"going on without fast starts: {error}")
+            on_step(f"continuing without a class cache: {error}")
 
 
 def _make_class_cache(distribution: Distribution, home: Path, cache_folder: Path) -> None:

@@ -21,7 +21,7 @@ _CAUSE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_UNKNOWN: Final = "it ended without saying why"
+_UNKNOWN: Final = "exited without an error message"
 
 
 def mark_start(log: Path) -> None:

@@ -20,6 +20,6 @@ def extra_module(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(
-            f"a sandbox needs the Python package {name.partition('.')[0]}, which is not installed",
+            f"missing Python package: {name.partition('.')[0]}",
             hint="pip install 'kafkabal[sandbox]'",
         ) from error

@@ -97,7 +97,7 @@ class ProcessTable:
         self.signal(alive, signal.SIGKILL)
         _gone, alive = self._psutil.wait_procs(alive, timeout=10)
         if alive:
-            raise OperationError(f"process {alive[0].pid} of a sandbox does not end, not even when killed")
+            raise OperationError(f"process {alive[0].pid} of a sandbox did not exit after SIGKILL")
 
     def signal(self, processes: Collection[Any], which: signal.Signals) -> None:
         """Signal these processes; one that has ended, whose id may be someone else's by now, is left alone."""

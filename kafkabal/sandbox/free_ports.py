@@ -43,7 +43,7 @@ def held_ports(count: int, avoid: Collection[int], rng: random.Random) -> Iterat
                 holders.enter_context(holder)
                 ports.append(port)
         if len(ports) < count:
-            raise OperationError(f"there are no {count} free ports on {LOOPBACK}")
+            raise OperationError(f"not enough free ports on {LOOPBACK}: {count} needed")
         if not _CAN_BE_HELD:
             holders.close()
         yield ports

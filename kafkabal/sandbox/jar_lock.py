@@ -58,7 +58,9 @@ def read_lock(kafka_version: str) -> tuple[LockedJar, ...]:
         If there is none for that version.
     """
     if kafka_version not in locked_versions():
-        raise UsageError(f"the sandbox has no Kafka {kafka_version}", hint=f"it has {', '.join(locked_versions())}")
+        raise UsageError(
+            f"unsupported Kafka version: {kafka_version}", hint=f"choose from: {', '.join(locked_versions())}"
+        )
     text = (_locks() / f"{_PREFIX}{kafka_version}{_SUFFIX}").read_text(encoding="ascii")
     return tuple(_parse_line(line) for line in text.splitlines() if line and not line.startswith("#"))
 

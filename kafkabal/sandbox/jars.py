@@ -70,7 +70,7 @@ def _fetch_all(jars: Sequence[LockedJar], folder: Path, on_step: Callable[[str],
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    on_step(f"fetching {len(jars)} jars")
+    on_step(f"downloading {len(jars)} jars")
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         context = _maven_context(Path(scratch))
         with ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool:
@@ -91,13 +91,13 @@ def _fetch(jar: LockedJar, folder: Path, context: Any) -> None:
         fetched = Path(component.artifact().resolve())
     except (OSError, RuntimeError) as error:  # requests' errors are OSErrors
         raise OperationError(
-            f"cannot fetch the jar {jar.coordinate}: {_first_line(error)}",
-            hint="the first sandbox of a version of Kafka needs the network, later ones do not",
+            f"cannot download {jar.coordinate}: {_first_line(error)}",
+            hint="the first sandbox of a Kafka version requires network access",
         ) from error
     if (found := sha256_of(fetched)) != jar.sha256:
         raise OperationError(
-            f"the jar {jar.coordinate} was fetched with checksum {found[:12]}…, its lock says {jar.sha256[:12]}…",
-            hint="it is not what was tested and is not used; check the repositories that jgo is configured with",
+            f"checksum mismatch: {jar.coordinate} ({found[:12]}…, expected {jar.sha256[:12]}…)",
+            hint="the jar is not used; check the repositories configured for jgo",
         )
     fetched.replace(folder / jar.file_name)
 

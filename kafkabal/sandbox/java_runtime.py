@@ -103,5 +103,5 @@ def run_java(command: Sequence[str], *, timeout_s: float, stdin: str | None = No
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise OperationError(f"a Java program did not end within {timeout_s:g} s: {error.cmd[-1]}") from error
+        raise OperationError(f"Java program did not finish within {timeout_s:g} s: {error.cmd[-1]}") from error
     return ProgramResult(done.returncode, done.stdout, done.stderr)

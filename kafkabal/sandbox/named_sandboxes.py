@@ -57,7 +57,7 @@ def up(
         If a jar cannot be had, or a node does not start.
     """
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of a sandbox", hint="use up to 40 small letters, digits, - _ .")
+        raise UsageError(f"invalid sandbox name: {name!r}", hint="use up to 40 lower-case letters, digits, - _ .")
     folder = make_folder(home or default_home()).resolve() / name
     return bring_up(folder, spec, cache_folder or default_cache(), patience=patience, on_step=on_step)
 
@@ -113,7 +113,8 @@ def _folder_of(name: str, home: Path | None) -> Path:
     if not (folder / RECORD_FILE).is_file():
         known = ", ".join(path.name for path in recorded_folders(folder.parent))
         raise UsageError(
-            f"there is no sandbox {name}", hint=f"there is {known}" if known else "kafkabal sandbox up starts one"
+            f"unknown sandbox: {name}",
+            hint=f"choose from: {known}" if known else "start one with 'kafkabal sandbox up'",
         )
     return folder
 

@@ -44,7 +44,7 @@ def status_of(node: Node, files: NodeFiles, process: ProcessView | None) -> Node
     if not files.log.exists():
         return NodeStatus(node, NodeState.NOT_STARTED)
     if exit_diagnosis.ran_out_of_memory(files.log):
-        return NodeStatus(node, NodeState.OUT_OF_MEMORY, cause="its heap was full")
+        return NodeStatus(node, NodeState.OUT_OF_MEMORY, cause="heap exhausted")
     if files.last_signal.exists():
         return NodeStatus(node, NodeState(files.last_signal.read_text(encoding="ascii")))
     return NodeStatus(node, NodeState.ENDED, cause=exit_diagnosis.cause_of_end(files.log))

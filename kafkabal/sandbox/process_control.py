@@ -125,13 +125,13 @@ class NodeControl:
         log = self.files(node).log
         return OperationError(
             f"{node.title} of sandbox {self._record.name} did not start: {exit_diagnosis.cause_of_end(log)}",
-            hint=f"its log is {log}",
+            hint=f"see its log: {log}",
         )
 
     def _is_late(self, node: Node) -> OperationError:
         return OperationError(
-            f"{node.title} of sandbox {self._record.name} does not answer after {self._patience.deadline_s:g} s",
-            hint=f"its log is {self.files(node).log}",
+            f"{node.title} of sandbox {self._record.name} did not respond within {self._patience.deadline_s:g} s",
+            hint=f"see its log: {self.files(node).log}",
         )
 
 

@@ -101,7 +101,7 @@ class Sandbox:
             If there is no such listener.
         """
         if not all(listener in node.ports for node in self.record.brokers):
-            raise UsageError(f"sandbox {self.name} has no listener {listener}")
+            raise UsageError(f"sandbox {self.name}: unknown listener: {listener}")
         return ",".join(f"{LOOPBACK}:{node.ports[listener]}" for node in self.record.brokers)
 
     def log_dirs(self, broker: int) -> list[Path]:
@@ -186,7 +186,7 @@ class Sandbox:
         nodes = self._chosen(node_ids)
         running = self._control.processes()
         if absent := [node for node in nodes if node.id not in running]:
-            raise OperationError(f"not running, so it cannot be paused: {titles(absent)}")
+            raise OperationError(f"cannot pause, not running: {titles(absent)}")
         self._control.send(nodes, signal.SIGSTOP)
 
     def down(self) -> None:

@@ -119,7 +119,7 @@ def _open(lock_path: Path) -> int:
     try:
         return os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise OutputError(f"{lock_path}: the lock file cannot be written: {error.strerror}") from error
+        raise OutputError(f"{lock_path}: cannot write the lock file: {error.strerror}") from error
 
 
 def _is_still(path: Path, descriptor: int) -> bool:

@@ -46,7 +46,7 @@ class SandboxRecord:
             if node.id == node_id:
                 return node
         known = ", ".join(f"{node.id} ({node.title})" for node in self.nodes)
-        raise UsageError(f"sandbox {self.name} has no node {node_id}", hint=f"it has {known}")
+        raise UsageError(f"sandbox {self.name}: unknown node: {node_id}", hint=f"choose from: {known}")
 
     def log_dirs(self, folder: Path) -> Mapping[int, list[Path]]:
         """Broker id to its log dirs, where the sandbox lies in ``folder``."""
@@ -78,7 +78,7 @@ def read_record(folder: Path) -> SandboxRecord:
         error.hint = f"kafkabal sandbox down --name {folder.name}"
         raise
     if record.kafkabal_sandbox > _FORMAT:
-        raise InputFileError(path, f"was written by a newer kafkabal (format {record.kafkabal_sandbox})")
+        raise InputFileError(path, f"written by a newer kafkabal (format {record.kafkabal_sandbox})")
     return record
 
 

@@ -58,11 +58,13 @@ class Listener:
 
     def __post_init__(self) -> None:
         if not self.name.isupper() or not self.name.isidentifier():
-            raise UsageError(f"{self.name!r} is no name of a listener", hint="use capitals, such as TLS")
+            raise UsageError(f"invalid listener name: {self.name!r}", hint="use capitals, such as TLS")
         if self.name in (INNER_LISTENER, CONTROLLER_LISTENER):
-            raise UsageError(f"every sandbox has a listener {self.name} already")
+            raise UsageError(f"reserved listener name: {self.name}")
         if self.protocol not in get_args(Protocol):
-            raise UsageError(f"{self.protocol!r} is no security protocol", hint=f"use {', '.join(get_args(Protocol))}")
+            raise UsageError(
+                f"unknown security protocol: {self.protocol!r}", hint=f"choose from: {', '.join(get_args(Protocol))}"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +127,7 @@ class SandboxSpec:
         self._check_version()
         self._check_properties()
         if len({listener.name for listener in self.listeners}) < len(self.listeners):
-            raise UsageError("two listeners of the sandbox have the same name")
+            raise UsageError("duplicate listener name")
 
     @property
     def version(self) -> str:
@@ -151,33 +153,36 @@ class SandboxSpec:
 
     def _check_counts(self) -> None:
         if not 1 <= self.brokers <= _MAX_BROKERS:
-            raise UsageError(f"a sandbox has 1 to {_MAX_BROKERS} brokers, not {self.brokers}")
+            raise UsageError(f"brokers must be 1 to {_MAX_BROKERS}, not {self.brokers}")
         if self.racks is not None and not 0 <= self.racks <= self.brokers:
-            raise UsageError(f"{self.brokers} brokers cannot be in {self.racks} racks")
+            raise UsageError(f"more racks than brokers: {self.racks} racks, {self.brokers} brokers")
         if self.log_dirs < 1:
-            raise UsageError("a broker has at least one log dir")
+            raise UsageError("a broker needs at least one log dir")
         if self.log_dir_capacity_bytes < 1:
-            raise UsageError("a log dir holds at least one byte")
+            raise UsageError("capacity must be above 0")
         if self.heap_bytes is not None and self.heap_bytes < _MIN_HEAP_BYTES:
-            raise UsageError("a broker does not start with a heap below 128 MiB")
+            raise UsageError("heap must be at least 128 MiB")
         if self.controllers != 1 and (self.controllers < 3 or self.controllers % 2 == 0):
-            raise UsageError(f"{self.controllers} controllers are no quorum", hint="use 1, 3 or 5")
+            raise UsageError(f"unsupported number of controllers: {self.controllers}", hint="use 1, 3 or 5")
 
     def _check_version(self) -> None:
         if self.version not in locked_versions():
-            raise UsageError(f"the sandbox has no Kafka {self.version}", hint=f"it has {', '.join(locked_versions())}")
+            raise UsageError(
+                f"unsupported Kafka version: {self.version}", hint=f"choose from: {', '.join(locked_versions())}"
+            )
         if self.zookeeper and self.version != ZOOKEEPER_KAFKA_VERSION:
-            raise UsageError(f"Kafka {self.version} does not run with ZooKeeper, {ZOOKEEPER_KAFKA_VERSION} does")
+            raise UsageError(f"Kafka {self.version} does not support ZooKeeper; use {ZOOKEEPER_KAFKA_VERSION}")
         if self.zookeeper and self.controllers != 1:
-            raise UsageError("with ZooKeeper there are no controllers of their own")
+            raise UsageError("--controllers cannot be combined with --zookeeper")
 
     def _check_properties(self) -> None:
         brokers = range(1, self.brokers + 1)
         for broker in [*self.broker_properties, *self.broker_class_path]:
             if broker not in brokers:
-                raise UsageError(f"settings are given for broker {broker}, and there are {self.brokers}")
+                raise UsageError(f"settings for unknown broker {broker}: the sandbox has {self.brokers} brokers")
         given = set(self.properties).union(*self.broker_properties.values())
         if own := sorted(_OWN_PROPERTIES & given):
             raise UsageError(
-                f"the sandbox itself sets {', '.join(own)}", hint="use its racks, log dirs, controllers and listeners"
+                f"reserved settings, set by the sandbox: {', '.join(own)}",
+                hint="use the options for racks, log dirs, controllers and listeners",
             )

@@ -10,11 +10,11 @@ from kafkabal.model.cluster_state import PRODUCE_LATENCY, PROMETHEUS_VALUE, Clus
 from kafkabal.scoring.protocol import Need, Score
 
 HINTS = {
-    Need.LOG_DIRS: "no broker told its log dirs",
-    Need.CAPACITY: "no broker tells the size of its volumes; state it in the profile",
-    Need.RATES: "rates need two samples: add --sample 10s",
-    Need.TELEMETRY: "no client telemetry was collected",
-    Need.PROMETHEUS: "no Prometheus is configured",
+    Need.LOG_DIRS: "no broker reported its log dirs",
+    Need.CAPACITY: "no broker reports the size of its volumes; set capacity in the profile",
+    Need.RATES: "rates require two samples; add --sample 10s",
+    Need.TELEMETRY: "no client telemetry collected",
+    Need.PROMETHEUS: "no Prometheus configured",
 }
 
 
@@ -45,4 +45,6 @@ def require(score: Score, cluster: ClusterState) -> None:
     """
     missing = sorted(score.needs - supplied(cluster) - {Need.CAPACITY})
     if missing:
-        raise UsageError(f"score {score.name!r} needs {missing[0]}; this cluster gives none", hint=HINTS[missing[0]])
+        raise UsageError(
+            f"score {score.name!r} needs {missing[0]}, which this cluster does not supply", hint=HINTS[missing[0]]
+        )

@@ -70,8 +70,8 @@ def disk_capacity(cluster: ClusterState) -> F64:
         return np.ones(len(known))
     if missing.any():
         raise ConfigError(
-            f"the capacity of broker {_ids(cluster, missing)} is not known, that of others is",
-            hint="state it in the profile, as in  capacity: {default: 4TiB, 7: {/d0: 2TiB}}",
+            f"capacity unknown for some brokers only: {_ids(cluster, missing)}",
+            hint="set it in the profile, as in  capacity: {default: 4TiB, 7: {/d0: 2TiB}}",
         )
     # a broker that did not report has replicas and leaders, and may count by its disk
     return np.where(np.isnan(known), known[asked].mean(), known)
@@ -91,8 +91,8 @@ def network_capacity(cluster: ClusterState, rates: Mapping[int | Default, int]) 
     missing = cluster.brokers.is_live & np.isnan(capacity)
     if rates and missing.any():
         raise ConfigError(
-            f"the NIC rate of broker {_ids(cluster, missing)} is not configured, that of others is",
-            hint="state it in the profile, as in  nic_rate: {default: 1GB/s, 7: 3GB/s}",
+            f"NIC rate configured for some brokers only; missing: {_ids(cluster, missing)}",
+            hint="set it in the profile, as in  nic_rate: {default: 1GB/s, 7: 3GB/s}",
         )
     return np.where(np.isnan(capacity), 1.0, capacity)
 

@@ -87,12 +87,12 @@ def guarded(score: Score) -> GuardedScore:
     lines: dict[str, object] = {"unit": unit, "meaning": meaning}
     for attribute, text in lines.items():
         if not isinstance(text, str) or not text.isprintable():
-            raise _wrong(score, attribute, f"{text!r} is no line of text")
+            raise _wrong(score, attribute, f"must be a line of text, not {text!r}")
     if band is not None and (isinstance(band, type) or not callable(getattr(band, "edges", None))):
-        raise _wrong(score, "band", f"{band!r} is no band")
+        raise _wrong(score, "band", f"must be a band, not {band!r}")
     for need in needs:
         if need not in {*Need}:
-            raise _wrong(score, "needs", f"{need!r} is none of {', '.join(Need)}")
+            raise _wrong(score, "needs", f"must be among {', '.join(Need)}, not {need!r}")
     return GuardedScore(
         name=score.name,
         unit=unit,

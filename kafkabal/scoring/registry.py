@@ -57,7 +57,7 @@ def load_score(name: str) -> Score:
     if location is None:
         near = get_close_matches(name, score_names(), n=3, cutoff=0.5)
         known = ", ".join(near or score_names())
-        raise UsageError(f"there is no score {name!r}", hint=f"{'did you mean' if near else 'there are'}: {known}")
+        raise UsageError(f"unknown score: {name!r}", hint=f"{'did you mean' if near else 'choose from'}: {known}")
     score = _import_score(location)
     return score if location in BUILT_IN.values() else guarded(score)
 
@@ -79,7 +79,7 @@ def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tu
     names = [s.score.name for s in scores]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UsageError(f"score {twice[0]!r} is named twice")
+        raise UsageError(f"duplicate score: {twice[0]!r}")
     return scores
 
 
@@ -103,7 +103,7 @@ def _weighted(text: str, options: ScoreOptions) -> WeightedScore:
     except ValueError:
         weight = math.nan
     if not math.isfinite(weight) or weight <= 0:
-        raise UsageError(f"{text!r}: the weight of a score is a number above 0", hint="write it like disk=3")
+        raise UsageError(f"weight must be a number above 0: {text!r}", hint="write it like disk=3")
     score = load_score(name.strip())
     return WeightedScore(score.configured(options) if isinstance(score, Configurable) else score, weight)
 
@@ -116,14 +116,14 @@ def _import_score(location: str) -> Score:
         is_score = isinstance(score, Score)
         name, grain = (score.name, score.grain) if is_score else (None, None)
     except ImportError as error:
-        raise UsageError(f"score {location!r} cannot be loaded: {error}") from error
+        raise UsageError(f"cannot load score {location!r}: {error}") from error
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
-        raise UsageError(f"score {location!r} cannot be loaded: {described(error)}") from error
+        raise UsageError(f"cannot load score {location!r}: {described(error)}") from error
     if not is_score:
-        raise UsageError(f"{location!r} is no score: it lacks parts of the protocol", hint="see docs/own-score.md")
+        raise UsageError(f"not a score: {location!r}: parts of the protocol are missing", hint="see docs/own-score.md")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(grain, Grain):
         raise UsageError(
-            f"{location!r} is no score: its name {name!r} or its grain {grain!r} is none",
+            f"not a score: {location!r}: invalid name {name!r} or grain {grain!r}",
             hint="a name has lower-case letters, digits and dashes; see docs/own-score.md",
         )
     loaded: Score = score

@@ -126,7 +126,7 @@ def _groups(
 
 def _check_sum(score: Score, part: str, loads: F64) -> None:
     with np.errstate(over="ignore"):
-        _check(score, part, "small enough to be added up", np.abs(loads).sum() <= _MOST)
+        _check(score, part, "small enough for their sum", np.abs(loads).sum() <= _MOST)
 
 
 def _check(score: Score, part: str, wanted: str, is_met: bool | np.bool_ | Bools) -> None:

@@ -49,7 +49,7 @@ def folder_sizes(folder: Path) -> ListedSizes:
     try:
         found = sorted((entry.path, entry.stat().st_size) for entry in files_below(folder, leave_out))
     except OSError as error:
-        raise InputFileError(folder, f"cannot be read: {error.strerror or error}") from error
+        raise InputFileError(folder, f"cannot read: {error.strerror or error}") from error
     some = [path.removeprefix(f"{folder}/") for path, _ in found[:: len(found) // _SAMPLE + 1]]
     own_bytes = [headers_bytes(file_headers(name, _CHECKSUM)) for name in some]
     return _listed([size for _, size in found], folder, sum(own_bytes) / max(len(some), 1))
@@ -74,14 +74,14 @@ def manifest_sizes(path: Path) -> ListedSizes:
 
 
 def _line_sizes(file: InputFile, decoder: msgspec.json.Decoder[Any], line: bytes) -> Iterator[int]:
-    content = file.decode(decoder, line, "is neither a number nor JSON")
+    content = file.decode(decoder, line, "neither a number nor JSON")
     found = _size_in(content)
     # neither true, which is an int, nor 1e3
     if type(found) is int and found in _SIZE:
         yield found
     elif found is not None or not isinstance(content, dict) or not content.keys() & _OF_A_RUN:
         text = line.decode(errors="replace").strip()[:_SHOWN]
-        raise file.error(f"{text} tells no size of a record, a whole number from {_SIZE}")
+        raise file.error(f"no record size in {text}: expected a whole number from {_SIZE}")
 
 
 def _size_in(content: Any) -> Any:
@@ -97,6 +97,6 @@ def _size_in(content: Any) -> Any:
 
 def _listed(sizes: list[int], source: Path, own_header_bytes: float = 0.0) -> ListedSizes:
     if not sizes:
-        raise InputFileError(source, "holds nothing to send")
+        raise InputFileError(source, "contains nothing to send")
     name_bytes = headers_bytes([(_NAME, f"{_ID}/{len(sizes)}".encode())])
     return ListedSizes(np.maximum(np.array(sizes, np.int64), 1), str(source), own_header_bytes + name_bytes)

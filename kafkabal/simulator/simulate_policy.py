@@ -79,7 +79,7 @@ def expect_simulable(view: RoutingView, choice: PolicyChoice, options: Simulatio
 def _expect_kernels(choice: PolicyChoice, policy: Policy) -> None:
     if choice.about.feedback is Feedback.ACKS and decision_of(policy) is None:
         raise UsageError(
-            f"policy {choice.label!r} learns from acknowledgements and has no kernels to be simulated with",
+            f"policy {choice.label!r} cannot be simulated: it learns from acknowledgements and has no kernels",
             hint="derive it from kafkabal.routing.per_record_policy.DecisionPolicy",
         )
 
@@ -269,9 +269,9 @@ class _Simulation:
 def _expect_countable(workload: Workload) -> None:
     records, total_bytes = workload.expected_records, workload.expected_bytes
     if records > MOST_RECORDS:
-        raise UsageError(f"a workload has at most {MOST_RECORDS:,} records, not {records:,}")
+        raise UsageError(f"workload records: {records:,} exceeds the limit of {MOST_RECORDS:,}")
     if total_bytes > MOST_BYTES:
-        raise UsageError(f"a workload has at most {format_bytes(MOST_BYTES)}, not {format_bytes(total_bytes)}")
+        raise UsageError(f"workload bytes: {format_bytes(total_bytes)} exceeds the limit of {format_bytes(MOST_BYTES)}")
 
 
 def _records_when_late(workload: Workload) -> int:
@@ -284,7 +284,7 @@ def _compile_it(options: SimulationOptions, workload: Workload) -> bool:
     if options.compiled is None:
         return is_available() and workload.expected_records >= _WORTH_COMPILING
     if options.compiled and not is_available():
-        raise UsageError("kernels cannot be compiled: numba is not installed", hint="pip install 'kafkabal[fast]'")
+        raise UsageError("numba is not installed", hint="pip install 'kafkabal[fast]'")
     return options.compiled
 
 

@@ -124,6 +124,6 @@ class World:
         strangers = sorted(set(ids) - set(self._start.broker_id.tolist()))
         if strangers:
             raise UsageError(
-                f"the workload names broker {strangers[0]}, which the cluster does not have",
-                hint=f"there are: {', '.join(map(str, self._start.broker_id.tolist()))}",
+                f"unknown broker in the workload: {strangers[0]}",
+                hint=f"choose from: {', '.join(map(str, self._start.broker_id.tolist()))}",
             )

@@ -51,9 +51,9 @@ def build_synthetic(spec: SyntheticCluster) -> ClusterState:
         If it has fewer brokers than replicas, or leaders that make another number of partitions than it has.
     """
     if spec.replication_factor > spec.brokers:
-        raise UsageError(f"{spec.replication_factor} replicas need more than {spec.brokers} brokers")
+        raise UsageError(f"replication factor {spec.replication_factor} exceeds the {spec.brokers} brokers")
     if spec.leaders is Leaders.BROKERS_PLUS_2 and spec.partitions not in (None, spec.brokers + 2):
-        made = f"leaders: {spec.leaders} makes {spec.brokers + 2} partitions on {spec.brokers} brokers"
+        made = f"leaders: {spec.leaders} creates {spec.brokers + 2} partitions on {spec.brokers} brokers"
         raise UsageError(f"{made}, not the {spec.partitions} of partitions")
     leaders = _leaders(spec)
     led = np.bincount(leaders, minlength=spec.brokers)

@@ -110,7 +110,7 @@ def training_time(
     """
     total = float(shard_bytes.sum())
     if not total > 0:
-        raise UsageError("there is nothing to train with: the topic holds no bytes")
+        raise UsageError("nothing to train on: the topic is empty")
     rates = np.full(len(shard_bytes), profile.bytes_per_s) if rates_bytes_per_s is None else rates_bytes_per_s
     even = total * rates / rates.sum()
     return TrainingTime(
@@ -164,8 +164,8 @@ class TrainingSetup:
         strangers = sorted(set(self.own_bytes_per_s) - set(broker_id.tolist()))
         if strangers:
             raise UsageError(
-                f"read_rate names broker {strangers[0]}, which the cluster does not have",
-                hint=f"there are: {', '.join(map(str, broker_id.tolist()))}",
+                f"unknown broker in read_rate: {strangers[0]}",
+                hint=f"choose from: {', '.join(map(str, broker_id.tolist()))}",
             )
 
 
@@ -195,7 +195,7 @@ def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
         if "read_rate" in entries:
             rates = value_parsers.per_broker(positive_rate)(entries["read_rate"])
     if chosen not in profiles:
-        raise UsageError(f"there is no storage profile {chosen!r}", hint=f"there are: {', '.join(sorted(profiles))}")
+        raise UsageError(f"unknown storage profile: {chosen!r}", hint=f"choose from: {', '.join(sorted(profiles))}")
     profile = profiles[chosen]
     own_rates = {broker: rate for broker, rate in rates.items() if broker != "default"}
     return TrainingSetup(replace(profile, bytes_per_s=rates.get("default", profile.bytes_per_s)), job, own_rates)
@@ -204,7 +204,7 @@ def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
 def _profile(node: Node) -> StorageProfile:
     found = read_fields(node, _PROFILE, "a profile")
     if "bytes_per_s" not in found:
-        raise node.error("a profile needs a rate")
+        raise node.error("storage profile without a rate")
     return StorageProfile(**found)
 
 

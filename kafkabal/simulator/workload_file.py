@@ -116,8 +116,8 @@ def load_workload(chosen: str) -> WorkloadFile:
     near = get_close_matches(chosen, workload_names(), n=3, cutoff=0.5)
     listed = ", ".join(near or workload_names())
     raise UsageError(
-        f"there is no workload {chosen!r}",
-        hint=f"{'did you mean' if near else 'there are'}: {listed}, or a .yaml file",
+        f"unknown workload: {chosen!r}",
+        hint=f"{'did you mean' if near else 'choose from'}: {listed}, or a .yaml file",
     )
 
 
@@ -132,7 +132,7 @@ def read_workload(root: Node, name: str) -> WorkloadFile:
     fields = read_fields(root, _WORKLOAD, "a workload")
     cluster = fields.pop("cluster", None)
     if "records" in fields and "total_bytes" in fields:
-        raise root.error("a workload ends by records or by bytes, not by both")
+        raise root.error("records and bytes cannot be combined")
     if "total_bytes" in fields:
         fields["records"] = None
     return WorkloadFile(Workload(name=name, **fields), cluster)
@@ -148,7 +148,7 @@ def _sizes(node: Node) -> Sizes:
         case "lognormal":
             found = read_fields(value, _LOGNORMAL, kind)
             if len(found) < 2:
-                raise value.error("a log-normal size has a mean and a sigma")
+                raise value.error("a log-normal size needs a mean and a sigma")
             return LogNormalSize(**found)
         case "folder":
             return folder_sizes(value_parsers.path(value))
@@ -159,14 +159,14 @@ def _sizes(node: Node) -> Sizes:
 def _keys(node: Node) -> Keys | None:
     if isinstance(node.content, str) or node.content is None:
         if node.content not in ("none", None):
-            raise node.error(f"{node.content!r} is none of none, uniform, zipf")
+            raise node.error(f"invalid value: {node.content!r} (choose from none, uniform, zipf)")
         return None
     kind, value = only_entry(node, ("uniform", "zipf"), "keys")
     if kind == "uniform":
         return UniformKeys(within(kind, value_parsers.whole_number, _KEYS)(value))
     found = read_fields(value, _ZIPF, kind)
     if "n_keys" not in found:
-        raise value.error("zipf needs the number of its keys")
+        raise value.error("zipf needs a number of keys")
     return ZipfKeys(found["n_keys"], found.get("exponent", 1.0))
 
 
@@ -191,13 +191,13 @@ def _compression(node: Node) -> float:
     """A share above 0 and at most 1; a bare 1 is no compression, and cannot mean a hundredth."""
     left = 1.0 if value_parsers.text(node) == "1" else value_parsers.share(node)
     if not 0 < left <= 1:
-        raise node.error("compression leaves at most all of the bytes, and more than none")
+        raise node.error("compression must be above 0% and at most 100%")
     return left
 
 
 def _events(node: Node) -> tuple[Event, ...]:
     if not isinstance(node.content, tuple):
-        raise node.error("a list of events is meant here")
+        raise node.error("expected a list of events")
     return tuple(_event(item) for item in node.content)
 
 
@@ -205,11 +205,11 @@ def _event(node: Node) -> Event:
     found = read_fields(node, _EVENT, "an event")
     missing = [key for key, (field, _) in _EVENT.items() if field not in found and field != "factor"]
     if missing:
-        raise node.error(f"an event lacks {missing[0]!r}")
+        raise node.error(f"event without {missing[0]!r}")
     if found["becomes"] is Change.SLOW and "factor" not in found:
-        raise node.error("an event that makes a broker slow lacks 'factor', how many times slower")
+        raise node.error("a slow event needs 'factor', how many times slower")
     if found["becomes"] is not Change.SLOW and "factor" in found:
-        raise node.error(f"'factor' makes a broker slow, not {found['becomes']}")
+        raise node.error(f"'factor' applies to slow events only, not to {found['becomes']}")
     return Event(**found)
 
 
@@ -220,7 +220,7 @@ def _cluster(node: Node) -> SyntheticCluster:
     cluster = SyntheticCluster(**found, existing_bytes=existing.get("default", 0), own_existing_bytes=own)
     strangers = [broker for broker in own if not 1 <= broker <= cluster.brokers]
     if strangers:
-        raise node.error(f"existing: there is no broker {strangers[0]}, they are 1 to {cluster.brokers}")
+        raise node.error(f"existing: unknown broker: {strangers[0]} (choose from 1 to {cluster.brokers})")
     return cluster
 
 

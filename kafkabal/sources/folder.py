@@ -80,7 +80,7 @@ class FolderSource:
         self, root: Path, *, key: str | None = None, chunk_bytes: int | None = None, read_ahead: int = 0
     ) -> None:
         if key is not None and key not in KEYS:
-            raise UsageError(f"files have no {key!r} to take as a key", hint=f"choose from: {', '.join(KEYS)}")
+            raise UsageError(f"invalid key for files: {key!r}", hint=f"choose from: {', '.join(KEYS)}")
         self._root = root
         self._key = key
         self._chunk_bytes = chunk_bytes
@@ -371,7 +371,7 @@ def _checksum(descriptor: int) -> str:
 def _unreadable(error: OSError) -> str:
     if error.errno == errno.ELOOP:
         return "is a link that leads back to itself"
-    return f"cannot be read: {(error.strerror or str(error)).lower()}"
+    return f"cannot read: {(error.strerror or str(error)).lower()}"
 
 
 def _kind_of(entry: os.DirEntry[str]) -> str:

@@ -101,9 +101,9 @@ class RowSource:
         self._key_field = key_field
         self._value_field = value_field
         if self._format is RowFormat.TEXT and (key_field or value_field):
-            raise UsageError("lines of plain text have no fields", hint="say --format jsonl if they are JSON")
+            raise UsageError("lines of plain text have no fields", hint="use --format jsonl if they are JSON")
         if self._format is RowFormat.PARQUET and path is None:
-            raise UsageError("Parquet cannot be read from standard input", hint="give the file by name")
+            raise UsageError("cannot read Parquet from standard input", hint="give the file name")
 
     @property
     def name(self) -> str:
@@ -134,11 +134,11 @@ class RowSource:
         try:
             stat = self._path.stat()
         except OSError as error:
-            raise self._unfit(f"cannot be read: {error.strerror or error}") from error
+            raise self._unfit(f"cannot read: {error.strerror or error}") from error
         if not S_ISREG(stat.st_mode):
-            raise self._unfit("is not a regular file", hint="feed it as standard input: - < FILE")
+            raise self._unfit("is not a regular file", hint="read it from standard input: - < FILE")
         if not stat.st_size:
-            raise self._unfit("is empty")
+            raise self._unfit("empty file")
         return Listing([Part(name=self._path.name, size_bytes=stat.st_size, mtime_ns=stat.st_mtime_ns)])
 
     def too_large(self, parts: Iterable[Part], limit_bytes: int, tick: Callable[[], None]) -> Iterator[RecordSize]:
@@ -263,7 +263,7 @@ class RowSource:
         try:
             file = self._path.open("rb")
         except OSError as error:
-            raise self._unfit(f"cannot be read: {error.strerror or error}") from error
+            raise self._unfit(f"cannot read: {error.strerror or error}") from error
         self._expect_unchanged(file, part)
         return file
 
@@ -325,7 +325,7 @@ class RowSource:
             self._expect_columns(reader.fieldnames or ())
             for row in reader:
                 if None in row or None in row.values():
-                    fault = self._fault(reader.line_num, "has not as many fields as the first line")
+                    fault = self._fault(reader.line_num, "number of fields differs from the first line")
                     break
                 texts.append(msgspec.json.encode(row))
                 fields.append(row)
@@ -345,7 +345,7 @@ class RowSource:
     def _expect_columns(self, columns: Sequence[str]) -> None:
         twice = sorted(column for column, count in Counter(columns).items() if count > 1)
         if twice:
-            raise self._unfit(f"has several columns of the same name: {', '.join(map(repr, twice))}")
+            raise self._unfit(f"duplicate columns: {', '.join(map(repr, twice))}")
         for field in (self._key_field, self._value_field):
             if field is not None and field not in columns:
                 raise self._unfit(f"unknown column: {field}", hint=f"choose from: {', '.join(columns)}")
@@ -354,7 +354,7 @@ class RowSource:
         try:
             from pyarrow import ArrowException, parquet
         except ImportError:
-            raise UsageError("reading Parquet needs pyarrow", hint="pip install 'kafkabal[parquet]'") from None
+            raise UsageError("reading Parquet requires pyarrow", hint="pip install 'kafkabal[parquet]'") from None
         number = 0
         try:
             table = parquet.ParquetFile(file)
@@ -374,21 +374,21 @@ class RowSource:
         try:
             rows: list[Fields] = batch.to_pylist()
         except (ValueError, OverflowError) as error:  # such as fields of the same name within a column
-            raise self._fault(number, f"cannot be read: {error}") from error
+            raise self._fault(number, f"cannot read: {error}") from error
         return rows
 
     def _key(self, fields: Fields, number: int) -> bytes | None:
         assert self._key_field is not None
         if self._key_field not in fields:
-            hint = "a row without a key has null there"
-            raise self._fault(number, f"has no field {self._key_field!r} to take as a key", hint=hint)
+            hint = "use null for rows without a key"
+            raise self._fault(number, f"missing key field {self._key_field!r}", hint=hint)
         key = fields[self._key_field]
         return None if key is None else self._as_bytes(key, self._key_field, number)
 
     def _value(self, fields: Fields, number: int) -> bytes:
         assert self._value_field is not None
         if fields.get(self._value_field) is None:
-            raise self._fault(number, f"has no field {self._value_field!r}")
+            raise self._fault(number, f"missing field {self._value_field!r}")
         return self._as_bytes(fields[self._value_field], self._value_field, number)
 
     def _as_bytes(self, value: Any, field: str, number: int) -> bytes:
@@ -400,7 +400,7 @@ class RowSource:
             return msgspec.json.encode(value)
         if isinstance(value, int | float):
             return str(value).encode()
-        raise self._fault(number, f"has a {field!r} that is neither text, number nor bytes")
+        raise self._fault(number, f"field {field!r} must be text, a number or bytes")
 
     def _row_name(self, number: int) -> str:
         what = "row" if self._format is RowFormat.PARQUET else "line"
@@ -518,7 +518,7 @@ def _format_of(path: Path | None) -> RowFormat:
     told = _format_told_by(path)
     if told is None:
         known = ", ".join(f.value for f in RowFormat)
-        raise UsageError(f"{path}: the format cannot be told from its name", hint=f"say --format: {known}")
+        raise UsageError(f"{path}: unknown file format", hint=f"add --format, one of {known}")
     return told
 
 

@@ -44,12 +44,12 @@ def read_samples(payload: bytes) -> list[Sample]:
         from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
     except ImportError:
         raise UsageError(
-            "reading telemetry needs the package opentelemetry-proto", hint="pip install 'kafkabal[telemetry]'"
+            "reading telemetry requires the package opentelemetry-proto", hint="pip install 'kafkabal[telemetry]'"
         ) from None
     try:
         message = MetricsData.FromString(payload)
     except DecodeError as error:
-        raise MalformedPayloadError(f"a payload of {len(payload)} bytes is no OTLP metrics message") from error
+        raise MalformedPayloadError(f"not an OTLP metrics message: payload of {len(payload)} bytes") from error
     return list(_samples(message))
 
 

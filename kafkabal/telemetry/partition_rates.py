@@ -45,9 +45,9 @@ def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, g
         If the samples are of different clusters, or no time lies between them.
     """
     if before.cluster_id != after.cluster_id:
-        raise UsageError(f"rates need two samples of one cluster, not of {before.cluster_id} and {after.cluster_id}")
+        raise UsageError(f"samples of different clusters: {before.cluster_id} and {after.cluster_id}")
     if not elapsed_s > 0:
-        raise UsageError(f"rates need some time between two samples, not {elapsed_s:g} s")
+        raise UsageError(f"no time between two samples: {elapsed_s:g} s")
     earlier = matching_partitions(before, after)
     record_bytes = bytes_per_record(after)
     read = _records_read(before, after, earlier) if group_offsets else np.full(len(after.partitions), np.nan)

@@ -68,14 +68,17 @@ class PrometheusSource:
         """
         answer = self._ask()
         if answer.status != "success":
-            raise OperationError(f"Prometheus refuses {self._query!r}: {answer.error or answer.status}")
+            raise OperationError(f"Prometheus rejected the query {self._query!r}: {answer.error or answer.status}")
         if answer.data.result_type != "vector":
-            raise ConfigError(f"{self._query!r} gives a {answer.data.result_type}, not an instant vector")
+            raise ConfigError(f"query {self._query!r} returns a {answer.data.result_type}, not an instant vector")
         figures: dict[int, float] = {}
         for series in self._series(answer):
             broker, value = self._broker(series), self._value(series)
             if broker in figures:
-                raise ConfigError(f"{self._query!r} gives two values for broker {broker}", hint="sum by the label")
+                raise ConfigError(
+                    f"query {self._query!r} returns two values for broker {broker}",
+                    hint="aggregate by the broker label",
+                )
             figures[broker] = value
         return {broker: value for broker, value in figures.items() if math.isfinite(value)}
 
@@ -90,9 +93,9 @@ class PrometheusSource:
             response = self._client.get(self._url, params={"query": self._query})
             return msgspec.json.decode(response.content, type=_Answer)
         except httpx.InvalidURL as error:
-            raise ConfigError(f"{self._url} is no URL: {error}") from error
+            raise ConfigError(f"invalid URL: {self._url}: {error}") from error
         except httpx.HTTPError as error:
-            raise UnreachableError(f"no answer from Prometheus at {self._url}: {error}") from error
+            raise UnreachableError(f"no response from Prometheus at {self._url}: {error}") from error
         except msgspec.DecodeError as error:
             raise self._stranger(f"HTTP {response.status_code}") from error
 
@@ -107,16 +110,18 @@ class PrometheusSource:
         try:
             return float(text)
         except ValueError as error:
-            raise self._stranger(f"the value {text!r} is no number") from error
+            raise self._stranger(f"not a number: {text!r}") from error
 
     def _stranger(self, why: str) -> OperationError:
-        return OperationError(f"{self._url} does not answer like Prometheus: {why}", hint="check the URL")
+        return OperationError(f"not a Prometheus server: {self._url}: {why}", hint="check the URL")
 
     def _broker(self, series: _Series) -> int:
         value = series.metric.get(self._label)
         if value is None:
             there = ", ".join(sorted(series.metric)) or "none"
-            raise ConfigError(f"{self._query!r} has no label {self._label!r}", hint=f"its labels: {there}")
+            raise ConfigError(
+                f"query {self._query!r} returns no label {self._label!r}", hint=f"labels of the result: {there}"
+            )
         digits = value[len(value.rstrip("0123456789")) :]
         if not 0 < len(digits) <= _ID_DIGITS:
             raise ConfigError(f"label {self._label} = {value!r} does not end in a broker id")

@@ -84,17 +84,17 @@ def checked(subscription: Subscription) -> Subscription:
         If it has no name, a metric is no explicit prefix, the interval is out of range, or a match is none.
     """
     if not subscription.name:
-        raise UsageError("a subscription needs a name")
+        raise UsageError("subscription without a name")
     if not subscription.metrics:
-        raise UsageError("a subscription without metrics makes clients push nothing", hint="name prefixes, --metric")
+        raise UsageError("subscription without metrics", hint="add --metric PREFIX")
     for metric in subscription.metrics:
         if not metric.strip("*") or "," in metric or any(sign.isspace() for sign in metric):
             raise UsageError(
-                f"{metric!r} is no prefix of metrics: what stands for all differs between brokers",
-                hint="name prefixes, such as org.apache.kafka.producer.",
+                f"not a metric prefix: {metric!r} (brokers differ in how they write 'all metrics')",
+                hint="use prefixes such as org.apache.kafka.producer.",
             )
     if not _LEAST_S <= subscription.interval_s <= _MOST_S:
-        raise UsageError(f"clients push every {_LEAST_S:g} s to {_MOST_S:g} s, not {subscription.interval_s:g} s")
+        raise UsageError(f"push interval must be {_LEAST_S:g} s to {_MOST_S:g} s, not {subscription.interval_s:g} s")
     for key, pattern in subscription.match.items():
         _check_match(key, pattern)
     return subscription
@@ -112,22 +112,22 @@ def parse_matches(texts: Iterable[str]) -> Mapping[str, str]:
     for text in texts:
         key, equals, pattern = text.partition("=")
         if not equals or not pattern:
-            raise UsageError(f"{text!r} is no match", hint="write it like client_id=trainer-.*")
+            raise UsageError(f"invalid match: {text!r}", hint="write it like client_id=trainer-.*")
         if key in found:
-            raise UsageError(f"{key} is matched twice", hint="join the patterns with |")
+            raise UsageError(f"duplicate match key: {key}", hint="join the patterns with |")
         found[key] = pattern
     return found
 
 
 def _check_match(key: str, pattern: str) -> None:
     if key not in MATCHES:
-        raise UsageError(f"clients cannot be chosen by {key!r}", hint=f"there are: {', '.join(MATCHES)}")
+        raise UsageError(f"unknown match key: {key!r}", hint=f"choose from: {', '.join(MATCHES)}")
     if "," in pattern:
-        raise UsageError(f"{key}={pattern}: Kafka takes a comma for the end of the pattern")
+        raise UsageError(f"{key}={pattern}: comma not allowed in a pattern")
     try:
         re.compile(pattern)
     except re.error as error:
-        raise UsageError(f"{key}={pattern} is no regular expression: {error}") from error
+        raise UsageError(f"invalid regular expression: {key}={pattern}: {error}") from error
 
 
 def _split(text: str) -> tuple[str, ...]:

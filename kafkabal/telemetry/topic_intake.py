@@ -81,13 +81,13 @@ class TopicIntake:
             found = self._consumer.list_topics(topic, timeout=_ANSWER_S).topics[topic]
             if not found.partitions:
                 raise UsageError(
-                    f"there is no topic {topic!r}: nothing forwards client telemetry",
-                    hint="kafkabal telemetry subscribe makes the topic; the brokers need the plug-in",
+                    f"unknown topic: {topic!r} (no broker forwards client telemetry)",
+                    hint="create it with 'kafkabal telemetry subscribe' and install the plug-in on the brokers",
                 )
             times = [TopicPartition(topic, p, since_ms) for p in sorted(found.partitions)]
             return self._consumer.offsets_for_times(times, timeout=_ANSWER_S)
         except KafkaException as error:
-            raise UnreachableError(f"topic {topic} cannot be read: {error.args[0].str()}") from error
+            raise UnreachableError(f"cannot read topic {topic}: {error.args[0].str()}") from error
 
     def _run(self) -> None:
         while not self._stop.is_set():

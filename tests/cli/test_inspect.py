@@ -266,13 +266,13 @@ def test_reading_a_cluster_refreshes_the_names_for_completion(run_cli: Callable[
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["--snapshot", "no/such/file"], 2, "no/such/file: cannot be read"),
+        (["--snapshot", "no/such/file"], 2, "no/such/file: cannot read"),
         (["--snapshot", __file__], 2, "line 1"),
         (["-b", "127.0.0.1:1"], 1, "cannot reach 127.0.0.1:1"),
         ([], 2, "no cluster given"),
         (["--profile", "nobody"], 2, "unknown profile: 'nobody'"),
-        (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disc"], 2, "there is no score 'disc'"),
-        (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disk", "--score", "disk=2"], 2, "named twice"),
+        (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disc"], 2, "unknown score: 'disc'"),
+        (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disk", "--score", "disk=2"], 2, "duplicate score"),
         (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "disk=nan"], 2, "a number above 0"),
         (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--score", "leader-bytes-in"], 2, "needs rates"),
         (["--snapshot", str(SNAPSHOTS / "even.jsonl"), "--save", "/no/such/folder/s"], 1, "cannot write"),

@@ -30,18 +30,18 @@ def home(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["up", "--brokers", "0"], "1 to 50 brokers"),
-        (["up", "--name", "../x"], "is no name of a sandbox"),
+        (["up", "--brokers", "0"], "brokers must be 1 to 50"),
+        (["up", "--name", "../x"], "invalid sandbox name"),
         (["up", "--property", "x"], "--property: invalid setting: 'x'"),
         (["up", "--broker-property", "x=y"], "--broker-property: invalid broker setting: 'x=y'"),
-        (["up", "--listener", "TLS=TSL"], "--listener: 'TSL' is no security protocol"),
+        (["up", "--listener", "TLS=TSL"], "--listener: unknown security protocol: 'TSL'"),
         (["up", "--capacity", "much"], "--capacity: invalid size: 'much'"),
         (["up", "--timeout", "0s"], "--timeout: duration must be above 0: '0s'"),
         (["kill", "one"], "NODE...: not a node: 'one'"),
         (["kill"], "missing argument"),
-        (["kill", "1"], "there is no sandbox default"),
-        (["logs", "3", "--name", "ended"], "sandbox ended has no node 3"),
-        (["down", "--name", "other"], "there is no sandbox other"),
+        (["kill", "1"], "unknown sandbox: default"),
+        (["logs", "3", "--name", "ended"], "sandbox ended: unknown node: 3"),
+        (["down", "--name", "other"], "unknown sandbox: other"),
     ],
 )
 def test_wrong_words(words: list[str], message: str, run_cli: RunCli, home: Path) -> None:

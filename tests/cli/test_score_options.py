@@ -36,7 +36,7 @@ def test_route_simulate_takes_the_nic_rate_of_the_profile(
     found = run_cli(*words, "--records", "500", "--seeds", "1", environ=profile)
 
     assert found.code == ExitCode.USAGE
-    assert "NIC rate of broker 2, 3" in found.err
+    assert "NIC rate configured for some brokers only; missing: 2, 3" in found.err
 
 
 def test_commands_load_scores_in_one_place() -> None:

@@ -46,7 +46,7 @@ def test_a_score_of_ones_own_can_be_named(run_cli: Callable[..., Any]) -> None:
     unknown = run_cli("scores", "disc")
 
     assert set(rows) == {"disk"}
-    assert (unknown.code, unknown.err.splitlines()[0]) == (2, "kafkabal: error: there is no score 'disc'")
+    assert (unknown.code, unknown.err.splitlines()[0]) == (2, "kafkabal: error: unknown score: 'disc'")
 
 
 @pytest.mark.parametrize("words", [[], ["--snapshot", SNAPSHOT]])

@@ -33,5 +33,5 @@ def parse_address(text: str) -> Address:
     elif ":" in host:
         host = ""
     if not host or not port.isdecimal() or int(port) not in _PORTS:
-        raise ConfigError(f"{text!r} is no address of a broker", hint="write host:port, such as broker1:9092")
+        raise ConfigError(f"invalid broker address: {text!r}", hint="write host:port, such as broker1:9092")
     return Address(host, int(port))

@@ -207,7 +207,7 @@ class KafkaClient:
             if NOT_CONTROLLER not in codes(answer):
                 return answer
         named = ", ".join(map(str, self._controllers))
-        raise UnreachableError(f"none of the bootstrap controllers is the active one: {named or 'none was given'}")
+        raise UnreachableError(f"no active controller among the bootstrap controllers: {named or 'none given'}")
 
     def _known_links(self) -> list[BrokerLink]:
         """Those that work and are open come first."""

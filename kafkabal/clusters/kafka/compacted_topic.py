@@ -118,7 +118,7 @@ class TopicRecordStore:
             self._create()
             leader = self._leader()
         if leader is None:
-            raise UnreachableError(f"topic {RECORDS_TOPIC} was created and is not known to all brokers yet")
+            raise UnreachableError(f"topic {RECORDS_TOPIC} was created but is not yet known to all brokers")
         topic = ProduceRequest.TopicProduceData
         request = ProduceRequest(
             acks=_ALL_IN_SYNC_REPLICAS,
@@ -152,7 +152,7 @@ class TopicRecordStore:
     def _read_on(self, leader: int, deadline: Deadline) -> None:
         offsets = leader_offsets(self._client, leader, [_PARTITION], deadline)
         if _PARTITION not in offsets.end or _PARTITION not in offsets.start:
-            raise UnreachableError(f"broker {leader} does not tell the offsets of topic {RECORDS_TOPIC}")
+            raise UnreachableError(f"broker {leader} did not report the offsets of topic {RECORDS_TOPIC}")
         start, end = offsets.start[_PARTITION], offsets.end[_PARTITION]
         if end < self._read_to:  # the topic was made anew
             self._found, self._read_to = {}, 0
@@ -164,7 +164,7 @@ class TopicRecordStore:
                     self._take(bytes(record.key).decode(), record.value)
                 self._read_to = batch.next_offset
             if self._read_to == before and deadline.is_over:
-                raise UnreachableError(f"topic {RECORDS_TOPIC} could not be read to its end in time")
+                raise UnreachableError(f"cannot read topic {RECORDS_TOPIC} to its end in time")
 
     def _take(self, key: str, value: bytes | None) -> None:
         if value is None:

@@ -35,12 +35,12 @@ _SMALLEST_TIMEOUT_S = 0.001
 # a session that needs new credentials from time to time (KIP-368) is given up a little before it ends
 _USED_SHARE_OF_SESSION = 0.9
 
-_PORT_HINT = "is the broker running, and is this the port of its listener?"
-_REFUSED_HINT = f"{_PORT_HINT} Listeners with TLS or SASL have ports of their own"
+_PORT_HINT = "check that the broker is running and that this is the port of its listener."
+_REFUSED_HINT = f"{_PORT_HINT} Listeners with TLS or SASL use separate ports"
 _TLS_HINT = "the port may expect TLS: set security.protocol=SSL or SASL_SSL in client.properties"
-_PLAIN_HINT = "the port may be in plain text: set security.protocol=PLAINTEXT or SASL_PLAINTEXT in client.properties"
-_SASL_HINT = "the port may ask for credentials: set security.protocol and sasl.mechanism in client.properties"
-_TRUST_HINT = "name the certificate that signed it: ssl.truststore.location in client.properties"
+_PLAIN_HINT = "the port may not use TLS: set security.protocol=PLAINTEXT or SASL_PLAINTEXT in client.properties"
+_SASL_HINT = "the port may require credentials: set security.protocol and sasl.mechanism in client.properties"
+_TRUST_HINT = "set ssl.truststore.location in client.properties to the CA certificate"
 
 
 def open_connection(
@@ -168,7 +168,7 @@ class BrokerConnection:
         handshake = self.call(SaslHandshakeRequest(mechanism=str(mechanism)), deadline)
         if handshake.error_code != NO_ERROR:
             offered = ", ".join(handshake.mechanisms)
-            hint = f"it offers {offered}" if offered else "the port may not ask for credentials"
+            hint = f"it offers {offered}" if offered else "the port may not require credentials"
             check(handshake.error_code, f"use {mechanism} at {self.address}", hint=hint)
         while not conversation.is_done():
             with translated(f"the credentials for {self.address}"):
@@ -176,7 +176,7 @@ class BrokerConnection:
             answer = self.call(request, deadline)
             if answer.error_code != NO_ERROR:
                 raise RefusedByClusterError(
-                    f"{self.address} does not accept the credentials: {answer.error_message or 'no reason given'}",
+                    f"{self.address} rejected the credentials: {answer.error_message or 'no reason given'}",
                     hint="check sasl.mechanism and sasl.jaas.config in client.properties",
                 )
             with translated(f"the answer of {self.address} to the credentials"):
@@ -200,7 +200,7 @@ class BrokerConnection:
         with translated(f"the answer of {self.address}"):
             (correlation_id,) = struct.unpack_from(">i", packed)
             if correlation_id != self._requests_sent:
-                raise NoAnswerError(f"{self.address} gave the answer to another request")
+                raise NoAnswerError(f"{self.address} sent the response to another request")
             if decode is not None:
                 return decode(packed, version)
             return request.header.get_response_class().decode(packed, header=True)
@@ -210,7 +210,7 @@ class BrokerConnection:
         (size,) = struct.unpack(">i", head)
         if not 0 < size <= _LARGEST_FRAME_BYTES:
             hint = _TLS_HINT if bytes(head).startswith(_TLS_ALERT) else _PORT_HINT
-            raise UnreachableError(f"what listens at {self.address} is not a Kafka broker", hint=hint)
+            raise UnreachableError(f"not a Kafka broker: {self.address}", hint=hint)
         return self._receive(size, deadline)
 
     def _receive(self, count: int, deadline: Deadline) -> memoryview:
@@ -235,12 +235,12 @@ def _connect(address: Address, deadline: Deadline) -> socket.socket:
         sock = socket.create_connection(address, timeout=max(deadline.remaining_s, _SMALLEST_TIMEOUT_S))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except socket.gaierror as error:
-        raise UnreachableError(f"cannot reach {address}: the host name is unknown") from error
+        raise UnreachableError(f"cannot reach {address}: unknown host name") from error
     except ConnectionRefusedError as error:
         raise UnreachableError(f"cannot reach {address}: connection refused", hint=_REFUSED_HINT) from error
     except TimeoutError as error:
         message = f"cannot reach {address}: no connection within {deadline}"
-        raise UnreachableError(message, hint="is the address right, and does a firewall let it through?") from error
+        raise UnreachableError(message, hint="check the address and the firewall") from error
     except OSError as error:
         raise UnreachableError(f"cannot reach {address}: {error.strerror or error}") from error
     return sock
@@ -251,16 +251,18 @@ def _encrypt(sock: socket.socket, address: Address, tls: ssl.SSLContext, deadlin
     try:
         return tls.wrap_socket(sock, server_hostname=address.host)
     except ssl.SSLCertVerificationError as error:
-        message = f"the certificate of {address} is not accepted: {error.verify_message}"
+        message = f"certificate of {address} rejected: {error.verify_message}"
         raise UnreachableError(message, hint=_TRUST_HINT) from error
     except TimeoutError as error:
-        raise UnreachableError(f"{address} does not answer: no TLS within {deadline}") from error
+        raise UnreachableError(f"{address} did not respond: no TLS handshake within {deadline}") from error
     except ssl.SSLError as error:
         if error.reason and "ALERT" in error.reason:
-            raise UnreachableError(f"{address} broke off TLS: {_words(error.reason)}", hint=_TRUST_HINT) from error
-        raise UnreachableError(f"{address} does not speak TLS", hint=_PLAIN_HINT) from error
+            raise UnreachableError(
+                f"{address} aborted the TLS handshake: {_words(error.reason)}", hint=_TRUST_HINT
+            ) from error
+        raise UnreachableError(f"{address} does not use TLS", hint=_PLAIN_HINT) from error
     except OSError as error:
-        raise UnreachableError(f"{address} does not speak TLS", hint=_PLAIN_HINT) from error
+        raise UnreachableError(f"{address} does not use TLS", hint=_PLAIN_HINT) from error
 
 
 def _words(reason: str) -> str:
@@ -269,8 +271,12 @@ def _words(reason: str) -> str:
 
 def _raise_no_answer(address: Address, error: OSError, deadline: Deadline) -> NoReturn:
     if isinstance(error, TimeoutError):
-        raise NoAnswerError(f"{address} does not answer within {deadline}") from error
-    reason = "closed the connection" if isinstance(error, ConnectionError) else f"is lost: {error.strerror or error}"
+        raise NoAnswerError(f"{address} did not respond within {deadline}") from error
+    reason = (
+        "closed the connection"
+        if isinstance(error, ConnectionError)
+        else f"lost the connection: {error.strerror or error}"
+    )
     raise NoAnswerError(f"{address} {reason}") from error
 
 

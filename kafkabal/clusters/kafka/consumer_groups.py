@@ -52,7 +52,7 @@ def call_coordinator(
             if not _UNSETTLED & set(codes(answer)):
                 return answer
         if deadline.remaining_s < pause_s:
-            raise UnreachableError(f"the coordinator of group {group} is not available")
+            raise UnreachableError(f"coordinator of group {group} not available")
         client.clock.sleep(pause_s)
     raise AssertionError  # the pauses never end
 

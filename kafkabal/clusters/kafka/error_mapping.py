@@ -136,7 +136,7 @@ def translated(what: str) -> Iterator[None]:
         detail = error.args[0] if error.args else getattr(error, "description", None) or type(error).__name__
         raise kind(f"{what}: {detail}", hint=_hint(kind)) from error
     except _MALFORMED as error:
-        raise RefusedByClusterError(f"{what} does not keep to the protocol of Kafka: {error}") from error
+        raise RefusedByClusterError(f"protocol error from {what}: {error}") from error
 
 
 def _becomes(error: type[Exception]) -> type[KafkabalError]:

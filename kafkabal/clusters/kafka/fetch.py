@@ -128,7 +128,7 @@ class RangeFetcher:
             if after > at:
                 patience = Deadline(self._patience_s, self._clock)
             elif patience.is_over:
-                raise UnreachableError(f"{self._topic}-{partition}: nothing arrives at offset {at}")
+                raise UnreachableError(f"{self._topic}-{partition}: no data at offset {at}")
             at = after
         return got
 
@@ -248,8 +248,8 @@ class RangeFetcher:
             except KafkabalError as error:
                 if patience.remaining_s < pause_s:
                     raise UnreachableError(
-                        f"topic {self._topic} cannot be read: {error.message}",
-                        hint=error.hint or "is a broker down? kafkabal inspect shows which of them answer",
+                        f"cannot read topic {self._topic}: {error.message}",
+                        hint=error.hint or "check the brokers with 'kafkabal inspect'",
                     ) from error
             self._clock.sleep(pause_s)
             self._replicas.clear()

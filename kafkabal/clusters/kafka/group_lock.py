@@ -143,8 +143,8 @@ class GroupLock:
             member.metadata.decode(errors="replace") or f"{member.client_id} at {member.host}" for member in members
         ]
         return BusyError(
-            f"{' and '.join(names) or 'another kafkabal'} is changing this cluster",
-            hint=f"wait for it; if it died, its lock ends within {self._session_s:g} s",
+            f"cluster locked by {' and '.join(names) or 'another kafkabal'}",
+            hint=f"wait for it to finish; if it crashed, its lock expires within {self._session_s:g} s",
         )
 
     def _keep(self) -> None:
@@ -166,7 +166,7 @@ class GroupLock:
         elif code == NO_ERROR:
             self._last_heartbeat_s = sent_s
         else:
-            raise RefusedByClusterError(f"the lock is lost: error {code}")
+            raise RefusedByClusterError(f"lost the lock: error {code}")
 
     def _leave(self) -> None:
         member = LeaveGroupRequest.MemberIdentity(member_id=self._member)

@@ -55,8 +55,8 @@ def describe_log_dirs(
     if not answer.results:
         # before version 3 a refusal is an empty list, and no broker is without log dirs
         raise NotAuthorizedError(
-            f"cannot describe the log dirs of broker {broker}: it names none, as brokers older than Kafka 3.2 do "
-            "where the principal may not describe the cluster",
+            f"cannot describe the log dirs of broker {broker}: it reported none, as brokers before Kafka 3.2 do "
+            "if the principal is not authorized to describe the cluster",
             hint="docs/permissions.md lists what each command needs",
         )
     for result in answer.results:

@@ -52,7 +52,7 @@ def describe_topic(client: KafkaClient, topic: str, deadline: Deadline) -> Topic
     """
     answer = client.metadata([topic], deadline)
     if not answer.brokers:
-        raise UnreachableError("the broker that answers does not know the cluster yet")
+        raise UnreachableError("the responding broker has no cluster metadata yet")
     (found,) = answer.topics
     if found.error_code == UNKNOWN_TOPIC_OR_PARTITION:
         return None
@@ -69,7 +69,7 @@ def topics_refused(topics: Collection[str]) -> NotAuthorizedError:
     named = ", ".join(sorted(topics)[:_NAMED_IN_A_MESSAGE])
     more = len(topics) - _NAMED_IN_A_MESSAGE
     return NotAuthorizedError(
-        f"not allowed to describe {len(topics)} topic{'s' * (len(topics) > 1)}: {named}"
+        f"not authorized to describe {len(topics)} topic{'s' * (len(topics) > 1)}: {named}"
         + (f" and {more} more" if more > 0 else ""),
         hint="grant DESCRIBE on topic '*'; docs/permissions.md lists what each command needs",
     )

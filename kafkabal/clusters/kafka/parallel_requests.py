@@ -31,7 +31,7 @@ def run_all(tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline) -> dict[_K
         except queue.Empty:
             break
         outcomes[key] = outcome
-    missing = NoAnswerError(f"no answer within {deadline}")
+    missing = NoAnswerError(f"no response within {deadline}")
     return {key: outcomes.get(key, missing) for key in tasks}
 
 
@@ -56,7 +56,7 @@ def run_first(tasks: Sequence[Callable[[], _V]], deadline: Deadline, head_start_
             if not isinstance(outcome, KafkabalError):
                 return outcome
             failures[task_number] = outcome
-    return [failures[number] for number in sorted(failures)] or [NoAnswerError(f"no answer within {deadline}")]
+    return [failures[number] for number in sorted(failures)] or [NoAnswerError(f"no response within {deadline}")]
 
 
 class _Threads(Generic[_K, _V]):

@@ -105,11 +105,11 @@ class KafkaReader:
         if self._facts.logs:
             return
         if not self._problems:
-            raise UnreachableError("the cluster has no broker")
+            raise UnreachableError("the cluster has no registered broker")
         broker, message = min(self._problems.items())
         raise UnreachableError(
-            f"none of the {len(self._problems)} brokers tells of its log dirs; broker {broker}: {message}",
-            hint="can this machine reach the addresses in advertised.listeners?",
+            f"none of the {len(self._problems)} brokers reported its log dirs; broker {broker}: {message}",
+            hint="check that this host can reach the addresses in advertised.listeners",
         )
 
     def _check_topics(self) -> None:
@@ -128,7 +128,7 @@ class KafkaReader:
         values, faults = describe_configs(self._client, resources, None)
         for resource, fault in faults.items():
             if fault.name == "TOPIC_AUTHORIZATION_FAILED":
-                message = f"not allowed to describe the configs of {resource}"
+                message = f"not authorized to describe the configs of {resource}"
                 raise NotAuthorizedError(message, hint="grant DESCRIBE_CONFIGS on topic '*'")
             if fault.name != "UNKNOWN_TOPIC_OR_PARTITION":
                 raise RefusedByClusterError(f"cannot describe the configs of {resource}: {fault}")

@@ -117,6 +117,6 @@ def factor_changes(targets: Targets, current: Mapping[TopicPartition, tuple[int,
         if target is not None and name not in current:
             faults[name] = fault_of(UNKNOWN_TOPIC_OR_PARTITION)
         elif target is not None and len(target) != len(current[name]):
-            message = f"{len(current[name])} replicas would become {len(target)}"
+            message = f"would change the replication factor: {len(current[name])} to {len(target)}"
             faults[name] = fault_of(INVALID_REPLICATION_FACTOR, message)
     return faults

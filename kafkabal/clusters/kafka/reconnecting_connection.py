@@ -64,7 +64,7 @@ class BrokerLink:
     @contextmanager
     def _ready(self, deadline: Deadline) -> Iterator[BrokerConnection]:
         if not self._turn.acquire(timeout=deadline.remaining_s):
-            raise UnreachableError(f"{self.address} is still busy with another request after {deadline}")
+            raise UnreachableError(f"{self.address} still busy with another request after {deadline}")
         try:
             yield self._usable(deadline)
         except UnreachableError:
@@ -91,7 +91,7 @@ class BrokerLink:
         connection = self._connection
         if self._is_closed:
             self._drop()
-            raise UnreachableError(f"the connection to {self.address} was closed")
+            raise UnreachableError(f"connection to {self.address} closed")
         return connection
 
     def _drop(self) -> None:

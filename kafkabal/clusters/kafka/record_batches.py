@@ -117,7 +117,7 @@ def batches(packed: memoryview) -> Iterator[Batch]:
         )
         if magic != _MAGIC:
             raise MissingCapabilityError(
-                f"offset {base}: written in the format of Kafka before 0.11, which cannot be read",
+                f"offset {base}: unsupported record format (older than Kafka 0.11)",
                 hint="produce the topic again with a client of Kafka 0.11 or later",
             )
         end = at + _BEFORE_LENGTH_ENDS + length

@@ -27,7 +27,7 @@ def sasl_conversation(settings: ConnectionSettings, host: str, clock: Clock) -> 
     """
     sasl = settings.sasl
     if sasl is None:
-        raise ConfigError(f"security.protocol={settings.security_protocol} needs sasl.mechanism and credentials")
+        raise ConfigError(f"security.protocol={settings.security_protocol} requires sasl.mechanism and credentials")
     return get_sasl_mechanism(str(sasl.mechanism))(
         host=host,
         security_protocol=str(settings.security_protocol),
@@ -72,12 +72,12 @@ def _fetch_token(url: str, settings: OAuthSettings) -> str:
     try:
         answer = httpx.post(url, data=form, auth=(settings.client_id, settings.client_secret), timeout=_TOKEN_TIMEOUT_S)
     except httpx.HTTPError as error:
-        raise UnreachableError(f"the token endpoint {url} cannot be asked: {error}") from error
+        raise UnreachableError(f"cannot reach token endpoint {url}: {error}") from error
     try:
         token = answer.json()["access_token"]
     except (ValueError, KeyError, TypeError) as error:
         raise RefusedByClusterError(
-            f"the token endpoint {url} gave no token: HTTP status {answer.status_code}",
+            f"no token from token endpoint {url}: HTTP status {answer.status_code}",
             hint="check clientId, clientSecret and scope in sasl.jaas.config",
         ) from error
     return str(token)

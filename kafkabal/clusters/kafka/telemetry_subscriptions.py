@@ -23,7 +23,8 @@ def client_metrics_names(client: KafkaClient) -> tuple[str, ...]:
     """
     if not client.supports(ListConfigResourcesRequest, 0):
         raise MissingCapabilityError(
-            "these brokers know no subscriptions to client metrics", hint="they came with Kafka 3.7, for KRaft"
+            "client metrics subscriptions not supported by these brokers",
+            hint="they require Kafka 3.7 or later in KRaft mode",
         )
     answer = client.call_any(ListConfigResourcesRequest(resource_types=[_CLIENT_METRICS]))
     check(answer.error_code, "list the subscriptions to client metrics")

@@ -62,7 +62,7 @@ def _identify(context: ssl.SSLContext, settings: TlsSettings) -> None:
         except (ssl.SSLError, ValueError) as error:
             name = settings.certificate_file or "(inline)"
             raise ConfigError(
-                f"keystore {name}: no certificate with a private key that fits it and its password was found"
+                f"keystore {name}: no certificate with a matching private key found (or wrong password)"
             ) from error
 
 
@@ -71,13 +71,13 @@ def _check_pem(path: str, what: str) -> None:
         with Path(path).open("rb") as file:
             start = file.read(4)
     except OSError as error:
-        raise ConfigError(f"{what} {path} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"cannot read {what} {path}: {error.strerror}") from error
     if start in _JAVA_MAGIC:
         hint = f"convert it: {_TO_PKCS12.format(path)} && {_TO_PEM.format(path + '.p12')}"
-        raise ConfigError(f"{what} {path} is a Java keystore (JKS); only PEM is read", hint=hint)
+        raise ConfigError(f"{what} {path}: Java keystores (JKS) are not supported, only PEM", hint=hint)
     if start.startswith(_DER_START):
         raise ConfigError(
-            f"{what} {path} is PKCS12 or DER; only PEM is read", hint=f"convert it: {_TO_PEM.format(path)}"
+            f"{what} {path}: PKCS12 and DER are not supported, only PEM", hint=f"convert it: {_TO_PEM.format(path)}"
         )
 
 

@@ -38,7 +38,7 @@ from kafkabal.model.rows import SNAPSHOT_VERSION, HeaderRow, PartitionRow, Topic
 from kafkabal.model.state_to_rows import broker_rows, topic_rows
 from kafkabal.model.topic_partition import TopicPartition
 
-_NO_ANSWER = Fault("timeout", "no answer within the deadline", retriable=True)
+_NO_ANSWER = Fault("timeout", "no response within the deadline", retriable=True)
 
 
 class InMemoryCluster:
@@ -128,7 +128,7 @@ class InMemoryCluster:
         state = build_cluster(
             header, state_rows.broker_rows(self.kafka), state_rows.topic_rows(self.kafka, configs=request.configs)
         )
-        return Reading(state, tuple(BrokerProblem(b.id, f"broker {b.id} does not answer") for b in silent))
+        return Reading(state, tuple(BrokerProblem(b.id, f"broker {b.id} did not respond") for b in silent))
 
     def cluster_id(self) -> str:
         """Id of the cluster."""
@@ -173,7 +173,7 @@ class InMemoryCluster:
         for topic in topics:
             strangers = {b for replicas in topic.assignment for b in replicas} - parts.brokers.keys()
             if topic.name in parts.topics:
-                faults[topic.name] = Fault("TOPIC_ALREADY_EXISTS", f"topic {topic.name} exists")
+                faults[topic.name] = Fault("TOPIC_ALREADY_EXISTS", f"topic {topic.name} already exists")
             elif strangers:
                 faults[topic.name] = Fault("INVALID_REPLICA_ASSIGNMENT", f"broker {min(strangers)} is not registered")
             elif not validate_only:
@@ -254,7 +254,7 @@ class InMemoryCluster:
         holder = locks.get(purpose)
         _beat(holder, now)
         if holder is not None and now - holder.heartbeat_s < holder.session_s:
-            raise BusyError(f"{holder.owner} is working on this cluster")
+            raise BusyError(f"cluster locked by {holder.owner}")
         held = locks[purpose] = Lock(owner, self, now, session_s, purpose)
         return MemoryLock(self, held)
 
@@ -267,7 +267,7 @@ class InMemoryCluster:
             If this client may not keep any.
         """
         if Capability.RECORDS not in self._capabilities:
-            raise MissingCapabilityError(f"{self._name} cannot keep records in an internal topic")
+            raise MissingCapabilityError(f"{self._name}: run records not supported")
         return MemoryRecords(self.kafka.parts.records)
 
     def close(self) -> None:
@@ -302,7 +302,7 @@ class InMemoryCluster:
         log = partition.logs.get(broker.id) if partition else None
         if partition is None or log is None:
             broker.preferred_log_dirs[name] = path
-            return Fault("REPLICA_NOT_AVAILABLE", f"broker {broker.id} does not hold {name}", retriable=True)
+            return Fault("REPLICA_NOT_AVAILABLE", f"no replica of {name} on broker {broker.id}", retriable=True)
         if path != log.future_log_dir:
             log.future_log_dir, log.future_bytes = (None, 0.0) if path == log.log_dir else (path, 0.0)
         if log.future_log_dir is None:
@@ -313,10 +313,10 @@ class InMemoryCluster:
 
     def _resource_faults(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, Fault]:
         if Capability.CONFIGS not in self._capabilities:
-            denied = Fault("CLUSTER_AUTHORIZATION_FAILED", "no permission for configs")
+            denied = Fault("CLUSTER_AUTHORIZATION_FAILED", "not authorized for configs")
             return dict.fromkeys(resources, denied)
         silent = self._silent({int(r.name) for r in resources if r.kind is ResourceKind.BROKER})
-        gone = Fault("UNKNOWN_TOPIC_OR_PARTITION", "there is no such topic")
+        gone = Fault("UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
         faults = {r: silent[int(r.name)] for r in resources if r.kind is ResourceKind.BROKER and int(r.name) in silent}
         topics = self.kafka.parts.topics
         faults.update((r, gone) for r in resources if r.kind is ResourceKind.TOPIC and r.name not in topics)

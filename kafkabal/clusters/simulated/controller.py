@@ -15,9 +15,9 @@ def start_reassignment(parts: Parts, name: TopicPartition, target: tuple[int, ..
     """Begin, or change, the reassignment of one partition; ``guarded`` refuses another replication factor (KIP-860)."""
     partition = parts.partition(name)
     if partition is None:
-        return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"there is no {name}")
+        return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"unknown partition: {name}")
     if not target or len(set(target)) != len(target):
-        return Fault("INVALID_REPLICA_ASSIGNMENT", "the replica list is empty or names a broker twice")
+        return Fault("INVALID_REPLICA_ASSIGNMENT", "replica list empty or with duplicates")
     unknown = [b for b in target if b not in parts.brokers or not parts.brokers[b].alive]
     if unknown:
         return Fault("INVALID_REPLICA_ASSIGNMENT", f"broker {unknown[0]} is not registered")
@@ -32,12 +32,12 @@ def cancel_reassignment(parts: Parts, name: TopicPartition) -> Fault | None:
     """Give up the reassignment of one partition."""
     partition = parts.partition(name)
     if partition is None:
-        return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"there is no {name}")
+        return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"unknown partition: {name}")
     if not partition.is_moving:
         return Fault("NO_REASSIGNMENT_IN_PROGRESS")
     kept = [b for b in partition.replicas if b not in partition.adding]
     if not set(partition.isr) & set(kept):
-        return Fault("INVALID_REPLICA_ASSIGNMENT", "cancelling would need an unclean election")
+        return Fault("INVALID_REPLICA_ASSIGNMENT", "cancelling would require an unclean election")
     for broker in partition.adding:
         _drop_log(parts, partition, broker)
     partition.replicas, partition.adding, partition.removing = kept, [], []
@@ -51,7 +51,7 @@ def elect_preferred(parts: Parts, name: TopicPartition) -> Fault | None:
     """Make the first replica lead; one that leads already is no fault."""
     partition = parts.partition(name)
     if partition is None:
-        return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"there is no {name}")
+        return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"unknown partition: {name}")
     preferred = partition.replicas[0]
     if preferred not in partition.isr or not parts.brokers[preferred].alive:
         return Fault("PREFERRED_LEADER_NOT_AVAILABLE", f"broker {preferred} is not in sync")

@@ -253,7 +253,7 @@ class SnapshotCluster:
         return self._state
 
     def _refuse(self, capability: Capability) -> NoReturn:
-        raise MissingCapabilityError(f"{self._path}: a snapshot has no {capability.replace('-', ' ')}")
+        raise MissingCapabilityError(f"{self._path}: not supported by snapshots: {capability.replace('-', ' ')}")
 
 
 def _logs(broker: BrokerRow, name: TopicPartition, row: PartitionRow | None) -> Iterator[tuple[ReplicaOn, ReplicaLog]]:

@@ -100,7 +100,7 @@ def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, tak
     except InvalidClusterError as error:
         raise InputFileError(topics, error.message) from error
     except OverflowError as error:
-        raise InputFileError(topics, f"holds a number that Kafka never uses: {error}") from error
+        raise InputFileError(topics, f"number out of range: {error}") from error
 
 
 def _read_topics(path: Path) -> list[TopicRow]:
@@ -117,7 +117,7 @@ def _read_topics(path: Path) -> list[TopicRow]:
                     topic=given["Topic"], partitions=[], configs=_configs(given.get("Configs", ""))
                 )
         except (KeyError, ValueError) as error:
-            raise InputFileError(path, "is no line of what TopicCommand --describe prints", line=number) from error
+            raise InputFileError(path, "not output of TopicCommand --describe", line=number) from error
     return list(rows.values())
 
 
@@ -158,13 +158,13 @@ def _read_log_dirs(path: Path) -> tuple[_Broker, ...]:
     lines = read_text(path, DOCUMENT).splitlines()
     number, line = next(((i, text) for i, text in enumerate(lines, 1) if text.startswith("{")), (None, ""))
     if number is None:
-        raise InputFileError(path, "holds no line of JSON as LogDirsCommand --describe prints it")
+        raise InputFileError(path, "no JSON line as printed by LogDirsCommand --describe")
     what = "is not what LogDirsCommand --describe prints"
     brokers = decode_json(msgspec.json.Decoder(_LogDirs), line.encode(), path, what, line=number).brokers
     for broker, d in ((b, d) for b in brokers for d in b.log_dirs):
         # a dir that failed is offline; any other error means that the broker told nothing at all
         if d.error is not None and not d.error.endswith(_STORAGE_ERROR):
-            raise InputFileError(path, f"broker {broker.broker} told no log dirs: {d.error}", line=number)
+            raise InputFileError(path, f"broker {broker.broker} reported no log dirs: {d.error}", line=number)
     return brokers
 
 

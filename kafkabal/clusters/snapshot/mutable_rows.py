@@ -14,7 +14,7 @@ from kafkabal.model.rows import BrokerRow, PartitionRow, TopicRow
 from kafkabal.model.state_to_rows import broker_rows, header_row, topic_rows
 from kafkabal.model.topic_partition import TopicPartition
 
-_UNKNOWN_PARTITION = Fault("UNKNOWN_TOPIC_OR_PARTITION", "the snapshot has no such partition")
+_UNKNOWN_PARTITION = Fault("UNKNOWN_TOPIC_OR_PARTITION", "no such partition in the snapshot")
 
 
 class SnapshotContents:
@@ -62,7 +62,7 @@ class SnapshotContents:
     def create(self, topic: NewTopic, *, validate_only: bool) -> Fault | None:
         """Add a topic without data."""
         if topic.name in self._topics:
-            return Fault("TOPIC_ALREADY_EXISTS", f"topic {topic.name} exists")
+            return Fault("TOPIC_ALREADY_EXISTS", f"topic {topic.name} already exists")
         if len({len(replicas) for replicas in topic.assignment}) > 1:
             return Fault("INVALID_REPLICA_ASSIGNMENT", "partitions differ in their number of replicas")
         for replicas in topic.assignment:
@@ -86,7 +86,7 @@ class SnapshotContents:
             return fault
         now = len(row.replicas) - len(row.removing)
         if len(target) != now and not allow_replication_factor_change:
-            return Fault("INVALID_REPLICATION_FACTOR", f"{now} replicas would become {len(target)}")
+            return Fault("INVALID_REPLICATION_FACTOR", f"would change the replication factor: {now} to {len(target)}")
         self._place(name.topic, row, list(target), _copy_bytes(row))
         return None
 
@@ -96,7 +96,7 @@ class SnapshotContents:
         if row is None:
             return _UNKNOWN_PARTITION
         if not row.adding and not row.removing:
-            return Fault("NO_REASSIGNMENT_IN_PROGRESS", f"nothing is being done to {name}")
+            return Fault("NO_REASSIGNMENT_IN_PROGRESS", f"no reassignment in flight: {name}")
         self._place(name.topic, row, [b for b in row.replicas if b not in row.adding], _copy_bytes(row))
         return None
 
@@ -113,7 +113,7 @@ class SnapshotContents:
         row = self.partition(TopicPartition(replica.topic, replica.partition))
         if row is None or replica.broker not in row.replicas:
             self._wishes[replica] = paths.index(path)
-            message = f"broker {replica.broker} does not hold {replica.topic}-{replica.partition}"
+            message = f"no replica of {replica.topic}-{replica.partition} on broker {replica.broker}"
             return Fault("REPLICA_NOT_AVAILABLE", message, retriable=True)
         self._put(replica.topic, row, row.replicas.index(replica.broker), paths.index(path))
         return None
@@ -137,7 +137,7 @@ class SnapshotContents:
 
     def _assignment_fault(self, replicas: tuple[int, ...]) -> Fault | None:
         if not replicas or len(set(replicas)) != len(replicas):
-            return Fault("INVALID_REPLICA_ASSIGNMENT", "replicas are missing or named twice")
+            return Fault("INVALID_REPLICA_ASSIGNMENT", "replica list empty or with duplicates")
         strangers = [broker for broker in replicas if self.broker(broker) is None]
         if strangers:
             return Fault("INVALID_REPLICA_ASSIGNMENT", f"broker {strangers[0]} is not registered")

@@ -69,8 +69,8 @@ class _SnapshotFile:
             raise self._file.error("is no kafkabal snapshot: no header in the first line")
         if version > SNAPSHOT_VERSION:
             raise self._file.error(
-                f"is of snapshot version {version}, this kafkabal reads up to {SNAPSHOT_VERSION}",
-                hint="read it with the version of kafkabal that wrote it, or a later one",
+                f"snapshot version {version} is not supported; this kafkabal reads versions up to {SNAPSHOT_VERSION}",
+                hint="use the version of kafkabal that wrote it, or a later one",
             )
         return self._file.decode(msgspec.json.Decoder(HeaderRow), first, _NO_RECORD)
 
@@ -91,14 +91,14 @@ class _SnapshotFile:
                 self.broker_lines.append(file.line)
                 self.brokers.append(decode(broker, text, _NO_RECORD))
         if not self.brokers:
-            raise InputFileError(file.path, "holds no brokers")
+            raise InputFileError(file.path, "contains no brokers")
 
     def _kind_of(self, kind: msgspec.json.Decoder[_Kind], text: bytes) -> _Kind:
         found = self._file.decode(kind, text, _NO_RECORD)
         if found.kafkabal_snapshot is not msgspec.UNSET:
-            raise self._file.error("a second snapshot begins here")
+            raise self._file.error("second header")
         if msgspec.UNSET not in (found.topic, found.broker):
-            raise self._file.error("is a topic and a broker at once")
+            raise self._file.error("both a topic and a broker")
         return found
 
     def _line_of(self, error: InvalidClusterError) -> int | None:

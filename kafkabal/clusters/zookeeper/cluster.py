@@ -14,7 +14,7 @@ from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
 from kafkabal.model.topic_partition import TopicPartition
 
-_NO_CANCEL = Fault("UNSUPPORTED_VERSION", "brokers older than Kafka 2.4 cannot take back a reassignment")
+_NO_CANCEL = Fault("UNSUPPORTED_VERSION", "brokers before Kafka 2.4 cannot cancel a reassignment")
 
 
 class ZookeeperCluster(KafkaCluster):

@@ -47,8 +47,8 @@ class ZookeeperLock:
         if not is_ours:
             self._close()
             name = holders[0] if holders else "another kafkabal"
-            hint = f"wait for it; if it died, its lock ends within {session_s:g} s"
-            raise BusyError(f"{name} is changing this cluster", hint=hint)
+            hint = f"wait for it to finish; if it crashed, its lock expires within {session_s:g} s"
+            raise BusyError(f"cluster locked by {name}", hint=hint)
         self._node = f"{self._path}/{self._lock.node}"
 
     @property

@@ -44,10 +44,10 @@ def translated(servers: str) -> Iterator[None]:
     try:
         yield
     except _LOST as error:
-        hint = "is the address right, and is it that of ZooKeeper?"
-        raise UnreachableError(f"ZooKeeper at {servers} does not answer", hint=hint) from error
+        hint = "check that this is the address of a ZooKeeper server"
+        raise UnreachableError(f"ZooKeeper at {servers} did not respond", hint=hint) from error
     except NoAuthError as error:
-        raise NotAuthorizedError(f"ZooKeeper at {servers} does not let this client do that") from error
+        raise NotAuthorizedError(f"ZooKeeper at {servers}: not authorized") from error
     except KazooException as error:
         raise RefusedByClusterError(f"ZooKeeper at {servers}: {error or type(error).__name__}") from error
 
@@ -65,8 +65,8 @@ def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> Kazoo
     try:
         client = KazooClient(hosts=servers, timeout=session_s)
     except ValueError as error:
-        hint = "write host:port,host:port, and the chroot behind them, such as zk1:2181,zk2:2181/kafka"
-        raise ConfigError(f"{servers!r} are no addresses of ZooKeeper servers", hint=hint) from error
+        hint = "write host:port,host:port, with the chroot at the end, such as zk1:2181,zk2:2181/kafka"
+        raise ConfigError(f"invalid ZooKeeper addresses: {servers!r}", hint=hint) from error
     with translated(servers), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a chroot that is not there: found out and told by us
         try:
@@ -108,7 +108,7 @@ class Znodes:
             lack = f"none of its {len(ids)} brokers has a listener for {protocol}" if ids else "no broker is registered"
             raise UnreachableError(
                 f"ZooKeeper at {self._servers}: {lack}",
-                hint=None if ids else "does the cluster live under a chroot? write HOST:PORT/CHROOT",
+                hint=None if ids else "if the cluster uses a chroot, write HOST:PORT/CHROOT",
             )
         return servers
 

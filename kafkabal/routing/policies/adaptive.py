@@ -101,7 +101,7 @@ class Adaptive(DecisionPolicy):
 
     about: ClassVar = About(
         name="adaptive",
-        meaning="as uniform-sticky, but a partition is drawn the less the more batches wait for it",
+        meaning="like uniform-sticky, but partitions with more queued batches are drawn less often",
         source="KIP-794, the Java client's default",
         inputs=frozenset({Input.KEYS, Input.ACKS}),
         keeps_key_order=True,

@@ -44,7 +44,7 @@ class Astraea(PolicyBase):
 
     def __init__(self, context: Context, *, cost: str = "latency", t_score: bool = True, lease_s: float = 4.0) -> None:
         if cost not in ("latency", "size"):
-            raise UsageError(f"astraea's cost is latency or size, not {cost!r}")
+            raise UsageError(f"astraea: cost must be latency or size, not {cost!r}")
         self.about.expect(lease_s=lease_s)
         super().__init__(context)
         self._by_size = cost == "size"

@@ -64,7 +64,7 @@ class BoundedLoad(DecisionPolicy):
 
     about: ClassVar = About(
         name="bounded-load",
-        meaning="consistent hash of the key, passed on while a partition has more than c times the average",
+        meaning="consistent hash of the key; skips partitions with more than c times the average load",
         source="Mirrokni, Thorup, Zadimoghaddam, SODA 2018; HAProxy 'hash-balance-factor'",
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,

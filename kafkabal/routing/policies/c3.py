@@ -79,7 +79,7 @@ class C3(BrokerFirst):
 
     about: ClassVar = About(
         name="c3",
-        meaning="the broker of least expected response, queues counted by their cube",
+        meaning="the broker with the lowest expected response time, with queue length cubed",
         source="Suresh et al., C3, NSDI 2015",
         inputs=frozenset({Input.ACKS}),
         feedback=Feedback.ACKS,

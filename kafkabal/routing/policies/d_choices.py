@@ -98,7 +98,7 @@ class DChoices(DecisionPolicy):
 
     about: ClassVar = About(
         name="d-choices",
-        meaning="partial key grouping with as many partitions for a heavy key as it needs",
+        meaning="partial key grouping with more partitions for heavy keys, as many as needed",
         source="Nasir et al., When Two Choices Are not Enough, ICDE 2016 (arXiv 1510.05714)",
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,

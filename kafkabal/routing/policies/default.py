@@ -33,7 +33,7 @@ class Default(HashedKeys):
 
     about: ClassVar = About(
         name="default",
-        meaning="CRC-32 of the key; without a key one random partition after the other, 10 ms each",
+        meaning="CRC-32 of the key; without a key, a random partition for 10 ms at a time",
         source="librdkafka 'consistent_random' with sticky.partitioning.linger.ms",
         inputs=frozenset({Input.KEYS}),
         keeps_key_order=True,

@@ -50,7 +50,7 @@ class JoinIdleQueue(BrokerFirst):
 
     about: ClassVar = About(
         name="join-idle-queue",
-        meaning="a broker that owes no acknowledgement, at random; any broker where all owe one",
+        meaning="a random broker with nothing in flight; any broker if all have something in flight",
         source="Lu et al., Join-Idle-Queue, Performance Evaluation 2011",
         inputs=frozenset({Input.ACKS}),
         feedback=Feedback.ACKS,

@@ -16,7 +16,7 @@ class KeyHash(HashedKeys):
 
     about: ClassVar = About(
         name="key-hash",
-        meaning="murmur2 of the key modulo the number of partitions; without a key at random",
+        meaning="murmur2 of the key modulo the number of partitions; random without a key",
         source="Kafka's Java client; librdkafka 'murmur2_random'",
         inputs=frozenset({Input.KEYS}),
         keeps_key_order=True,

@@ -50,7 +50,7 @@ class LeastLoaded(DecisionPolicy):
 
     about: ClassVar = About(
         name="least-loaded",
-        meaning="the least used broker; with own=true, records sent since the last view count",
+        meaning="the least used broker; with own=true, counting records sent since the last view",
         source="Mitzenmacher, How Useful Is Old Information?, TPDS 2000",
         inputs=frozenset({Input.LOG_DIRS}),
         feedback=Feedback.SENT,

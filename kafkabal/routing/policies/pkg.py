@@ -41,7 +41,7 @@ class PartialKeyGrouping(DecisionPolicy):
 
     about: ClassVar = About(
         name="pkg",
-        meaning="the emptier of the two partitions that two hashes of the key give",
+        meaning="the less loaded of two partitions given by two hashes of the key",
         source="Nasir et al., The Power of Both Choices, ICDE 2015 (arXiv 1504.00788)",
         inputs=frozenset({Input.KEYS}),
         feedback=Feedback.SENT,

@@ -51,7 +51,7 @@ class PowerOfD(DecisionPolicy):
 
     about: ClassVar = About(
         name="power-of-d",
-        meaning="the partition on the least used broker of d drawn at random",
+        meaning="the partition on the least used broker out of d drawn at random",
         source="Azar, Broder, Karlin, Upfal 1994; Mitzenmacher 2001",
         inputs=frozenset({Input.LOG_DIRS}),
         feedback=Feedback.SENT,

@@ -95,7 +95,7 @@ class Prequal(BrokerFirst):
 
     about: ClassVar = About(
         name="prequal",
-        meaning="of some brokers the quickest cold one, else the one with the least in flight",
+        meaning="among sampled brokers, the fastest cold one, else the one with the fewest records in flight",
         source="Wydrowski et al., Prequal, NSDI 2024 (arXiv 2312.10172)",
         inputs=frozenset({Input.ACKS}),
         feedback=Feedback.ACKS,

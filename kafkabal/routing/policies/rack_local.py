@@ -30,7 +30,7 @@ class RackLocal(RingPolicy):
 
     about: ClassVar = About(
         name="rack-local",
-        meaning="partitions led in the reader's rack, then those with a replica there, then all",
+        meaning="partitions led in the reader's rack, else those with a replica there, else all",
         source="KIP-392, KIP-36",
         inputs=frozenset({Input.RACKS, Input.LOG_DIRS}),
         ranges={"spill": Range(1, 1_000_000)},

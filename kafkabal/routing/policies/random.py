@@ -15,7 +15,7 @@ class Random(PolicyBase):
 
     about: ClassVar = About(
         name="random",
-        meaning="a partition drawn uniformly for every record",
+        meaning="a random partition for every record",
         source="librdkafka 'random'",
     )
 

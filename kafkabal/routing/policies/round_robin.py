@@ -25,13 +25,13 @@ class RoundRobin(PolicyBase):
 
     about: ClassVar = About(
         name="round-robin",
-        meaning="partitions in turn, or with over=brokers the brokers in turn",
+        meaning="partitions in turn, or brokers in turn with over=brokers",
         source="Kafka's RoundRobinPartitioner",
     )
 
     def __init__(self, context: Context, *, over: str = "partitions") -> None:
         if over not in ("partitions", "brokers"):
-            raise UsageError(f"round-robin goes over partitions or brokers, not over {over!r}")
+            raise UsageError(f"round-robin: over must be partitions or brokers, not {over!r}")
         super().__init__(context)
         self._over_brokers = over == "brokers"
         self._count = context.seed

@@ -58,7 +58,7 @@ class ScoreWeighted(PolicyBase):
 
     about: ClassVar = About(
         name="score",
-        meaning="what each broker still lacks to its fair share, by the scores that are asked for",
+        meaning="brokers weighted by what they lack to their fair share of the chosen scores",
         source="kafkabal's scoring registry",
         inputs=frozenset({Input.LOG_DIRS}),
         asks_what_settled=True,

@@ -27,7 +27,7 @@ class SmoothWeighted(RingPolicy):
 
     about: ClassVar = About(
         name="smooth-weighted",
-        meaning="brokers in turn, as often as their capacity or free space says, spread evenly over time",
+        meaning="brokers in turn, weighted by capacity or free space, spread evenly over time",
         source="nginx, smooth weighted round-robin",
         inputs=frozenset({Input.LOG_DIRS}),
         ranges={"ring": Range(1, 10_000)},
@@ -35,7 +35,7 @@ class SmoothWeighted(RingPolicy):
 
     def __init__(self, context: Context, *, weight: str = "capacity", ring: int = 400) -> None:
         if weight not in ("capacity", "free"):
-            raise UsageError(f"smooth-weighted weighs by capacity or free, not by {weight!r}")
+            raise UsageError(f"smooth-weighted: weight must be capacity or free, not {weight!r}")
         self.about.expect(ring=ring)
         super().__init__(context)
         self._by_free = weight == "free"

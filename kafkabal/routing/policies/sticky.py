@@ -103,7 +103,7 @@ class Sticky(DecisionPolicy):
 
     about: ClassVar = About(
         name="sticky",
-        meaning="one random partition after the other, each until its batch is sent; a key by its hash",
+        meaning="a random partition until its batch is sent; records with a key by hash",
         source="KIP-480",
         inputs=frozenset({Input.KEYS, Input.ACKS}),
         keeps_key_order=True,

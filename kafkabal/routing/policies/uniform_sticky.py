@@ -29,7 +29,7 @@ class UniformSticky(HashedKeys):
 
     about: ClassVar = About(
         name="uniform-sticky",
-        meaning="one random partition after the other, each for a full batch; a key by its hash",
+        meaning="a random partition for one full batch; records with a key by hash",
         source="KIP-794, partitioner.adaptive.partitioning.enable=false",
         inputs=frozenset({Input.KEYS}),
         keeps_key_order=True,

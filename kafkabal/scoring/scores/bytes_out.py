@@ -16,7 +16,7 @@ class BytesOut(NetworkScore):
     """
 
     name = "bytes-out"
-    meaning = "bytes a second that a broker sends to followers and to consumers that commit offsets"
+    meaning = "bytes per second sent by a broker to followers and to consumers that commit offsets"
     band = RelativeBand()
 
     def leader_load(self, cluster: ClusterState) -> F64:

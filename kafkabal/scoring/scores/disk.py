@@ -16,7 +16,7 @@ class Disk(ScoreBase):
 
     name = "disk"
     unit = "bytes"
-    meaning = "bytes of the replicas on a broker, against the size of its volumes"
+    meaning = "bytes of the replicas on a broker, relative to the size of its volumes"
     needs = frozenset({Need.LOG_DIRS, Need.CAPACITY})
     band = RelativeBand()
 

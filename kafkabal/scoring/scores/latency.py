@@ -13,7 +13,7 @@ class Latency(ScoreBase):
 
     name = "latency"
     unit = "s"
-    meaning = "mean time that a produce request to a broker takes, as clients measure it"
+    meaning = "mean latency of produce requests to a broker, as measured by clients"
     needs = frozenset({Need.TELEMETRY})
 
     def base_load(self, cluster: ClusterState) -> F64:

@@ -13,7 +13,7 @@ class LeaderBytesIn(NetworkScore):
     """Rate of what producers write, on the leader of each partition."""
 
     name = "leader-bytes-in"
-    meaning = "bytes a second that producers write to the partitions a broker leads"
+    meaning = "bytes per second written by producers to the partitions that a broker leads"
     band = RelativeBand()
 
     def leader_load(self, cluster: ClusterState) -> F64:

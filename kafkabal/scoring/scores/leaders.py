@@ -14,7 +14,7 @@ class LeaderCount(CountScore):
 
     name = "leaders"
     unit = "leaders"
-    meaning = "number of partitions that a broker leads"
+    meaning = "number of partitions led by a broker"
     band = CountBand()
 
     def leader_load(self, cluster: ClusterState) -> F64:

@@ -16,7 +16,7 @@ class LogDir(ScoreBase):
 
     name = "log-dir"
     unit = "bytes"
-    meaning = "bytes of the replicas in a log dir, against its volume, within each broker"
+    meaning = "bytes of the replicas in a log dir, relative to its volume, within each broker"
     grain = Grain.LOG_DIR
     needs = frozenset({Need.LOG_DIRS, Need.CAPACITY})
     band = RelativeBand()

@@ -13,7 +13,7 @@ class Prometheus(ScoreBase):
 
     name = "prometheus"
     unit = "as configured"
-    meaning = "value of a Prometheus query that has a label for the broker"
+    meaning = "value of a Prometheus query with a broker label"
     needs = frozenset({Need.PROMETHEUS})
 
     def base_load(self, cluster: ClusterState) -> F64:

@@ -74,9 +74,9 @@ def _expect_telemetry(class_path: Sequence[Path], libs: Sequence[Path]) -> None:
                 if _NEEDED_CLASS in content.namelist():
                     return
         except (OSError, zipfile.BadZipFile) as error:
-            raise InputFileError(jar, f"is no jar: {error}") from error
+            raise InputFileError(jar, f"not a jar: {error}") from error
     where = ", ".join(map(str, libs))
-    raise InputFileError(where, "holds no Kafka with client telemetry", hint="it came with Kafka 3.7 (KIP-714)")
+    raise InputFileError(where, "no Kafka with client telemetry found", hint="it requires Kafka 3.7 or later (KIP-714)")
 
 
 def _compile(class_path: Sequence[Path], classes: Path, java: Path, compiler: Path) -> None:
@@ -99,7 +99,7 @@ def _compile(class_path: Sequence[Path], classes: Path, java: Path, compiler: Pa
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise OperationError(f"the Java compiler did not run: {error}") from error
+            raise OperationError(f"cannot run the Java compiler: {error}") from error
     if done.returncode != 0:
         raise OperationError(f"the plug-in does not compile against these jars:\n{(done.stdout + done.stderr).strip()}")
 

@@ -74,7 +74,7 @@ def test_a_malformed_escape_is_named_by_the_line_it_begins_on(write: Any) -> Non
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """With the reason of the system."""
-    with pytest.raises(InputFileError, match="none: cannot be read: No such file"):
+    with pytest.raises(InputFileError, match="none: cannot read: No such file"):
         read_properties(tmp_path / "none")
 
 

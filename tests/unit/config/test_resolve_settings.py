@@ -221,7 +221,7 @@ def test_near_keys_are_offered(tmp_path: Path) -> None:
     [
         ("prd", "unknown profile: 'prd'", "prod"),
         ("{dir}/profiles.yaml#nope", "unknown profile: 'nope'", "default, prod, saved"),
-        ("{dir}/none.yaml", "cannot be read: No such file", ""),
+        ("{dir}/none.yaml", "cannot read: No such file", ""),
         ("{dir}/several.yaml", "contains 2 profiles", "several.yaml#a"),
         ("{dir}/latin.yaml", "not UTF-8 text", ""),
     ],

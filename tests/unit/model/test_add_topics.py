@@ -47,7 +47,7 @@ def test_committed_offsets_stay_with_their_partitions() -> None:
 
 @pytest.mark.parametrize(
     ("name", "replicas", "message"),
-    [("m", [1], "topic m already exists"), ("n", [9], "lies on broker 9, which this cluster does not have")],
+    [("m", [1], "topic m already exists"), ("n", [9], "new topic on an unknown broker: 9")],
 )
 def test_what_cannot_be_added_is_refused(name: str, replicas: Sequence[int], message: str) -> None:
     """A name that is taken and a broker that is not there are named."""

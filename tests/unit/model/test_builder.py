@@ -20,7 +20,7 @@ def topic(name: str = "t", **partition: object) -> TopicRow:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (topic(replicas=[]), "t-0: no replicas"),
+        (topic(replicas=[]), "t-0.* no replicas"),
         (topic(replicas=[1, 2, 1]), "broker 1 twice among its replicas"),
         (topic(replicas=[1, -2]), "t-0 has a replica on broker -2"),
         (topic(partition=-1), "negative partition number"),
@@ -30,10 +30,10 @@ def topic(name: str = "t", **partition: object) -> TopicRow:
         (topic(removing=[3]), "t-0 is removing broker 3, not among its replicas"),
         (topic(sizes=[1]), "t-0 has 2 replicas but 1 sizes"),
         (topic(sizes=[1, -5]), "negative size"),
-        (topic(log_dirs=[0]), "t-0: 2 replicas but 1 log_dirs"),
-        (topic(log_dirs=[0, 1]), "lies in log dir 1 of broker 2, which has fewer"),
+        (topic(log_dirs=[0]), "t-0 has 2 replicas but 1 log_dirs"),
+        (topic(log_dirs=[0, 1]), "is in log dir 1 of broker 2, which has fewer log dirs"),
         (topic(log_dirs=[-2, 0]), "negative log dir index"),
-        (topic(future=[FutureRow(broker=3, log_dir=0, bytes=1)]), "broker 3, which holds no such replica"),
+        (topic(future=[FutureRow(broker=3, log_dir=0, bytes=1)]), "broker 3, which has no replica of it"),
         (topic(future=[FutureRow(broker=2, log_dir=1, bytes=1)]), "log dir 1 of broker 2, which has fewer"),
     ],
 )
@@ -48,10 +48,10 @@ def test_a_topic_that_contradicts_itself_is_refused(row: TopicRow, message: str)
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([topic("a"), topic("b"), topic("a")], "topic a is described twice"),
+        ([topic("a"), topic("b"), topic("a")], "duplicate topic: a"),
         (
             [topic("a"), topic("b"), TopicRow(topic="c", partitions=[*topic().partitions, *topic().partitions])],
-            "c-0 is described twice",
+            "duplicate partition: c-0",
         ),
     ],
 )
@@ -65,9 +65,9 @@ def test_nothing_is_described_twice(rows: list[TopicRow], message: str) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (BrokerRow(broker=1), "broker 1 is described twice"),
-        (BrokerRow(broker=-1), "broker id must not be negative: -1"),
-        (BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d"), LogDirRow(path="/d")]), "broker 9 has the same log dir"),
+        (BrokerRow(broker=1), "duplicate broker: 1"),
+        (BrokerRow(broker=-1), "negative broker id: -1"),
+        (BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d"), LogDirRow(path="/d")]), "broker 9: duplicate log dir"),
         (BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d", total_bytes=-1)]), "/d of broker 9 has negative bytes"),
         (BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d", usable_bytes=-1)]), "/d of broker 9 has negative bytes"),
     ],

@@ -101,7 +101,7 @@ def test_a_stated_dir_is_a_volume_of_its_own_with_room_beside_its_logs() -> None
     ("stated", "message"),
     [
         ({1: {"/d0": 1, "/d9": 1}}, "capacity: broker 1 has no log dir /d9"),
-        ({"default": {"/d9": 1}}, "capacity: no broker has a log dir /d9"),
+        ({"default": {"/d9": 1}}, "capacity: unknown log dir: /d9"),
     ],
 )
 def test_capacity_of_an_unknown_dir_is_refused(stated: dict, message: str) -> None:
@@ -111,6 +111,6 @@ def test_capacity_of_an_unknown_dir_is_refused(stated: dict, message: str) -> No
 
 
 def test_dirs_stated_for_a_broker_that_is_down_are_no_fault() -> None:
-    """A broker that does not answer has no dirs at the moment, and the configuration of it stands."""
+    """A broker that did not respond has no dirs at the moment, and the configuration of it stands."""
     state = with_capacity(cluster([log_dir(0, 5, 5)], []), {2: {"/d0": 7}})
     np.testing.assert_equal(broker_capacity_bytes(state).tolist(), [5, UNKNOWN])

@@ -99,7 +99,7 @@ def test_a_configuration_decides_which_dirs_share_a_volume(stated: dict, volumes
     ("stated", "message"),
     [
         ({1: {"/d9": "x"}}, "volumes: broker 1 has no log dir /d9"),
-        ({"default": {"/d9": "x"}}, "volumes: no broker has a log dir /d9"),
+        ({"default": {"/d9": "x"}}, "volumes: unknown log dir: /d9"),
     ],
 )
 def test_a_volume_of_an_unknown_dir_is_refused(stated: dict, message: str) -> None:

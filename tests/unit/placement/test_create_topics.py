@@ -36,7 +36,7 @@ def test_topics_are_created_as_placed() -> None:
 
 
 def test_log_dirs_are_wished_for_before_the_topic_exists() -> None:
-    """The wish goes first, so that nothing has to be copied; without a choice there is no wish."""
+    """The wish goes first, so that nothing has to be copied; without a choice unknown partition: wish."""
     target = two_dirs()
     create_all(target, [wanted("a", 2, log_dir="/d1"), wanted("b", 1)])
 
@@ -73,7 +73,7 @@ def test_what_failed_in_part_is_named() -> None:
     with pytest.raises(PartialFailureError, match="cannot create 1 of 2 topics") as caught:
         create_all(target, [wanted("new", 1), wanted("there", 1)])
 
-    assert caught.value.failures == (("there", "TOPIC_ALREADY_EXISTS: topic there exists"),)
+    assert caught.value.failures == (("there", "TOPIC_ALREADY_EXISTS: topic there already exists"),)
     assert TopicPartition("new", 0) in target.partition_status(["new"])
 
 

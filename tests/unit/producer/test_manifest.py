@@ -87,10 +87,10 @@ def test_a_checkpoint_without_news_writes_nothing(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"topic": "u"}, "is the manifest of topic t of cluster c"),
-        ({"cluster_id": "d"}, "is the manifest of topic t of cluster c"),
-        ({"topic_id": "T2"}, "is the manifest of an earlier topic t, which was deleted since"),
-        ({"source": "folder /other"}, "is the manifest of folder /data, not of folder /other"),
+        ({"topic": "u"}, "manifest of topic t of cluster c"),
+        ({"cluster_id": "d"}, "manifest of topic t of cluster c"),
+        ({"topic_id": "T2"}, "manifest of an earlier topic t that was deleted since"),
+        ({"source": "folder /other"}, "manifest of another source: folder /data, not folder /other"),
     ],
 )
 def test_a_manifest_of_something_else_is_refused(path: Path, change: dict[str, str], message: str) -> None:
@@ -103,10 +103,10 @@ def test_a_manifest_of_something_else_is_refused(path: Path, change: dict[str, s
 @pytest.mark.parametrize(
     ("begun", "now", "message"),
     [
-        ({}, {"--value": "v"}, "was begun with no --value, not with --value v"),
-        ({"--key": "path"}, {"--key": "label"}, "was begun with --key path, not with --key label"),
-        ({"--key": "k", "--value": "v"}, {"--key": "k"}, "was begun with --value v, not with no --value"),
-        ({"--format": "text"}, {"--key": "k"}, "with --format text and no --key, not with no --format and --key k"),
+        ({}, {"--value": "v"}, "manifest of other options: no --value, not --value v"),
+        ({"--key": "path"}, {"--key": "label"}, "manifest of other options: --key path, not --key label"),
+        ({"--key": "k", "--value": "v"}, {"--key": "k"}, "manifest of other options: --value v, not no --value"),
+        ({"--format": "text"}, {"--key": "k"}, "--format text and no --key, not no --format and --key k"),
     ],
 )
 def test_a_manifest_of_other_records_is_refused(
@@ -138,7 +138,7 @@ def test_a_file_that_is_no_manifest_is_left_alone(tmp_path: Path, content: bytes
     """A wrong file given as manifest is refused, and not a byte of it changed."""
     path = tmp_path / "photo.jpg"
     path.write_bytes(content)
-    with pytest.raises(InputFileError, match="is no manifest of kafkabal produce"):
+    with pytest.raises(InputFileError, match="not a manifest of kafkabal produce"):
         Manifest.open(path, HEADER)
     assert path.read_bytes() == content
 
@@ -147,7 +147,7 @@ def test_a_later_version_is_refused(tmp_path: Path) -> None:
     """A manifest that a later version wrote is not guessed at."""
     path = tmp_path / "m"
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(HEADER, kafkabal_manifest=2)) + b"\n")
-    with pytest.raises(InputFileError, match="is a manifest of version 2"):
+    with pytest.raises(InputFileError, match="manifest version 2 is not supported"):
         Manifest.open(path, HEADER)
 
 
@@ -160,7 +160,7 @@ def test_damage_in_the_middle_is_named(path: Path) -> None:
 
 def test_two_runs_at_once_are_refused(path: Path) -> None:
     """The second run is told that the first has the manifest."""
-    with Manifest.open(path, HEADER), pytest.raises(BusyError, match="another run is using this manifest"):
+    with Manifest.open(path, HEADER), pytest.raises(BusyError, match="manifest in use by another process"):
         Manifest.open(path, HEADER)
 
 

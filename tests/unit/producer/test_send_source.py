@@ -334,7 +334,7 @@ def test_a_record_that_is_given_up_stops_the_run(bench: Bench, data: Path) -> No
     """The error says why, how much was sent, and that the same command goes on; and then it does."""
     silent = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 100, "log_level": 0}
     bench.producer_settings |= silent
-    with pytest.raises(OperationError, match=r"not acknowledged within .*; 0 records were sent by this run") as caught:
+    with pytest.raises(OperationError, match=r"not acknowledged within .*; 0 records sent by this run") as caught:
         bench.run(FolderSource(data))
     assert "run the same command again" in (caught.value.hint or "")
     for name in silent:
@@ -355,7 +355,7 @@ def test_what_was_sent_before_an_oversize_row_is_counted(bench: Bench, kept: boo
         manifest = Manifest.in_memory(manifest.header)
     with manifest, bench.producer() as producer:
         run = Run(producer, source, manifest, clock=monotonic)
-        with pytest.raises(OperationError, match="; 300 records were sent by this run") as caught:
+        with pytest.raises(OperationError, match="; 300 records sent by this run") as caught:
             run.send(source.listing())
     assert ("run the same command again" in (caught.value.hint or "")) is kept
     assert sum(bench.topic().values()) == 300
@@ -374,7 +374,7 @@ def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, 
     assert told.value.exit_code == 2
     assert told.value.message == (
         "policy 'own': its pick gave 4 for a record, and the partitions are 0 to 3; "
-        "2 records were sent by this run, 0 already in the topic"
+        "2 records sent by this run, 0 already in the topic"
     )
     assert "the same command" in (told.value.hint or "")
     bench.run(source)
@@ -428,7 +428,7 @@ def test_progress_is_of_what_is_there_now(bench: Bench, data: Path) -> None:
 def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: Path) -> None:
     """Records do not go on into a topic of the same name that is another one."""
     check = same_topic_check("T", lambda: "U", TOPIC)
-    with pytest.raises(OperationError, match=r"was deleted and created anew under way.*; \d+ records were sent"):
+    with pytest.raises(OperationError, match=r"was deleted and re-created during the run.*; \d+ records sent"):
         bench.run(FolderSource(data), same_topic=check)
 
 
@@ -439,14 +439,14 @@ def test_a_topic_that_is_missing_when_records_are_refused_is_not_sent_to_again(b
         run = Run(producer, source, manifest, same_topic=gone, clock=lambda: 0.0)
         run._next_same_topic_s = 1.0
         producer._send = lambda *_: (_ for _ in ()).throw(KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC)))
-        with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted under way; 0 records") as caught:
+        with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted during the run; 0 records") as caught:
             run.send(source.listing())
     assert "resume" not in (caught.value.hint or "")
 
 
 def test_a_topic_that_is_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> None:
     """A topic that is no longer there ends the run as a failure of the operation, not as a wrong name."""
-    with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted under way; 0 records were sent"):
+    with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted during the run; 0 records sent"):
         bench.run(FolderSource(data), same_topic=same_topic_check("T", lambda: None, TOPIC))
 
 
@@ -454,7 +454,7 @@ def test_a_row_of_standard_input_that_is_too_large_is_named(bench: Bench) -> Non
     """It shows only when it is sent; the message says which line it is, and what was sent before."""
     stream = io.BytesIO(b"first\n" + b"x" * 3_000_000 + b"\n")
     source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
-    with pytest.raises(OperationError, match=r"^standard input, line 2: .*too large; 1 records were sent"):
+    with pytest.raises(OperationError, match=r"^standard input, line 2: .*too large; 1 records sent"):
         bench.run(source)
 
 
@@ -533,14 +533,14 @@ def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) ->
     with bench.open_manifest(FolderSource(data)) as manifest:
         manifest.mark_running()
         manifest.checkpoint(5, {0: 1000})
-    with pytest.raises(OperationError, match=f"{TOPIC}-0 ends at offset 0, before 1000, which was acknowledged"):
+    with pytest.raises(OperationError, match=f"{TOPIC}-0 ends at offset 0, before the acknowledged offset 1000"):
         bench.run(FolderSource(data))
 
 
 def test_reading_back_what_retention_deleted_is_refused(bench: Bench) -> None:
     """Where the beginning was deleted it cannot be told what was sent, and nothing is sent twice on a guess."""
     reader = TopicReader(bench.cluster.client, TOPIC)
-    with pytest.raises(UnsafeError, match=f"{TOPIC}-0 begins at offset 9: records since 4 were deleted"):
+    with pytest.raises(UnsafeError, match=f"{TOPIC}-0 begins at offset 9: records from 4 on were deleted"):
         reader._ranges({0: (9, 20)}, {0: 4})
     assert reader._ranges({0: (9, 20), 1: (3, 5)}, {0: 9}) == {0: (9, 20), 1: (3, 5)}
 

@@ -92,7 +92,7 @@ def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """A file in its place gives one line."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be used as a cache"):
+    with pytest.raises(OutputError, match="not usable as a cache"):
         BlockCache(tmp_path / "file", 100)
 
 

@@ -37,7 +37,7 @@ def test_bytes_are_summed_by_the_brokers_that_lead() -> None:
     """Only brokers that lead partitions have a row; their share is over an even one among them."""
     outcome = Outcome(sent=6, already_there=2, bytes_by_partition=Counter({0: 100, 1: 100, 2: 200}))
     report = production_report(outcome, three_brokers())
-    assert report.headline == "6 records sent to topic t, 400 B, 2 were there before"
+    assert report.headline == "6 records sent to topic t, 400 B, 2 already in the topic"
     (table,) = report.tables
     assert {column.key: list(column.values) for column in table.columns} == {
         "broker": [1, 2],
@@ -50,7 +50,7 @@ def test_bytes_are_summed_by_the_brokers_that_lead() -> None:
 def test_nothing_to_send() -> None:
     """A repeated run says so, shows no table of nothing, and is no error where CSV was asked for."""
     report = production_report(Outcome(already_there=9), three_brokers())
-    assert render(report, "table", PLAIN) == "nothing to send to topic t, 9 were there before\n"
+    assert render(report, "table", PLAIN) == "nothing to send to topic t, 9 already in the topic\n"
     assert render(report, "csv", PLAIN) == "broker,sent_bytes,sent_share,used_bytes\n"
 
 
@@ -64,10 +64,10 @@ def test_partitions_that_have_no_row_any_more_are_no_fault() -> None:
 def test_brokers_that_nobody_measured_come_last_and_unknown() -> None:
     """The slowest broker is first; one without a figure has none, not zero."""
     report = latency_report({2: 0.5, 1: 0.1}, [1, 2, 3], payloads=7)
-    assert report.headline == "2 of 3 brokers measured, from 7 pushes of clients"
+    assert report.headline == "2 of 3 brokers measured, from 7 client pushes"
     (table,) = report.tables
     assert [list(column.values) for column in table.columns] == [[2, 1, 3], [0.5, 0.1, None]]
-    assert latency_report({}, [1], payloads=0).headline == "no client measured a broker (0 pushes)"
+    assert latency_report({}, [1], payloads=0).headline == "no broker measured (0 client pushes)"
 
 
 def test_subscriptions() -> None:

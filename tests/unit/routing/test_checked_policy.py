@@ -198,10 +198,10 @@ def test_a_fault_of_an_acknowledgement_is_told_at_the_next_pick(uneven_view: Rou
 @pytest.mark.parametrize(
     ("about", "message"),
     [
-        (None, "its 'about' is no About"),
-        (About(name="a", meaning="b", source="c", inputs={"moon"}), "its 'about' has inputs 'moon'"),  # type: ignore[arg-type]
+        (None, "its 'about' must be an About"),
+        (About(name="a", meaning="b", source="c", inputs={"moon"}), "its 'about' has unknown inputs 'moon'"),  # type: ignore[arg-type]
         (About(name="a", meaning="b", source="c", inputs=None), "its about raised TypeError"),  # type: ignore[arg-type]
-        (About(name="a", meaning="b", source="c", feedback="acks"), "its 'about' has feedback 'acks'"),  # type: ignore[arg-type]
+        (About(name="a", meaning="b", source="c", feedback="acks"), "its 'about' has unknown feedback 'acks'"),  # type: ignore[arg-type]
     ],
 )
 def test_what_a_plug_in_says_of_itself_is_looked_at(monkeypatch: pytest.MonkeyPatch, about: Any, message: str) -> None:
@@ -215,7 +215,7 @@ def test_a_module_that_ends_the_process_cannot_be_loaded(tmp_path: Any, monkeypa
     """A plug-in that exits on import is an error, not a success."""
     (tmp_path / "policy_exits_at_once.py").write_text("raise SystemExit(0)")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(UsageError, match="cannot be loaded: SystemExit: 0"):
+    with pytest.raises(UsageError, match=r"cannot load .*: SystemExit: 0"):
         load_policy("policy_exits_at_once:Policy")
 
 

@@ -36,14 +36,14 @@ def test_built_in_policies_need_no_look_at_installed_packages(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("adaptiv", "there is no policy 'adaptiv'", "did you mean: adaptive"),
-        ("xyzzy", "there is no policy 'xyzzy'", "there are: adaptive, "),
-        ("power-of-d:e=3", "policy 'power-of-d' has no option 'e'", "there are: d"),
-        ("score:flor=0.2", "policy 'score' has no option 'flor'", "did you mean: floor"),
-        ("power-of-d:d=two", "'d=two': the value is a whole number", None),
-        ("least-loaded:own=maybe", "'own=maybe': the value is true or false", None),
-        ("no.such.module:Policy", "cannot be loaded", None),
-        ("kafkabal.units:parse_bytes", "is no policy: it has no 'about'", "see docs/routing.md"),
+        ("adaptiv", "unknown policy: 'adaptiv'", "did you mean: adaptive"),
+        ("xyzzy", "unknown policy: 'xyzzy'", "choose from: adaptive, "),
+        ("power-of-d:e=3", "policy power-of-d: unknown option: 'e'", "choose from: d"),
+        ("score:flor=0.2", "policy score: unknown option: 'flor'", "did you mean: floor"),
+        ("power-of-d:d=two", "'d=two': expected a whole number", None),
+        ("least-loaded:own=maybe", "'own=maybe': expected true or false", None),
+        ("no.such.module:Policy", "cannot load", None),
+        ("kafkabal.units:parse_bytes", "missing 'about'", "see docs/routing.md"),
     ],
 )
 def test_wrong_names_are_refused_in_one_line(text: str, message: str, hint: str | None) -> None:
@@ -103,10 +103,10 @@ def test_options_that_are_numbers_have_a_limit(name: str, option: str, value: st
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("score:horizon=inf", "score: horizon is above 0 and at most 1,000, not inf"),
-        ("score:batch-size=999999999999", "score: batch-size is 1 to 2,147,483,647, not 999999999999"),
-        ("default:linger-ms=nan", "default: linger-ms is 0 to 900,000, not nan"),
-        ("power-of-d:d=200000", "power-of-d: d is 1 to 100, not 200000"),
+        ("score:horizon=inf", "score: horizon must be above 0 and at most 1,000, not inf"),
+        ("score:batch-size=999999999999", "score: batch-size must be 1 to 2,147,483,647, not 999999999999"),
+        ("default:linger-ms=nan", "default: linger-ms must be 0 to 900,000, not nan"),
+        ("power-of-d:d=200000", "power-of-d: d must be 1 to 100, not 200000"),
     ],
 )
 def test_a_limit_is_told(text: str, message: str) -> None:

@@ -14,8 +14,8 @@ START = "--- started by the sandbox ---\n"
 @pytest.mark.parametrize(
     ("printed", "cause"),
     [
-        ("", "it ended without saying why"),
-        ("[2026] INFO all is well (kafka)\n", "it ended without saying why"),
+        ("", "exited without an error message"),
+        ("[2026] INFO all is well (kafka)\n", "exited without an error message"),
         ("[2026] ERROR Exiting Kafka (kafka.Kafka$)\n[2026] INFO bye\n", "Exiting Kafka (kafka.Kafka$)"),
         (
             "[2026] ERROR Exiting (kafka.Kafka$)\norg.apache.kafka.ConfigException: Invalid value\n\tat x",
@@ -30,7 +30,7 @@ START = "--- started by the sandbox ---\n"
             "Unrecognized VM option 'X'",
         ),
         ('Exception in thread "main" java.lang.Error: no', 'Exception in thread "main" java.lang.Error: no'),
-        (f"{START}[2026] ERROR earlier\n{START}[2026] INFO later\n", "it ended without saying why"),
+        (f"{START}[2026] ERROR earlier\n{START}[2026] INFO later\n", "exited without an error message"),
         ("[2026] ERROR " + "x" * 1000, "x" * 299 + "…"),
     ],
 )

@@ -10,6 +10,6 @@ from kafkabal.sandbox.extra_packages import extra_module
 
 def test_a_missing_package_is_named_with_the_way_to_get_it() -> None:
     """The user is told what to install."""
-    with pytest.raises(UsageError, match="needs the Python package no_such_package") as caught:
+    with pytest.raises(UsageError, match="missing Python package: no_such_package") as caught:
         extra_module("no_such_package.part")
     assert "kafkabal[sandbox]" in (caught.value.hint or "")

@@ -36,6 +36,6 @@ def test_a_lock_names_packages_and_checksums_only(version: str) -> None:
 
 def test_an_unknown_version_is_refused_with_the_known_ones() -> None:
     """Who asks for a version that is not locked learns which ones are."""
-    with pytest.raises(UsageError, match=r"no Kafka 2\.8") as caught:
+    with pytest.raises(UsageError, match=r"unsupported Kafka version: 2\.8") as caught:
         read_lock("2.8")
     assert "4.1.2" in (caught.value.hint or "")

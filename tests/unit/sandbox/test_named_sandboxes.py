@@ -34,7 +34,7 @@ def _recorded(home: Path, name: str, *, port: int = 1, created_at_s: float = 0.0
 def test_names_are_plain(tmp_path: Path) -> None:
     """A name that would lead out of the folder of sandboxes, or hide there, is refused."""
     for name in ("", "../x", ".hidden", "A", "x" * 41, "a b"):
-        with pytest.raises(UsageError, match="no name of a sandbox"):
+        with pytest.raises(UsageError, match="invalid sandbox name"):
             up(SandboxSpec(), name, home=tmp_path)
 
 
@@ -42,11 +42,11 @@ def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     """Who asks for a sandbox that is not there learns which ones are, or how to get one."""
     with pytest.raises(UsageError) as caught:
         find_sandbox("mine", home=tmp_path)
-    assert caught.value.hint == "kafkabal sandbox up starts one"
+    assert caught.value.hint == "start one with 'kafkabal sandbox up'"
     _recorded(tmp_path, "theirs")
     with pytest.raises(UsageError) as caught:
         take_down("mine", home=tmp_path)
-    assert caught.value.hint == "there is theirs"
+    assert caught.value.hint == "choose from: theirs"
 
 
 def test_a_damaged_sandbox_can_be_removed(tmp_path: Path) -> None:

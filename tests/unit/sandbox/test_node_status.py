@@ -33,7 +33,7 @@ def test_by_its_process(process: ProcessView | None, expected: NodeStatus, tmp_p
     [
         ("", "killed", NodeStatus(NODE, NodeState.KILLED)),
         ("", "stopped", NodeStatus(NODE, NodeState.STOPPED)),
-        (MEMORY, None, NodeStatus(NODE, NodeState.OUT_OF_MEMORY, cause="its heap was full")),
+        (MEMORY, None, NodeStatus(NODE, NodeState.OUT_OF_MEMORY, cause="heap exhausted")),
         ("[x] ERROR disk full", None, NodeStatus(NODE, NodeState.ENDED, cause="disk full")),
     ],
 )

@@ -35,7 +35,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("{", "is not the record"), ("{}", "is not the record"), (None, "cannot be read")],
+    [("{", "is not the record"), ("{}", "is not the record"), (None, "cannot read")],
 )
 def test_damage_is_named(text: str | None, complaint: str, tmp_path: Path) -> None:
     """A record that cannot be read is an input file at fault, with a way out."""
@@ -68,7 +68,7 @@ def test_damaged_records_hide_no_others(tmp_path: Path) -> None:
 
 def test_an_unknown_node_is_refused_with_the_known_ones() -> None:
     """Who names a node that is not there learns which ones are."""
-    with pytest.raises(UsageError, match="no node 3") as caught:
+    with pytest.raises(UsageError, match="unknown node: 3") as caught:
         RECORD.node(3)
     assert "2 (broker 2)" in (caught.value.hint or "")
 

@@ -57,7 +57,7 @@ def test_share_and_skew_of_disks(totals: tuple, sizes: tuple, share: list[float]
 def test_capacity_known_of_some_brokers_only_is_an_error_that_names_the_others() -> None:
     """Guessing would move data for nothing, so it is asked for."""
     cluster = cluster_builders.cluster(brokers(1000, None, None), [one_replica_each(1, 1, 1)])
-    with pytest.raises(ConfigError, match="capacity of broker 2, 3 is not known") as error:
+    with pytest.raises(ConfigError, match="capacity unknown for some brokers only: 2, 3") as error:
         evaluate(load_score("disk"), cluster, tolerance=0.1)
     assert "capacity:" in (error.value.hint or "")
 
@@ -189,7 +189,7 @@ def test_rates_can_be_measured_against_networks() -> None:
     assert evaluate(equal.score, cluster, tolerance=0.1).share.tolist() == pytest.approx([0.5, 1.5])
     assert evaluate(scaled.score, cluster, tolerance=0.1).share.tolist() == pytest.approx([1, 1])
     (partial,) = load_scores(["bytes-out"], ScoreOptions(nic_rate_bytes_per_s={3: 30}))
-    with pytest.raises(ConfigError, match="NIC rate of broker 1 is not configured"):
+    with pytest.raises(ConfigError, match="NIC rate configured for some brokers only; missing: 1"):
         evaluate(partial.score, cluster, tolerance=0.1)
 
 
@@ -212,7 +212,9 @@ def test_what_a_cluster_does_not_supply_is_said(name: str, missing: str) -> None
     """A score that has nothing to go by is refused with its name, instead of reading zeros."""
     topic = TopicRow(topic="t", partitions=[PartitionRow(partition=0, replicas=[1], leader=1)])
     cluster = cluster_builders.cluster([BrokerRow(broker=1)], [topic])
-    with pytest.raises(UsageError, match=f"score '{name}' needs {missing}; this cluster gives none") as error:
+    with pytest.raises(
+        UsageError, match=f"score '{name}' needs {missing}, which this cluster does not supply"
+    ) as error:
         require(load_score(name), cluster)
     assert error.value.hint
 

@@ -48,5 +48,7 @@ def test_a_broker_that_was_not_measured_is_unknown_not_idle(name: str, measure: 
 @pytest.mark.parametrize("values", [None, [math.nan] * 3])
 def test_nothing_measured_is_refused(name: str, measure: str, values: list[float] | None) -> None:
     """A cluster of which nothing was measured cannot feed the score, and the message says what is missing."""
-    with pytest.raises(UsageError, match=f"score '{name}' needs (telemetry|prometheus); this cluster gives none"):
+    with pytest.raises(
+        UsageError, match=f"score '{name}' needs (telemetry|prometheus), which this cluster does not supply"
+    ):
         require(load_score(name), three_brokers(measure if values else None, values))

@@ -86,19 +86,19 @@ def test_scores_are_written_with_their_weight(texts: list[str], weights: dict[st
 @pytest.mark.parametrize(
     ("texts", "message", "hint"),
     [
-        (["dsk"], "there is no score 'dsk'", "did you mean: disk"),
-        (["qqqq"], "there is no score 'qqqq'", "there are: bytes-out, disk"),
-        (["disk", "disk=2"], "score 'disk' is named twice", None),
-        (["disk=0"], "weight of a score is a number above 0", "disk=3"),
+        (["dsk"], "unknown score: 'dsk'", "did you mean: disk"),
+        (["qqqq"], "unknown score: 'qqqq'", "choose from: bytes-out, disk"),
+        (["disk", "disk=2"], "duplicate score: 'disk'", None),
+        (["disk=0"], "weight must be a number above 0", "disk=3"),
         (["disk=-1"], "above 0", "disk=3"),
         (["disk=nan"], "above 0", "disk=3"),
         (["disk=inf"], "above 0", "disk=3"),
         (["disk="], "above 0", "disk=3"),
-        (["no_such_module:X"], "cannot be loaded: No module named 'no_such_module'", None),
-        ([f"{HERE}:Nothing"], "cannot be loaded: .*has no attribute 'Nothing'", None),
-        ([f"{HERE}:NO_SCORE"], "is no score: it lacks parts", "own-score.md"),
-        ([f"{HERE}:BAD_NAME"], "its name 'Not A Name'", "own-score.md"),
-        ([f"{HERE}:BAD_GRAIN"], "its grain 'rack'", "own-score.md"),
+        (["no_such_module:X"], "cannot load score .*No module named 'no_such_module'", None),
+        ([f"{HERE}:Nothing"], "cannot load score .*has no attribute 'Nothing'", None),
+        ([f"{HERE}:NO_SCORE"], "parts of the protocol are missing", "own-score.md"),
+        ([f"{HERE}:BAD_NAME"], "invalid name 'Not A Name'", "own-score.md"),
+        ([f"{HERE}:BAD_GRAIN"], "grain 'rack'", "own-score.md"),
     ],
 )
 def test_what_is_no_score_is_refused(texts: list[str], message: str, hint: str | None) -> None:
@@ -180,9 +180,9 @@ def test_signals_reach_through_a_score() -> None:
 @pytest.mark.parametrize(
     ("attribute", "value", "message"),
     [
-        ("band", 3, "its band 3 is no band"),
-        ("band", RelativeBand, "is no band"),
-        ("needs", {"moon"}, "its needs 'moon' is none of"),
+        ("band", 3, "its band must be a band, not 3"),
+        ("band", RelativeBand, "must be a band"),
+        ("needs", {"moon"}, "its needs must be among .*not 'moon'"),
         ("unit", None, "unit"),
     ],
 )
@@ -209,7 +209,7 @@ def test_a_module_that_ends_the_process_cannot_be_loaded(tmp_path: Path, monkeyp
     """A plug-in that exits on import is an error, not a success."""
     (tmp_path / "exits_at_once.py").write_text("raise SystemExit(0)")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(UsageError, match="cannot be loaded: SystemExit: 0"):
+    with pytest.raises(UsageError, match=r"cannot load .*: SystemExit: 0"):
         load_scores(["exits_at_once:Score"])
 
 

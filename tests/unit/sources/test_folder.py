@@ -65,7 +65,7 @@ def test_keys(data: Path, key: str | None, keys: list[bytes | None]) -> None:
 
 def test_unknown_key_is_refused(data: Path) -> None:
     """A key that files do not have is refused with those they have."""
-    with pytest.raises(UsageError, match="no 'name' to take as a key") as caught:
+    with pytest.raises(UsageError, match="invalid key for files: 'name'") as caught:
         FolderSource(data, key="name")
     assert caught.value.hint == "choose from: path, label"
 
@@ -110,7 +110,7 @@ def test_a_file_that_is_gone_is_refused(data: Path) -> None:
     source = FolderSource(data)
     part = source.listing().parts[0]
     (data / "cat/1.jpg").unlink()
-    with pytest.raises(InputFileError, match=r"cat/1.jpg: cannot be read: no such file"):
+    with pytest.raises(InputFileError, match=r"cat/1.jpg: cannot read: no such file"):
         list(records_of(source, part, 0))
 
 
@@ -138,7 +138,7 @@ def test_an_unreadable_file_is_left_out_and_named(data: Path, monkeypatch: pytes
     blocks = list(source.blocks(wanted))
     assert [value for block in blocks for value in block.values] == [b"meow", b""]
     assert [failure for block in blocks for failure in block.failures] == [
-        (wanted[1], "cannot be read: permission denied")
+        (wanted[1], "cannot read: permission denied")
     ]
 
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_sent_is_left_out_and_named(data: Path, monkeypatch: pyte
     assert listing.left_out == [
         ("broken", "is a broken link"),
         ("cat/pipe", "is a named pipe"),
-        ("closed", "cannot be read: permission denied"),
+        ("closed", "cannot read: permission denied"),
         ("loop", "is a link that leads back to itself"),
         ("socket", "is a socket"),
     ]
@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_read_at_all_is_an_error(data: Path, monkeypatch
         raise PermissionError(errno.EACCES, "Permission denied", path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    with pytest.raises(InputFileError, match=f"^{data}: cannot be read: permission denied"):
+    with pytest.raises(InputFileError, match=f"^{data}: cannot read: permission denied"):
         FolderSource(data).listing()
 
 

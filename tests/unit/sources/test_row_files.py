@@ -134,18 +134,18 @@ def test_progress_of_standard_input_is_what_was_read(tmp_path: Path, name: str) 
     [
         ("a.jsonl", b'{"k":1}\n{"k":\n', {"key_field": "k"}, "line 2: is not a JSON object"),
         ("a.jsonl", b'{"k":1}\n[1]\n', {"key_field": "k"}, "line 2: is not a JSON object"),
-        ("a.jsonl", b'{"k":[1]}\n', {"key_field": "k"}, "line 1: has a 'k' that is neither text, number nor bytes"),
-        ("a.jsonl", b'{"k":1}\n', {"value_field": "v"}, "line 1: has no field 'v'"),
-        ("a.jsonl", b'{"k":1}\n\n{"v":1}\n', {"key_field": "k"}, "line 3: has no field 'k' to take as a key"),
-        ("a.csv", b"a,b\n1,2\n3\n", {}, "line 3: has not as many fields"),
-        ("a.csv", b'a,b\n1,"2\n"\n\n3\n', {}, "line 5: has not as many fields"),
-        ("a.csv", b"a,b\n1,2,3\n", {}, "line 2: has not as many fields"),
+        ("a.jsonl", b'{"k":[1]}\n', {"key_field": "k"}, "line 1: field 'k' must be text, a number or bytes"),
+        ("a.jsonl", b'{"k":1}\n', {"value_field": "v"}, "line 1: missing field 'v'"),
+        ("a.jsonl", b'{"k":1}\n\n{"v":1}\n', {"key_field": "k"}, "line 3: missing key field 'k'"),
+        ("a.csv", b"a,b\n1,2\n3\n", {}, "line 3: number of fields differs"),
+        ("a.csv", b'a,b\n1,"2\n"\n\n3\n', {}, "line 5: number of fields differs"),
+        ("a.csv", b"a,b\n1,2,3\n", {}, "line 2: number of fields differs"),
         ("a.csv", b"a,b\n1,2\n3,\xff\n4,5\n", {}, "line 3: is not CSV: it is not in UTF-8"),
         ("a.csv", b"a,b\n1,2\n", {"key_field": "k"}, "unknown column: k"),
         ("a.csv", b"a,b\n", {"value_field": "v"}, "unknown column: v"),
         ("a.csv", b'a,b\n1,"2\n', {}, "is not CSV"),
-        ("a.csv", b"a,b,c,b,a\n1,2,3,4,5\n", {}, "has several columns of the same name: 'a', 'b'"),
-        ("a.csv", b"a,b,b\n1,2,3\n", {"value_field": "a"}, "has several columns of the same name: 'b'"),
+        ("a.csv", b"a,b,c,b,a\n1,2,3,4,5\n", {}, "duplicate columns: 'a', 'b'"),
+        ("a.csv", b"a,b,b\n1,2,3\n", {"value_field": "a"}, "duplicate columns: 'b'"),
         ("a.csv", b"a\n\xff\n", {}, "is not CSV"),
         ("a.parquet", b"no parquet at all", {}, "is not Parquet"),
     ],
@@ -160,9 +160,9 @@ def test_bad_rows_are_named(tmp_path: Path, name: str, content: bytes, fields: d
 
 def test_an_empty_or_absent_file_is_an_error(tmp_path: Path) -> None:
     """Nothing to send is told at once."""
-    with pytest.raises(InputFileError, match="is empty"):
+    with pytest.raises(InputFileError, match="empty"):
         RowSource(written(tmp_path, "a.txt", b"")).listing()
-    with pytest.raises(InputFileError, match="cannot be read: No such file"):
+    with pytest.raises(InputFileError, match="cannot read: No such file"):
         RowSource(tmp_path / "b.txt").listing()
 
 
@@ -249,16 +249,16 @@ def test_rows_before_one_that_cannot_be_sent_are_sent() -> None:
     (part,) = source.listing().parts
     blocks = source.blocks([Wanted(0, 0, part)])
     assert next(blocks).keys == [b"1", b"2"]
-    with pytest.raises(InputFileError, match="line 3: has no field 'k'"):
+    with pytest.raises(InputFileError, match="line 3: missing key field 'k'"):
         next(blocks)
 
 
 @pytest.mark.parametrize(
     ("path", "row_format", "fields", "message"),
     [
-        ("a.dat", None, {}, "the format cannot be told"),
+        ("a.dat", None, {}, "unknown file format"),
         ("a.txt", None, {"key_field": "k"}, "plain text have no fields"),
-        (None, RowFormat.PARQUET, {}, "Parquet cannot be read from standard input"),
+        (None, RowFormat.PARQUET, {}, "cannot read Parquet from standard input"),
     ],
 )
 def test_what_cannot_be_read_so_is_refused(
@@ -287,7 +287,7 @@ def test_parquet_columns_of_the_same_name_are_refused(tmp_path: Path) -> None:
     parquet.write_table(pa.Table.from_arrays([one, two], names=["a", "a"]), tmp_path / "columns.parquet")
     struct = pa.StructArray.from_arrays([one, two], names=["x", "x"])
     parquet.write_table(pa.Table.from_arrays([struct], names=["s"]), tmp_path / "fields.parquet")
-    with pytest.raises(InputFileError, match=r"columns.parquet: has several columns of the same name: 'a'"):
+    with pytest.raises(InputFileError, match=r"columns.parquet: duplicate columns: 'a'"):
         rows_of(RowSource(tmp_path / "columns.parquet"))
-    with pytest.raises(InputFileError, match=r"fields.parquet: row 1: cannot be read: .*duplicate field names"):
+    with pytest.raises(InputFileError, match=r"fields.parquet: row 1: cannot read: .*duplicate field names"):
         rows_of(RowSource(tmp_path / "fields.parquet"))

@@ -81,7 +81,7 @@ def test_the_table_is_bounded() -> None:
 @pytest.mark.parametrize("payload", [b"\xff\xff", b"\n\x05abc"])
 def test_what_is_no_payload_is_refused(payload: bytes) -> None:
     """A message that cannot be read is an error of its own, so that an intake can count it."""
-    with pytest.raises(MalformedPayloadError, match="is no OTLP metrics message"):
+    with pytest.raises(MalformedPayloadError, match="not an OTLP metrics message"):
         read_samples(payload)
 
 

@@ -119,13 +119,13 @@ def test_a_group_of_a_deleted_topic_does_not_matter() -> None:
 def test_no_time_between_samples_is_refused(elapsed_s: float) -> None:
     """Two samples of one moment have no rate, and the message says so."""
     state = sample({("t", 0): (0, 1, 1)})
-    with pytest.raises(UsageError, match="some time between"):
+    with pytest.raises(UsageError, match="no time between"):
         with_rates(state, state, elapsed_s, group_offsets=False)
 
 
 def test_samples_of_two_clusters_are_refused() -> None:
     """Offsets of different clusters are never compared."""
-    with pytest.raises(UsageError, match="one cluster, not of a and b"):
+    with pytest.raises(UsageError, match="samples of different clusters: a and b"):
         with_rates(sample({}, cluster_id="a"), sample({}, cluster_id="b"), 1.0, group_offsets=False)
 
 

@@ -50,18 +50,18 @@ def test_no_series_is_nothing_known() -> None:
 @pytest.mark.parametrize(
     ("body", "kind", "message"),
     [
-        (vector(({"instance": "a"}, "1")), ConfigError, "has no label 'broker'"),
+        (vector(({"instance": "a"}, "1")), ConfigError, "returns no label 'broker'"),
         (vector(({"broker": "abc"}, "1")), ConfigError, "does not end in a broker id"),
         (vector(({"broker": "1"}, "1"), ({"broker": "1"}, "2")), ConfigError, "two values for broker 1"),
-        ({"status": "success", "data": {"resultType": "matrix", "result": []}}, ConfigError, "gives a matrix"),
-        ({"status": "error", "error": "parse error"}, OperationError, "refuses .* parse error"),
+        ({"status": "success", "data": {"resultType": "matrix", "result": []}}, ConfigError, "returns a matrix"),
+        ({"status": "error", "error": "parse error"}, OperationError, "rejected .* parse error"),
         (vector(({"broker": "9" * 5000}, "1")), ConfigError, "does not end in a broker id"),
-        (vector(({"broker": "1"}, "abc")), OperationError, f"{URL} does not answer .*: the value not a number: 'abc'"),
-        (vector(({"broker": "1"}, 7)), OperationError, f"{URL} does not answer like Prometheus: Expected `str`"),
-        (vector(({"broker": 1}, "7")), OperationError, f"{URL} does not answer like Prometheus: Expected `str`"),
+        (vector(({"broker": "1"}, "abc")), OperationError, f"{URL} not a number: 'abc'"),
+        (vector(({"broker": "1"}, 7)), OperationError, f"not a Prometheus server: {URL}: Expected `str`"),
+        (vector(({"broker": 1}, "7")), OperationError, f"not a Prometheus server: {URL}: Expected `str`"),
         ({"status": "success", "data": {"resultType": "vector", "result": None}}, OperationError, URL),
         ({"status": "success", "data": None}, OperationError, URL),
-        ("<html>", OperationError, "does not answer like Prometheus: HTTP 200"),
+        ("<html>", OperationError, "not a Prometheus server: .*HTTP 200"),
     ],
 )
 def test_answers_that_cannot_be_used(body: Any, kind: type[KafkabalError], message: str) -> None:
@@ -77,11 +77,11 @@ def test_no_answer() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("connection refused")
 
-    with pytest.raises(UnreachableError, match="no answer from Prometheus at http://prometheus/base"):
+    with pytest.raises(UnreachableError, match="no response from Prometheus at http://prometheus/base"):
         source(refuse)()
 
 
 def test_a_url_that_is_none_is_told() -> None:
     """What httpx does not take for a URL is an error of configuration."""
-    with pytest.raises(ConfigError, match="http://p:port/api/v1/query is no URL"):
+    with pytest.raises(ConfigError, match="invalid URL: http://p:port/api/v1/query"):
         PrometheusSource("http://p:port", "x", "broker")()

@@ -43,14 +43,14 @@ def test_brokers_defaults_are_read() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"metrics": ()}, "makes no telemetry subscriptions"),
-        ({"metrics": ("*",)}, "is no prefix"),
-        ({"metrics": ("",)}, "is no prefix"),
-        ({"metrics": ("a b",)}, "is no prefix"),
-        ({"interval_s": 0.05}, "clients push every 0.1 s to 3600 s, not 0.05 s"),
+        ({"metrics": ()}, "without metrics"),
+        ({"metrics": ("*",)}, "not a metric prefix"),
+        ({"metrics": ("",)}, "not a metric prefix"),
+        ({"metrics": ("a b",)}, "not a metric prefix"),
+        ({"interval_s": 0.05}, "push interval must be 0.1 s to 3600 s, not 0.05 s"),
         ({"interval_s": 3601.0}, "not 3601 s"),
-        ({"match": {"client": "a"}}, "cannot be chosen by 'client'"),
-        ({"match": {"client_id": "("}}, "is no regular expression"),
+        ({"match": {"client": "a"}}, "unknown match key: 'client'"),
+        ({"match": {"client_id": "("}}, "invalid regular expression"),
         ({"match": {"client_id": "a,b"}}, "comma"),
     ],
 )

@@ -27,5 +27,5 @@ def test_addresses_are_read_and_written_alike(text: str, address: Address) -> No
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     """A missing host or port, or an IPv6 address without brackets, is named."""
-    with pytest.raises(ConfigError, match="is no address of a broker"):
+    with pytest.raises(ConfigError, match="invalid broker address"):
         parse_address(text)

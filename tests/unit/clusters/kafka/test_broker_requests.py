@@ -77,7 +77,7 @@ def test_no_bootstrap_server_is_told_with_every_reason(
 ) -> None:
     """Each address stands in the message with what is wrong with it."""
     settings = fake_cluster().settings(bootstrap_servers=(nobody, "no-such-host.invalid:1"))
-    with pytest.raises(UnreachableError, match=r"connection refused; .*the host name is unknown"):
+    with pytest.raises(UnreachableError, match=r"connection refused; .*unknown host name"):
         make_client(settings).nodes()
 
 
@@ -95,7 +95,7 @@ def test_a_bootstrap_server_that_is_no_address_is_told_before_anything_is_sent(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
     """The settings are wrong, not the network."""
-    with pytest.raises(ConfigError, match="'broker1' is no address"):
+    with pytest.raises(ConfigError, match="invalid broker address: 'broker1'"):
         make_client(fake_cluster().settings(bootstrap_servers=("broker1",)))
 
 

@@ -102,7 +102,7 @@ def test_a_request_that_the_broker_does_not_know_is_not_sent(fake_broker: Callab
 
 def test_an_unknown_host_is_named() -> None:
     """A name that nobody knows is not taken for a broker that is down."""
-    with pytest.raises(UnreachableError, match=r"cannot reach no-such-host\.invalid:9092: the host name is unknown"):
+    with pytest.raises(UnreachableError, match=r"cannot reach no-such-host\.invalid:9092: unknown host name"):
         _open(Address("no-such-host.invalid", 9092))
 
 
@@ -117,7 +117,7 @@ def test_a_port_where_nobody_listens_is_refused() -> None:
 
 def test_a_server_that_hangs_costs_its_deadline() -> None:
     """A broker that accepts and then says nothing is given up in time, without a guess at the reason."""
-    with _listening() as address, pytest.raises(UnreachableError, match=r"does not answer within 0\.2 s") as caught:
+    with _listening() as address, pytest.raises(UnreachableError, match=r"did not respond within 0\.2 s") as caught:
         _open(address, timeout_s=0.2)
     assert caught.value.hint is None
 
@@ -133,7 +133,7 @@ def test_tls_spoken_to_in_plain_text_is_recognised(fake_broker: Callable[..., An
 def test_a_tls_alert_is_recognised() -> None:
     """An alert instead of an answer is TLS for certain."""
     alert = b"\x15\x03\x03\x00\x02\x02\x50"
-    with _listening(alert) as address, pytest.raises(UnreachableError, match="is not a Kafka broker") as caught:
+    with _listening(alert) as address, pytest.raises(UnreachableError, match="not a Kafka broker") as caught:
         _open(address)
     assert "TLS" in str(caught.value.hint)
 
@@ -142,21 +142,21 @@ def test_a_web_server_is_no_broker() -> None:
     """Some other protocol is told as that."""
     with (
         _listening(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address,
-        pytest.raises(UnreachableError, match="is not a Kafka broker"),
+        pytest.raises(UnreachableError, match="not a Kafka broker"),
     ):
         _open(address)
 
 
 def test_plain_text_spoken_to_in_tls_is_recognised(fake_broker: Callable[..., Any]) -> None:
     """A plain listener that is spoken to in TLS leads to the setting that is wrong."""
-    with pytest.raises(UnreachableError, match="does not speak TLS") as caught:
+    with pytest.raises(UnreachableError, match="does not use TLS") as caught:
         _open(_address(fake_broker()), tls=_TRUSTING)
     assert "PLAINTEXT" in str(caught.value.hint)
 
 
 def test_a_server_that_hangs_in_the_tls_handshake_costs_its_deadline() -> None:
     """The handshake is bounded as well."""
-    with _listening() as address, pytest.raises(UnreachableError, match=r"no TLS within 0\.2 s"):
+    with _listening() as address, pytest.raises(UnreachableError, match=r"no TLS handshake within 0\.2 s"):
         _open(address, timeout_s=0.2, tls=_TRUSTING)
 
 
@@ -178,7 +178,7 @@ def test_a_certificate_that_is_not_trusted_is_named(
     fake_broker: Callable[..., Any], tls: TlsSettings, reason: str
 ) -> None:
     """A broker that proves nothing is not spoken to."""
-    with pytest.raises(UnreachableError, match=f"is not accepted: {reason}") as caught:
+    with pytest.raises(UnreachableError, match=f"rejected: {reason}") as caught:
         _open(_address(fake_broker(tls=_server_context())), tls=tls)
     assert "truststore" in str(caught.value.hint)
 
@@ -187,7 +187,7 @@ def test_a_broker_without_an_answer_is_not_taken_for_one_that_was_not_asked(
     fake_broker: Callable[..., Any], silence: object, hang_up: object
 ) -> None:
     """Silence and a connection that ends both leave open whether the request took effect."""
-    for answer, reason in ((silence, r"does not answer within 0\.1 s"), (hang_up, "closed the connection")):
+    for answer, reason in ((silence, r"did not respond within 0\.1 s"), (hang_up, "closed the connection")):
         broker = fake_broker()
         broker.answers["DescribeLogDirs"] = lambda request, answer=answer: answer
         connection = _open(_address(broker))

@@ -81,9 +81,9 @@ def test_a_refusal_is_an_error_and_no_empty_broker(cluster: Any, client: KafkaCl
 
 
 def test_an_old_broker_refuses_by_an_empty_list(cluster: Any, client: KafkaClient) -> None:
-    """Before version 3 there is no error at the top, and a broker without dirs does not exist."""
+    """Before version 3 unknown partition: error at the top, and a broker without dirs does not exist."""
     cluster.answer("DescribeLogDirs", _answer())
-    with pytest.raises(NotAuthorizedError, match="it names none"):
+    with pytest.raises(NotAuthorizedError, match="it reported none"):
         describe_log_dirs(client, 1, client.deadline())
 
 

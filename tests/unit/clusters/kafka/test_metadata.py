@@ -55,7 +55,7 @@ def test_a_broker_that_knows_no_broker_yet_says_nothing_of_topics(fake_cluster: 
     cluster.answer("Metadata", lambda request: MetadataResponse(brokers=[], topics=[topic_of("images", error_code=3)]))
     with (
         KafkaCluster(cluster.settings()) as kafka,
-        pytest.raises(UnreachableError, match="does not know the cluster yet"),
+        pytest.raises(UnreachableError, match="has no cluster metadata yet"),
     ):
         kafka.describe_topic("images", 2.0)
 

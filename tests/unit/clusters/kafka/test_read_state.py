@@ -113,7 +113,7 @@ def test_a_broker_that_hangs_is_named_and_the_rest_is_shown(cluster: Any, silenc
     with KafkaCluster(cluster.settings()) as kafka:
         reading = kafka.read(ReadRequest(deadline_s=0.2))
     assert [problem.broker for problem in reading.problems] == [2]
-    assert "does not answer within 0.2 s" in reading.problems[0].message
+    assert "did not respond within 0.2 s" in reading.problems[0].message
     assert reading.state.replicas.size_bytes.tolist() == [100, -1, -1, 200]
     assert reading.state.brokers.is_live.all()
 
@@ -133,7 +133,7 @@ def test_no_broker_at_all_is_an_error(cluster: Any, silence: object) -> None:
     cluster.answer("DescribeLogDirs", lambda request: silence)
     with (
         KafkaCluster(cluster.settings()) as kafka,
-        pytest.raises(UnreachableError, match="none of the 2 brokers tells of its log dirs; broker 1: "),
+        pytest.raises(UnreachableError, match="none of the 2 brokers reported its log dirs; broker 1: "),
     ):
         kafka.read(ReadRequest(deadline_s=0.2))
 
@@ -149,7 +149,7 @@ def test_topics_that_metadata_hides_are_found_out(cluster: Any, kafka: KafkaClus
     """A topic that brokers hold but the principal may not describe is an error, not a gap."""
     cluster.answer("DescribeLogDirs", _logs({("t", 0): 1, ("secret", 0): 1, ("hidden", 0): 1}))
     cluster.strangers = [_topic("secret", error_code=29), _topic("hidden", error_code=29)]
-    with pytest.raises(NotAuthorizedError, match="not allowed to describe 2 topics: hidden, secret"):
+    with pytest.raises(NotAuthorizedError, match="not authorized to describe 2 topics: hidden, secret"):
         kafka.read(_QUICK)
 
 

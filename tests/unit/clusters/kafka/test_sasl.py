@@ -60,7 +60,9 @@ def test_a_token_is_fetched_with_client_credentials(monkeypatch: pytest.MonkeyPa
 def test_an_endpoint_without_a_token_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal gives the status, never the secret."""
     monkeypatch.setattr(httpx, "post", lambda url, **options: httpx.Response(401, json={"error": "invalid_client"}))
-    with pytest.raises(RefusedByClusterError, match="gave no token: HTTP status 401") as caught:
+    with pytest.raises(
+        RefusedByClusterError, match=r"no token from token endpoint http://id\.invalid/token: HTTP status 401"
+    ) as caught:
         _first_message(_OAUTH)
     assert "hush" not in caught.value.message
 
@@ -72,12 +74,12 @@ def test_an_endpoint_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         raise httpx.ConnectError("refused")
 
     monkeypatch.setattr(httpx, "post", post)
-    with pytest.raises(UnreachableError, match=r"http://id\.invalid/token cannot be asked: refused"):
+    with pytest.raises(UnreachableError, match=r"cannot reach token endpoint http://id\.invalid/token: refused"):
         _first_message(_OAUTH)
 
 
 def test_missing_credentials_are_a_fault_of_the_settings() -> None:
     """A protocol with SASL and no credentials says what is missing."""
     settings = ConnectionSettings(bootstrap_servers=(), security_protocol=SecurityProtocol.SASL_SSL)
-    with pytest.raises(ConfigError, match=r"security\.protocol=SASL_SSL needs sasl\.mechanism"):
+    with pytest.raises(ConfigError, match=r"security\.protocol=SASL_SSL requires sasl\.mechanism"):
         sasl_conversation(settings, "h", SystemClock())

@@ -54,7 +54,7 @@ def test_a_client_certificate_is_taken_with_its_key(settings: TlsSettings) -> No
 )
 def test_a_key_that_does_not_fit_is_refused_without_asking(settings: TlsSettings) -> None:
     """Nothing is asked on the terminal, and the message names the file, not the password."""
-    with pytest.raises(ConfigError, match=r"\.pem: no certificate with a private key that fits"):
+    with pytest.raises(ConfigError, match=r"\.pem: no certificate with a matching private key"):
         tls_context(settings)
 
 
@@ -69,8 +69,8 @@ def test_hostnames_are_checked_unless_told_otherwise() -> None:
 @pytest.mark.parametrize(
     ("content", "what", "tool"),
     [
-        (b"\xfe\xed\xfe\xed\x00\x00\x00\x02", r"Java keystore \(JKS\)", "keytool"),
-        (b"\x30\x82\x0a\x00", "PKCS12 or DER", "openssl"),
+        (b"\xfe\xed\xfe\xed\x00\x00\x00\x02", r"Java keystores \(JKS\)", "keytool"),
+        (b"\x30\x82\x0a\x00", "PKCS12 and DER", "openssl"),
     ],
 )
 @pytest.mark.parametrize("store", ["truststore", "keystore"])
@@ -81,14 +81,14 @@ def test_java_stores_are_refused_with_the_command_that_converts_them(
     path = tmp_path / "store.pem"
     path.write_bytes(content)
     settings = TlsSettings(ca_file=str(path)) if store == "truststore" else TlsSettings(certificate_file=str(path))
-    with pytest.raises(ConfigError, match=f"{store} {path} is .*{what}") as caught:
+    with pytest.raises(ConfigError, match=f"{store} {path}: .*{what}") as caught:
         tls_context(settings)
     assert tool in str(caught.value.hint)
 
 
 def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
     """A wrong path is a wrong setting."""
-    with pytest.raises(ConfigError, match=r"nowhere\.pem cannot be read: No such file"):
+    with pytest.raises(ConfigError, match=r"cannot read truststore .*nowhere\.pem: No such file"):
         tls_context(TlsSettings(ca_file=str(tmp_path / "nowhere.pem")))
 
 

@@ -196,7 +196,7 @@ def test_lock(memory: InMemoryCluster) -> None:
     other = memory.connect("other")
     lock = memory.lock("one", 30.0)
     memory.kafka.clock.sleep(100.0)
-    with pytest.raises(BusyError, match="one is working"):
+    with pytest.raises(BusyError, match="cluster locked by one"):
         other.lock("two", 30.0)
     memory.stop()
     memory.kafka.clock.sleep(31.0)

@@ -112,12 +112,15 @@ def test_tabs_may_have_become_blanks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("topics", "message"),
     [
-        ("Error while executing topic command : Timed out\n", "topics.txt, line 1: is no line of what TopicCommand"),
-        (TOPICS + "\tTopic: other\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n", "line 7: is no line"),
-        (TOPICS.replace("Leader: 1", "Leader: x"), "line 2: is no line"),
-        (TOPICS.replace("Partition: 1\t", "Partition: 0\t"), "a-b-0 is described twice"),
-        (TOPICS.replace("Partition: 1\t", f"Partition: {2**70}\t"), "topics.txt: holds a number that Kafka never uses"),
-        (TOPICS.replace("Configs: cleanup", "Configs: ,cleanup"), "line 1: is no line"),
+        ("Error while executing topic command : Timed out\n", "topics.txt, line 1: not output of TopicCommand"),
+        (
+            TOPICS + "\tTopic: other\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n",
+            "line 7: not output of TopicCommand",
+        ),
+        (TOPICS.replace("Leader: 1", "Leader: x"), "line 2: not output of TopicCommand"),
+        (TOPICS.replace("Partition: 1\t", "Partition: 0\t"), "duplicate partition: a-b-0"),
+        (TOPICS.replace("Partition: 1\t", f"Partition: {2**70}\t"), "topics.txt: number out of range"),
+        (TOPICS.replace("Configs: cleanup", "Configs: ,cleanup"), "line 1: not output of TopicCommand"),
     ],
 )
 def test_what_topic_command_does_not_print_is_refused(tmp_path: Path, topics: str, message: str) -> None:
@@ -129,12 +132,12 @@ def test_what_topic_command_does_not_print_is_refused(tmp_path: Path, topics: st
 @pytest.mark.parametrize(
     ("log_dirs", "message"),
     [
-        ("Querying brokers\n", "dirs.txt: holds no line of JSON"),
+        ("Querying brokers\n", "dirs.txt: no JSON line"),
         ("\n{nonsense\n", "dirs.txt, line 2: is not what LogDirsCommand"),
         ('{"version":1}', "missing required field `brokers`"),
         (
             LOG_DIRS.replace("errors.KafkaStorageException", "errors.ClusterAuthorizationException"),
-            "line 3: broker 2 told no log dirs: .*ClusterAuthorizationException",
+            "line 3: broker 2 reported no log dirs: .*ClusterAuthorizationException",
         ),
     ],
 )
@@ -146,5 +149,5 @@ def test_what_log_dirs_command_does_not_print_is_refused(tmp_path: Path, log_dir
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """With the reason of the system."""
-    with pytest.raises(InputFileError, match="none: cannot be read: No such file"):
+    with pytest.raises(InputFileError, match="none: cannot read: No such file"):
         read_kafka_text(tmp_path / "none", None, cluster_id="x", taken_at="")

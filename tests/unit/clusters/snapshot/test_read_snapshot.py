@@ -73,11 +73,15 @@ def partition(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("lines", "line", "message"),
     [
-        ((), None, "is empty"),
+        ((), None, "empty"),
         (("nonsense",), 1, "is no valid record"),
         (("[]",), 1, "is no valid record"),
         ((BROKER,), 1, "is no kafkabal snapshot: no header in the first line"),
-        (({**HEADER, "kafkabal_snapshot": 2},), 1, "is of snapshot version 2, this kafkabal reads up to 1"),
+        (
+            ({**HEADER, "kafkabal_snapshot": 2},),
+            1,
+            "snapshot version 2 is not supported; this kafkabal reads versions up to 1",
+        ),
         (({**HEADER, "kafkabal_snapshot": "1"},), 1, "is no valid record"),
         (({"kafkabal_snapshot": 1},), 1, "missing required field `cluster_id`"),
         ((HEADER, BROKER, '{"topic":"img","partitions":['), 3, "is no valid record"),
@@ -95,15 +99,15 @@ def partition(**changes: Any) -> dict[str, Any]:
             3,
             "valid",
         ),
-        ((HEADER, BROKER, TOPIC, "", BROKER), 5, "broker 1 is described twice"),
-        ((HEADER, BROKER, HEADER, TOPIC), 3, "a second snapshot begins here"),
-        ((HEADER, BROKER, {"broker": 2, "topic": "t", "partitions": []}), 3, "is a topic and a broker at once"),
-        ((HEADER,), None, "holds no brokers"),
-        ((HEADER, BROKER, "", TOPIC, TOPIC), 5, "topic img is described twice"),
+        ((HEADER, BROKER, TOPIC, "", BROKER), 5, "duplicate broker: 1"),
+        ((HEADER, BROKER, HEADER, TOPIC), 3, "second header"),
+        ((HEADER, BROKER, {"broker": 2, "topic": "t", "partitions": []}), 3, "both a topic and a broker"),
+        ((HEADER,), None, "contains no brokers"),
+        ((HEADER, BROKER, "", TOPIC, TOPIC), 5, "duplicate topic: img"),
         ((HEADER, TOPIC, {"topic": "z", "partitions": [{"partition": 0, "replicas": []}]}, BROKER), 3, "z-0 has no"),
         ((HEADER, BROKER, partition(leader=9)), 3, "is led by broker 9"),
         ((HEADER, BROKER, partition(sizes=[1])), 3, "2 replicas but 1 sizes"),
-        ((HEADER, BROKER, partition(log_dirs=[4, None])), 3, "lies in log dir 4 of broker 1, which has fewer"),
+        ((HEADER, BROKER, partition(log_dirs=[4, None])), 3, "is in log dir 4 of broker 1, which has fewer log dirs"),
         ((HEADER, BROKER, partition(future=[{"broker": 1, "log_dir": 7, "bytes": 1}])), 3, "log dir 7 of broker 1"),
         ((HEADER, BROKER, '{"topic":"\udcff"}'), 3, "is no valid record"),
     ],
@@ -140,7 +144,7 @@ def test_a_packed_file_that_was_cut_off_is_named_by_the_line(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", ["none", "."])
 def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
     """A missing file and a folder, with the reason of the system."""
-    with pytest.raises(InputFileError, match=r"cannot be read: (No such file|Is a directory)") as error:
+    with pytest.raises(InputFileError, match=r"cannot read: (No such file|Is a directory)") as error:
         read_snapshot(tmp_path / name)
     assert error.value.line is None
 

@@ -54,7 +54,7 @@ def test_a_full_disk_leaves_the_old_snapshot(tmp_path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", no_room)
-    with pytest.raises(OutputError, match="cannot be written: No space left on device"):
+    with pytest.raises(OutputError, match="cannot write: No space left on device"):
         write_snapshot(CLUSTER, path)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == [name]

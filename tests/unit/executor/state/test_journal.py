@@ -88,7 +88,7 @@ def test_refused(tmp_path: Path, text: str, message: str, line: int) -> None:
 
 def test_missing(tmp_path: Path) -> None:
     """A journal that is not there is one clear line."""
-    with pytest.raises(InputFileError, match="cannot be read"):
+    with pytest.raises(InputFileError, match="cannot read"):
         read_journal(tmp_path / "none.jsonl")
 
 
