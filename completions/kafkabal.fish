@@ -188,6 +188,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a rollback -d 'Roll 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a repair -d 'Restore throttles left by an earlier run and list unused ones.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a throttle -d 'Change the throttle of the active run, from any host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l all -d 'List all partitions, not only the first 20.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l check -d 'With --drain: say within seconds whether the brokers can be drained, and exit 4 if not.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'

@@ -349,3 +349,15 @@ def test_names_of_a_cluster_do_not_steer_the_terminal(
     for done in outputs:
         assert not any(c in done.out + done.err for c in "\x1b\x07"), done
     assert "'=cmd" in outputs[-2].out
+
+
+def test_a_drain_is_checked_before_it_is_begun(simulation: Simulation) -> None:
+    """--check says by its exit code whether a broker can be drained, and changes nothing."""
+    before = simulation.replicas()
+    good = simulation.run("rebalance", "--drain", "4", "--check")
+    assert (good.code, "can be drained" in good.out) == (0, True), good.err
+    bad = simulation.run("rebalance", "--drain", "2,3,4", "--check", "-o", "json")
+    assert bad.code == 4
+    assert {b["topic"] for b in json.loads(bad.out)["blockers"]} == {"img", "__consumer_offsets"}
+    assert simulation.run("rebalance", "--check").code == 2
+    assert simulation.replicas() == before

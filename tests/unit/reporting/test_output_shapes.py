@@ -77,7 +77,9 @@ def test_every_command_that_writes_json_has_a_schema() -> None:
     }
     published = {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.json")}
     assert (
-        published - {"rebalance-plan-frontier", "rebalance-events", "rebalance-explain-why-not", "read-to"} == offering
+        published
+        - {"rebalance-plan-frontier", "rebalance-events", "rebalance-explain-why-not", "rebalance-check", "read-to"}
+        == offering
     )
 
 

@@ -2,6 +2,9 @@
 
 from typing import Annotated
 
+import typer
+
+from kafkabal.cli.commands.rebalance.drain import check_of_drain
 from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags
 from kafkabal.cli.commands.rebalance.run_flags import (
     RUN_CLUSTER,
@@ -15,7 +18,7 @@ from kafkabal.cli.commands.rebalance.show import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
-from kafkabal.cli.framework.shared_options import Format, OutputOptions, SaveOptions, Uses
+from kafkabal.cli.framework.shared_options import SCOPE_SECTION, Format, OutputOptions, SaveOptions, Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
@@ -29,6 +32,14 @@ def rebalance(
     output: RunOutput,
     saving: SaveOptions,
     all_rows: AllOption = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="With --drain: say within seconds whether the brokers can be drained, and exit 4 if not.",
+            rich_help_panel=SCOPE_SECTION,
+        ),
+    ] = False,
 ) -> ExitCode:
     """Rebalance partitions across brokers, safely.
 
@@ -45,7 +56,11 @@ def rebalance(
       kafkabal rebalance --dry-run --exit-code
 
       kafkabal rebalance --drain 3,4
+
+      kafkabal rebalance --drain 3 --check
     """
+    if check:
+        return check_of_drain(context, settings, planning.drain, output)
     from kafkabal.cli.commands.rebalance.begin_run import PlanCommand
     from kafkabal.cli.commands.rebalance.dead_after import gone_brokers, known_before, recently_dead, waiting_for
     from kafkabal.cli.commands.rebalance.plan_flags import make

@@ -1,0 +1,183 @@
+"""Whether brokers can be drained, from columns alone, without a plan, so that it takes seconds on the largest clusters.
+
+What is found here is necessary, not sufficient: room is compared as sums, and only a plan shows how replicas pack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.config.defaults import DEFAULT_LOG_DIR_LIMIT
+from kafkabal.errors import InfeasibleError, UsageError
+from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
+from kafkabal.model.eligibility import UNLIMITED, dir_room_bytes, rack_numbers, takes_replicas
+from kafkabal.model.kafka_configs import MIN_INSYNC_REPLICAS
+from kafkabal.model.offline_replicas import has_source, offline_replicas
+from kafkabal.model.replica_sizes import move_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """What keeps the partitions of a topic on the brokers."""
+
+    topic: str
+    partitions: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DrainCheck:
+    """What a drain would take, and what stands in its way."""
+
+    brokers: tuple[int, ...]
+    replicas: int
+    """That are to leave."""
+    leaders: int
+    """Partitions that the brokers lead."""
+    bytes: int
+    unknown_sizes: int
+    """Replicas of unknown size, which count as nothing."""
+    seconds: float
+    """That the copies take at the throttle, if the receiving brokers share them evenly."""
+    blockers: tuple[Blocker, ...]
+    """By topic, the most partitions first."""
+    target: tuple[int, ...]
+    """shape (n,): broker of each log dir that may take replicas."""
+    target_dir: tuple[str, ...]
+    target_room_bytes: tuple[int | None, ...]
+    """Room up to the limit; None where the size of the volume is not known."""
+    lacking_bytes: int
+    """By how much the room of all of them together is too small."""
+
+    @property
+    def may_go(self) -> bool:
+        """Whether nothing that can be told without a plan stands in the way."""
+        return not self.blockers and not self.lacking_bytes
+
+
+def check_drain(
+    cluster: ClusterState,
+    brokers: Collection[int],
+    *,
+    throttle_bytes_per_s: float,
+    excluded: Collection[int] = (),
+    log_dir_limit: float = DEFAULT_LOG_DIR_LIMIT,
+) -> DrainCheck:
+    """See what a drain would take.
+
+    Parameters
+    ----------
+    throttle_bytes_per_s
+        For each broker in each direction.
+    excluded
+        Brokers that take nothing.
+
+    Raises
+    ------
+    UsageError
+        If there is no such broker.
+    InfeasibleError
+        If no live broker would be left.
+    """
+    for broker in brokers:
+        if cluster.brokers.index_of(broker) < 0:
+            raise UsageError(f"unknown broker: {broker}", hint="see 'kafkabal inspect'")
+    leaves = np.isin(cluster.brokers.id, list(brokers))
+    takes = takes_replicas(cluster, leaves | np.isin(cluster.brokers.id, list(excluded)))
+    if not takes.any():
+        raise InfeasibleError("no live broker is left to hold anything", hint="drain fewer brokers")
+    r = cluster.replicas
+    leaving = leaves[r.broker] & ~r.removing
+    each = move_bytes(cluster)[r.partition[leaving]]
+    bytes_ = int(np.maximum(each, 0).sum())
+    dirs, room = _targets(cluster, takes, log_dir_limit)
+    known = room < UNLIMITED
+    lacking = max(0, bytes_ - _volume_room(cluster, dirs, room)) if known.all() and len(dirs) else 0
+    return DrainCheck(
+        brokers=tuple(sorted(brokers)),
+        replicas=int(leaving.sum()),
+        leaders=int(leaves[cluster.partitions.leader[cluster.partitions.leader >= 0]].sum()),
+        bytes=bytes_,
+        unknown_sizes=int((each < 0).sum()),
+        seconds=_seconds(cluster, leaving, takes, throttle_bytes_per_s),
+        blockers=tuple(_blockers(cluster, leaves, takes, leaving)),
+        target=tuple(cluster.brokers.id[cluster.log_dirs.broker[dirs]].tolist()),
+        target_dir=tuple(cluster.log_dirs.path[d] for d in dirs.tolist()),
+        target_room_bytes=tuple(b if b < UNLIMITED else None for b in room.tolist()),
+        lacking_bytes=lacking,
+    )
+
+
+def _targets(cluster: ClusterState, takes: Bools, limit: float) -> tuple[I64, I64]:
+    dirs = np.flatnonzero(takes[cluster.log_dirs.broker])
+    return dirs, dir_room_bytes(cluster, limit)[dirs]
+
+
+def _volume_room(cluster: ClusterState, dirs: I64, room: I64) -> int:
+    """Dirs of one volume share its room."""
+    _, first = np.unique(cluster.log_dirs.volume[dirs], return_index=True)
+    return int(room[first].sum())
+
+
+def _seconds(cluster: ClusterState, leaving: Bools, takes: Bools, rate: float) -> float:
+    """The slower of the receiving brokers together and the busiest sending one, which is the leader."""
+    r = cluster.replicas
+    partition = r.partition[leaving]
+    each = np.maximum(move_bytes(cluster)[partition], 0).astype(np.float64)
+    leader = cluster.partitions.leader[partition]
+    sent: F64 = np.bincount(leader[leader >= 0], each[leader >= 0], len(takes)).astype(np.float64)
+    return float(max(each.sum() / takes.sum(), sent.max(initial=0.0)) / rate)
+
+
+def _blockers(cluster: ClusterState, leaves: Bools, takes: Bools, leaving: Bools) -> Iterator[Blocker]:
+    n = len(cluster.partitions)
+    concerned = np.zeros(n, np.bool_)
+    concerned[cluster.replicas.partition[leaving]] = True
+    found: list[Blocker] = []
+    for reason, rows in _reasons(cluster, leaves, takes, leaving):
+        topics, counts = np.unique(cluster.partitions.topic[np.flatnonzero(rows & concerned)], return_counts=True)
+        found += [
+            Blocker(cluster.topics.name[t], c, reason) for t, c in zip(topics.tolist(), counts.tolist(), strict=True)
+        ]
+    yield from sorted(found, key=lambda b: (-b.partitions, b.topic, b.reason))
+
+
+def _reasons(cluster: ClusterState, leaves: Bools, takes: Bools, leaving: Bools) -> Iterator[tuple[str, Bools]]:
+    r, n = cluster.replicas, len(cluster.partitions)
+
+    def count(rows: Bools) -> I64:
+        return np.bincount(r.partition[rows], minlength=n).astype(np.int64)
+
+    free = int(takes.sum()) - count(takes[r.broker])
+    yield "replication factor: too few other brokers", count(leaving) > free
+    rack, counted = rack_numbers(cluster), cluster.brokers.is_live & ~leaves
+    before = _racks_of(r.partition, rack[r.broker], cluster.brokers.is_live[r.broker], n)
+    yield "racks: the others are in fewer racks", before > len(np.unique(rack[counted]))
+    yield "no in-sync replica is online to copy from", ~has_source(cluster)
+    yield "another reassignment is moving it", count(r.adding | r.removing) > 0
+    least = np.array([_min_insync(configs) for configs in cluster.topics.configs], np.int64)
+    in_sync = count(r.in_sync & ~offline_replicas(cluster))
+    if len(least):
+        yield "fewer replicas in sync than min.insync.replicas", in_sync < least[cluster.partitions.topic]
+    # a replica that is itself to leave may lag: it is replaced
+    yield (
+        "a replica that stays is out of sync",
+        count(~r.in_sync & ~r.adding & ~leaving & ~offline_replicas(cluster)) > 0,
+    )
+
+
+def _racks_of(partition: I32, rack: I32, among: Bools, n: int) -> I64:
+    """int64, shape (n,): distinct racks of each partition."""
+    if not among.any():
+        return np.zeros(n, np.int64)
+    span = int(rack.max()) + 1
+    pairs = np.unique(partition[among].astype(np.int64) * span + rack[among])
+    return np.bincount(pairs // span, minlength=n).astype(np.int64)
+
+
+def _min_insync(configs: Mapping[str, str] | None) -> int:
+    value = (configs or {}).get(MIN_INSYNC_REPLICAS, "")
+    return int(value) if value.isdecimal() else 1

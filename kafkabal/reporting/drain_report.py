@@ -1,0 +1,87 @@
+"""Whether brokers may be drained, and what that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkabal.planner.drain_check import DrainCheck
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.units import format_bytes, format_duration, format_rate
+
+_SHOWN = 20
+
+
+def drain_report(found: DrainCheck, throttle_bytes_per_s: float, *, is_assumed: bool) -> Report:
+    """The verdict, what is to move, blockers by topic and room by log dir.
+
+    Parameters
+    ----------
+    is_assumed
+        No throttle was given: the rate is the one that an automatic throttle starts with at least.
+    """
+    return Report(
+        command="rebalance --check",
+        headline=_headline(found),
+        tone=Tone.GOOD if found.may_go else Tone.BAD,
+        facts=(
+            Fact(key="brokers", value=list(found.brokers)),
+            Fact(key="may_go", value=found.may_go),
+            Fact(key="replicas", value=found.replicas, title="replicas to move", kind=Kind.NUMBER),
+            Fact(key="leaders", value=found.leaders, title="leaders to move", kind=Kind.NUMBER),
+            Fact(key="bytes", value=found.bytes, title="bytes to move", kind=Kind.BYTES),
+            Fact(key="seconds", value=found.seconds, title="time at the throttle", kind=Kind.DURATION),
+            Fact(key="throttle_bytes_per_s", value=throttle_bytes_per_s),
+            Fact(key="lacking_bytes", value=found.lacking_bytes),
+        ),
+        tables=(_blockers(found), _room(found)),
+        notes=tuple(_notes(found, throttle_bytes_per_s, is_assumed=is_assumed)),
+    )
+
+
+def _headline(found: DrainCheck) -> str:
+    which = f"broker{'s' if len(found.brokers) > 1 else ''} {', '.join(map(str, found.brokers))}"
+    if not found.replicas:
+        return f"{which}: holds nothing"
+    if found.may_go:
+        return f"{which}: can be drained"
+    reasons = [f"{len({b.topic for b in found.blockers})} topics block it"] if found.blockers else []
+    if found.lacking_bytes:
+        reasons.append(f"{format_bytes(found.lacking_bytes)} of room are missing")
+    return f"{which}: cannot be drained: {' and '.join(reasons)}"
+
+
+def _blockers(found: DrainCheck) -> Table:
+    rows = found.blockers
+    return Table(
+        key="blockers",
+        title="blockers",
+        shown_rows=_SHOWN,
+        columns=(
+            Column(key="topic", title="topic", values=[b.topic for b in rows], label=True),
+            Column(key="partitions", title="partitions", kind=Kind.NUMBER, values=[b.partitions for b in rows]),
+            Column(key="reason", title="reason", values=[b.reason for b in rows], wraps=True),
+        ),
+    )
+
+
+def _room(found: DrainCheck) -> Table:
+    return Table(
+        key="room",
+        title="room",
+        shown_rows=_SHOWN,
+        columns=(
+            Column(key="broker", title="broker", kind=Kind.NUMBER, values=list(found.target), label=True),
+            Column(key="log_dir", title="log dir", values=list(found.target_dir), label=True),
+            Column(key="room_bytes", title="room", kind=Kind.BYTES, values=list(found.target_room_bytes)),
+        ),
+    )
+
+
+def _notes(found: DrainCheck, rate: float, *, is_assumed: bool) -> Iterator[str]:
+    if found.unknown_sizes:
+        yield f"{found.unknown_sizes:,} replicas of unknown size count as 0 bytes"
+    if is_assumed and found.replicas:
+        yield f"time at {format_rate(rate)} a broker: an automatic throttle starts there or higher"
+    if found.may_go and found.replicas:
+        brokers = ",".join(map(str, found.brokers))
+        yield f"about {format_duration(found.seconds)}; next: kafkabal rebalance --drain {brokers}"

@@ -1,0 +1,96 @@
+"""A broker that dies for good: found, waited for, repaired by the plain command, and drained when it is gone."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.main import main
+from kafkabal.sandbox import Sandbox, SandboxSpec
+from tests.live.conftest import MakeSandbox
+
+Run = Callable[..., tuple[int, str, str]]
+_DEAD = 4
+
+
+@pytest.fixture
+def sandbox(make_sandbox: MakeSandbox) -> Sandbox:
+    """Four brokers, each partition of two topics on two or three of them."""
+    made = make_sandbox(SandboxSpec(brokers=4, racks=1), "repair")
+    ring = [[1 + (i + k) % 4 for k in range(3)] for i in range(8)]
+    admin = AdminClient({"bootstrap.servers": made.bootstrap_servers})
+    topics = [
+        NewTopic("img", 8, replica_assignment=ring),
+        NewTopic("pair", 4, replica_assignment=[r[:2] for r in ring[:4]]),
+    ]
+    for future in admin.create_topics(topics).values():
+        future.result(30)
+    producer = Producer({"bootstrap.servers": made.bootstrap_servers, "acks": "all"})
+    for number in range(400):
+        producer.produce("img", b"x" * 20_000, partition=number % 8)
+    producer.flush(60)
+    return made
+
+
+@pytest.fixture
+def kafkabal(sandbox: Sandbox, tmp_path: Path) -> Run:
+    """Run a command against the cluster."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        folders = {kind: tmp_path / kind for kind in ("config", "cache", "state")}
+        context = CommandContext(stdout=out, stderr=err, environ={}, folders=folders)
+        return main([*words, "--profile", str(sandbox.profile_path)], context), out.getvalue(), err.getvalue()
+
+    return run
+
+
+def _facts(kafkabal: Run) -> dict[str, object]:
+    found: dict[str, object] = json.loads(kafkabal("inspect", "-o", "json")[1])
+    return found
+
+
+def _until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    end_s = monotonic() + seconds
+    while not holds():
+        assert monotonic() < end_s
+        sleep(1)
+
+
+def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: Run, tmp_path: Path) -> None:
+    """Not before its time, then by the plain command without a warning; afterwards a drain of it has nothing to do."""
+    assert kafkabal("rebalance", "--yes", "--throttle", "none")[0] == 0  # makes Kafka create its internal topics
+    sandbox.kill(_DEAD)
+    _until(lambda: _facts(kafkabal)["n_dead_brokers"] == 1)
+    code, _, err = kafkabal("rebalance", "--yes", "--throttle", "50MB")
+    assert (code, "may come back" in err) == (0, True), err
+    assert kafkabal("rebalance", "--yes", "-q") == (0, "", "")
+
+    done = kafkabal("rebalance", "--yes", "-q", "--dead-after", "1s", "--throttle", "50MB")
+    assert done == (0, "", ""), done[2]
+    facts = _facts(kafkabal)
+    assert (facts["n_under_replicated_partitions"], facts["n_offline_partitions"]) == (0, 0)
+
+    code, _, err = kafkabal("rebalance", "--yes", "--drain", str(_DEAD), "--dead-after", "0")
+    assert (code, f"broker {_DEAD} holds nothing" in err) == (0, True), err
+    assert kafkabal("rebalance", "repair", "-q")[0] == 0
+
+
+def test_a_plan_edited_by_hand_is_refused(kafkabal: Run, tmp_path: Path) -> None:
+    """One that lowers a replication factor changes nothing unless that is allowed by its name."""
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"version": 1, "partitions": [{"topic": "pair", "partition": 0, "replicas": [1]}]}))
+    for words in (("--yes",), ("--dry-run",)):
+        code, _, err = kafkabal("rebalance", "apply", str(path), *words)
+        assert code == 4
+        assert "pair-0 from 2 to 1" in err
+        assert "--allow replication-factor" in err
+    assert kafkabal("rebalance", "apply", str(path), "--yes", "--allow", "replication-factor")[0] == 0

@@ -1,0 +1,88 @@
+"""Whether brokers can be drained, told without a plan."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kafkabal.errors import InfeasibleError, UsageError
+from kafkabal.model.rows import TopicRow
+from kafkabal.planner.drain_check import DrainCheck, check_drain
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
+
+_RATE = 10_000_000
+
+
+def _reasons(found: DrainCheck) -> dict[str, str]:
+    return {blocker.topic: blocker.reason for blocker in found.blockers}
+
+
+def test_a_broker_that_can_be_drained() -> None:
+    """Replicas, leaders, bytes and time are those that leave; a plan for it can be made."""
+    state = cluster(brokers(4), [topic("img", (3, 1), (1, 3), (1, 2), size_bytes=GB)])
+    found = check_drain(state, [3], throttle_bytes_per_s=_RATE)
+    assert found.may_go
+    assert (found.replicas, found.leaders, found.bytes) == (2, 1, 2 * GB)
+    # both come from one broker each at best, and to three
+    assert found.seconds == pytest.approx(GB / _RATE)
+    make_plan(state, PlanOptions(drain=frozenset({3})))
+
+
+def test_a_replication_factor_that_the_others_cannot_keep() -> None:
+    """The topic is named, and a plan for it is refused too."""
+    state = cluster(brokers(3), [topic("three", (1, 2, 3)), topic("two", (1, 3))])
+    found = check_drain(state, [3], throttle_bytes_per_s=_RATE)
+    assert not found.may_go
+    assert _reasons(found) == {"three": "replication factor: too few other brokers"}
+    with pytest.raises(InfeasibleError):
+        make_plan(state, PlanOptions(drain=frozenset({3})))
+
+
+def test_racks_copies_and_min_isr() -> None:
+    """Fewer racks, a partition without a source, and one below its min ISR each block by topic."""
+    lost = replace(partition(0, [3, 1]), leader=-1, isr=[])
+    thin = replace(partition(0, [1, 3, 2]), isr=[1, 3])
+    state = cluster(
+        brokers(4, racks=3),
+        [
+            TopicRow(topic="lost", partitions=[lost]),
+            topic("spread", (1, 2, 3)),
+            TopicRow(topic="thin", partitions=[thin], configs={"min.insync.replicas": "3"}),
+        ],
+    )
+    found = check_drain(state, [3], throttle_bytes_per_s=_RATE)
+    reasons = {(b.topic, b.reason.split(":")[0]) for b in found.blockers}
+    assert ("spread", "racks") in reasons
+    assert ("lost", "no in-sync replica is online to copy from") in reasons
+    assert ("thin", "fewer replicas in sync than min.insync.replicas") in reasons
+    assert ("thin", "a replica that stays is out of sync") in reasons
+
+
+def test_room_that_is_missing() -> None:
+    """What does not fit into the log dirs of the others is said in bytes; excluded brokers offer none."""
+    state = cluster(brokers(3, dir_bytes=10 * GB), [topic("img", (3,), (3,), (3,), size_bytes=5 * GB)])
+    assert check_drain(state, [3], throttle_bytes_per_s=_RATE).may_go
+    found = check_drain(state, [3], throttle_bytes_per_s=_RATE, excluded=[2])
+    assert not found.may_go
+    assert found.lacking_bytes == 15 * GB - round(8.5 * GB)
+    assert set(found.target) == {1}
+
+
+def test_a_lagging_replica_that_leaves_blocks_nothing() -> None:
+    """The drained broker itself may be out of sync, or dead: its replicas are replaced."""
+    rows = brokers(4)
+    rows[2] = replace(rows[2], state="dead", log_dirs=[])
+    behind = replace(partition(0, [1, 3]), isr=[1], log_dirs=[0, None], sizes=[GB, None])
+    state = cluster(rows, [TopicRow(topic="img", partitions=[behind])])
+    assert check_drain(state, [3], throttle_bytes_per_s=_RATE).may_go
+
+
+def test_a_stranger_and_a_last_broker() -> None:
+    """An unknown broker is a usage error; with nobody left nothing can be held."""
+    state = cluster(brokers(2), [topic("img", (1,))])
+    with pytest.raises(UsageError, match="unknown broker: 9"):
+        check_drain(state, [9], throttle_bytes_per_s=_RATE)
+    with pytest.raises(InfeasibleError):
+        check_drain(state, [1, 2], throttle_bytes_per_s=_RATE)
