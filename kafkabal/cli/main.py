@@ -46,7 +46,7 @@ def root_command() -> Group:
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.callback(
         cls=Group,
-        help=kafkabal.__doc__,
+        help="Balance the data of an Apache Kafka cluster.",
         epilog=_EPILOG,
         context_settings={"help_option_names": ["-h", "--help"]},
     )(_root)
