@@ -32,6 +32,7 @@ set -g __kafkabal_commands \
     'kafkabal rebalance cancel' \
     'kafkabal rebalance rollback' \
     'kafkabal rebalance repair' \
+    'kafkabal rebalance history' \
     'kafkabal rebalance throttle' \
     'kafkabal sandbox' \
     'kafkabal sandbox up' \
@@ -186,6 +187,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a resume -d 'Resume 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a cancel -d 'Cancel the latest run\'s reassignments in flight and restore its throttles.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a rollback -d 'Roll back the latest run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a repair -d 'Restore throttles left by an earlier run and list unused ones.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a history -d 'List the runs of the cluster\'s record and of this host\'s journals.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a throttle -d 'Change the throttle of the active run, from any host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l all -d 'List all partitions, not only the first 20.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l check -d 'With --drain: say within seconds whether the brokers can be drained, and exit 4 if not.'
@@ -460,6 +462,21 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s v -l verbos
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l last -r -f -d 'Only runs that began so recently.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l log-dir-throttle -r -f -d 'Throttle for moves between log dirs of one broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'

@@ -38,6 +38,7 @@ from kafkabal.plan.plan_file import write_plan
 
 _T = TypeVar("_T")
 _BEGINNINGS = 3
+_OF_NO_INTEREST = frozenset({"tolerance", "seed", "scores", "keep_moved"})
 _HOW_TO_END = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel', then try again"
 
 
@@ -225,7 +226,25 @@ def _record(
         options=options,
         partitions=partitions,
         originals=_originals(environment, options, partitions),
+        user=environment.user,
+        why=_why(plan),
     )
+
+
+def _why(plan: Plan) -> str:
+    """What was asked of the plan, as options that differ from their defaults; its file, where no planner made it."""
+    if plan.cluster_id is None:
+        return "plan of another tool"
+    asked = {name: value for name, value in plan.options.items() if name not in _OF_NO_INTEREST}
+    words = [
+        f"--{value}" if name == "mode" else f"--{name.replace('_', '-')} {_text(value)}"
+        for name, value in asked.items()
+    ]
+    return " ".join(words) or "balance"
+
+
+def _text(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _originals(

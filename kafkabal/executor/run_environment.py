@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import math
 import os
@@ -26,6 +27,14 @@ def _random_suffix() -> str:
     return secrets.token_hex(3)
 
 
+def _user() -> str:
+    """Name of whoever runs this, empty where the system knows none, as in some containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
 def _as_it_is(state: ClusterState) -> ClusterState:
     return state
 
@@ -41,6 +50,7 @@ class RunEnvironment:
     listener: RunListener = field(default_factory=NullListener)
     stop: StopSwitch = field(default_factory=StopSwitch)
     host: str = field(default_factory=socket.gethostname)
+    user: str = field(default_factory=_user)
     process: int = field(default_factory=os.getpid)
     run_suffix: Callable[[], str] = _random_suffix
     """Makes run ids of the same second differ."""

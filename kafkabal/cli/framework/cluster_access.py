@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import UnreachableError, UsageError
@@ -148,4 +149,10 @@ def note_brokers(state: ClusterState, context: CommandContext) -> Sightings:
 
 def sightings_file(cluster_id: str, context: CommandContext) -> Path:
     """Where this host remembers the brokers of a cluster, and since when some are dead."""
-    return context.state_dir / "brokers" / f"{cluster_id}.json"
+    # an id that comes from outside must not lead out of the folder
+    name = (
+        cluster_id
+        if cluster_id.replace("-", "").replace("_", "").isalnum()
+        else sha256(cluster_id.encode()).hexdigest()
+    )
+    return context.state_dir / "brokers" / f"{name}.json"

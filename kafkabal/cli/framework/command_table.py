@@ -60,6 +60,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "Restore throttles left by an earlier run and list unused ones.",
                 "kafkabal.cli.commands.rebalance.repair:repair",
             ),
+            "history": Row(
+                "List the runs of the cluster's record and of this host's journals.",
+                "kafkabal.cli.commands.rebalance.history:history",
+            ),
             "throttle": Row(
                 "Change the throttle of the active run, from any host.",
                 "kafkabal.cli.commands.rebalance.throttle:throttle",

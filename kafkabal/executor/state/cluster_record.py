@@ -16,8 +16,12 @@ from kafkabal.clusters.protocol import RecordStore
 from kafkabal.errors import OperationError
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import RunState
+from kafkabal.executor.state.run_summary import RunSummary, summary_of
 
 _HEAD = "run"
+_HISTORY = "history"
+_MOST_SUMMARIES = 500
+"""Lines of earlier runs that the cluster keeps: more than a year of one run a day."""
 _PART_BYTES = 256 * 1024
 
 
@@ -46,9 +50,26 @@ class ClusterRecord:
         self.update(record.run_id, state)
         head = _Head(run_id=record.run_id, parts=len(parts), sha256=hashlib.sha256(packed).hexdigest())
         self._store.put(_HEAD, msgspec.json.encode(head))
+        self._keep_summary(before, record.run_id)
         for key in before:
             if key.startswith(f"{_HEAD}/") and not key.startswith(f"{_HEAD}/{record.run_id}/"):
                 self._store.put(key, None)
+
+    def _keep_summary(self, before: Mapping[str, bytes], run_id: str) -> None:
+        """Keep a line of the run that is replaced, and drop the oldest beyond the number that is kept."""
+        head = _head(before)
+        known = _load(before, head) if head is not None and head.run_id != run_id else None
+        if known is not None:
+            self._store.put(f"{_HISTORY}/{known[0].run_id}", msgspec.json.encode(summary_of(*known)))
+        earlier = sorted(key for key in before if key.startswith(f"{_HISTORY}/"))
+        for key in earlier[: max(0, len(earlier) - _MOST_SUMMARIES)]:
+            self._store.put(key, None)
+
+    def earlier_runs(self) -> tuple[RunSummary, ...]:
+        """Those that were replaced by later ones, in the order of their ids, which is that of time."""
+        records = self._store.get_all()
+        found = [records[key] for key in sorted(records) if key.startswith(f"{_HISTORY}/")]
+        return tuple(msgspec.json.decode(packed, type=RunSummary) for packed in found)
 
     def update(self, run_id: str, state: RunState) -> None:
         """Write down what has become of the run."""
@@ -86,15 +107,23 @@ class ClusterRecord:
         head = _head(records)
         if head is None:
             return None
-        packed = b"".join(records.get(_part_key(head.run_id, i), b"") for i in range(head.parts))
-        if hashlib.sha256(packed).hexdigest() != head.sha256:
+        known = _load(records, head)
+        if known is None:
             raise OperationError(
                 f"the run record of {head.run_id} on the cluster is incomplete",
                 hint="give its journal with --journal, or run 'kafkabal rebalance repair'",
             )
-        record = msgspec.json.decode(zlib.decompress(packed), type=RunRecord)
-        state = records.get(f"{_HEAD}/{head.run_id}/state")
-        return record, msgspec.json.decode(state, type=RunState) if state else RunState()
+        return known
+
+
+def _load(records: Mapping[str, bytes], head: _Head) -> tuple[RunRecord, RunState] | None:
+    """The run that a head names; None if parts of it are missing or damaged."""
+    packed = b"".join(records.get(_part_key(head.run_id, i), b"") for i in range(head.parts))
+    if hashlib.sha256(packed).hexdigest() != head.sha256:
+        return None
+    record = msgspec.json.decode(zlib.decompress(packed), type=RunRecord)
+    state = records.get(f"{_HEAD}/{head.run_id}/state")
+    return record, msgspec.json.decode(state, type=RunState) if state else RunState()
 
 
 def _request_key(run_id: str) -> str:

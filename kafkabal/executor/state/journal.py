@@ -46,6 +46,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=
     started_at: str
     host: str
     options: RunOptions
+    user: str = ""
+    why: str = ""
 
 
 class Entered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="entered"):
@@ -150,6 +152,8 @@ class Journal:
             started_at=record.started_at,
             host=record.host,
             options=record.options,
+            user=record.user,
+            why=record.why,
         )
         try:
             journal.append(header, *record.partitions, *record.originals, *more)
@@ -305,6 +309,8 @@ class _Fold:
             started_at=header.started_at,
             host=header.host,
             options=header.options,
+            user=header.user,
+            why=header.why,
             partitions=tuple(self.planned),
             originals=tuple(self.originals),
         )

@@ -97,3 +97,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     options: RunOptions
     partitions: tuple[PlannedPartition, ...]
     originals: tuple[Original, ...] = ()
+    user: str = ""
+    """Who began it, as this host names them."""
+    why: str = ""
+    """What was asked for, in the options of the plan: ``--drain 3``."""

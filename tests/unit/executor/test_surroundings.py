@@ -31,7 +31,8 @@ def _verdicts(scene: Any, **changes: Any) -> dict[str, Verdict]:
 
 def test_checks_of_a_healthy_cluster(scene: Any) -> None:
     """Nothing stands in the way of a plan for a healthy cluster."""
-    assert set(_verdicts(scene).values()) == {Verdict.OK}
+    plan = Plan(partitions=scene.plan.partitions, cluster_id="simulated", options={"replication_factor": 3})
+    assert set(_verdicts(scene, plan=plan).values()) == {Verdict.OK}
 
 
 def test_checks_find_what_stands_in_the_way(scene: Any) -> None:

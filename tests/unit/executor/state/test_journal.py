@@ -124,7 +124,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_remembered_run() -> None:
-    """A run of many parts is put together again, and replaces the one before it."""
+    """A run of many parts is put together again, and replaces the one before it but for one line."""
     records: dict[str, bytes] = {}
     remembered = ClusterRecord(MemoryRecords(records))
     assert remembered.load() is None
@@ -134,7 +134,8 @@ def test_remembered_run() -> None:
     remembered.begin(large, state)
     assert remembered.run_id() == "later"
     assert remembered.load() == (large, state)
-    assert not [key for key in records if "20260101" in key]
+    assert [key for key in records if "20260101" in key] == [f"history/{_record().run_id}"]
+    assert [run.run_id for run in remembered.earlier_runs()] == [_record().run_id]
 
 
 @pytest.mark.parametrize(

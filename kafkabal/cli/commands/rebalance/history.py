@@ -1,0 +1,42 @@
+"""``kafkabal rebalance history``: every run that is known."""
+
+from typing import Annotated
+
+import typer
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.units import parse_some_time
+
+
+def history(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER)],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
+    last_s: Annotated[
+        float | None,
+        typer.Option("--last", metavar="TIME", parser=parse_some_time, help="Only runs that began so recently."),
+    ] = None,
+) -> None:
+    """List the runs of the cluster's record and of this host's journals.
+
+    Shows who began each run, when, why, how much it was to copy, and what came of it; the latest first.
+
+    Examples:
+
+      kafkabal rebalance history
+
+      kafkabal rebalance history --last 30d -o json
+    """
+    from datetime import timedelta
+
+    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.executor.state.run_history import run_history
+    from kafkabal.reporting.runs.history_report import history_report
+
+    with open_run_command("rebalance history", settings, context) as command:
+        now = command.environment.clock.utc_now()
+        found = run_history(command.environment, None if last_s is None else now - timedelta(seconds=last_s))
+    show(history_report(found), output, context)

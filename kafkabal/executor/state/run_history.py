@@ -1,0 +1,52 @@
+"""Every run that this host's journals or the cluster's own record know of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from kafkabal.errors import InputFileError, OperationError
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.state.find_run import open_cluster_record
+from kafkabal.executor.state.journal import read_journal
+from kafkabal.executor.state.run_summary import RunSummary, summary_of
+
+
+def run_history(environment: RunEnvironment, since: datetime | None = None) -> tuple[RunSummary, ...]:
+    """Runs that began at this time or later, the latest first; of two that tell of one run, what was written last.
+
+    Raises
+    ------
+    UnreachableError
+        If no broker answers.
+    """
+    folder = environment.folder(environment.cluster.cluster_id())
+    latest: dict[str, RunSummary] = {}
+    for found in (*_of_journals(folder), *_of_cluster(environment)):
+        known = latest.get(found.run_id)
+        if known is None or found.last_at > known.last_at:
+            latest[found.run_id] = found
+    chosen = [run for run in latest.values() if since is None or datetime.fromisoformat(run.started_at) >= since]
+    return tuple(sorted(chosen, key=lambda run: (run.started_at, run.run_id), reverse=True))
+
+
+def _of_journals(folder: Path) -> Iterator[RunSummary]:
+    for path in sorted(folder.glob("*.jsonl")):
+        try:
+            content = read_journal(path)
+        except InputFileError:
+            continue  # one that a crash cut off at its beginning, before anything was changed
+        if content.state.has_begun:
+            yield summary_of(content.record, content.state)
+
+
+def _of_cluster(environment: RunEnvironment) -> Iterable[RunSummary]:
+    record = open_cluster_record(environment.cluster)
+    if record is None:
+        return ()
+    try:
+        known = record.load()
+        return (*record.earlier_runs(), *([summary_of(*known)] if known is not None else []))
+    except OperationError:
+        return ()  # what may not be read, or is damaged, is no reason to hide this host's own journals

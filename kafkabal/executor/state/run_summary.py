@@ -1,0 +1,46 @@
+"""A run in one line: who, when, why, how much, and what came of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
+
+
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a run when its record is gone."""
+
+    run_id: str
+    plan_id: str
+    started_at: str
+    last_at: str
+    """When it was last written down; its end, where it has an outcome."""
+    host: str
+    user: str
+    why: str
+    goal: Goal
+    phase: Phase
+    outcome: Outcome | None
+    """None where it was not ended."""
+    partitions: int
+    planned_bytes: int
+    """Of all copies to other brokers."""
+
+
+def summary_of(record: RunRecord, state: RunState) -> RunSummary:
+    """A run by its record and what has become of it."""
+    return RunSummary(
+        run_id=record.run_id,
+        plan_id=record.plan_id,
+        started_at=record.started_at,
+        last_at=state.at or record.started_at,
+        host=record.host,
+        user=record.user,
+        why=record.why,
+        goal=state.goal,
+        phase=state.phase,
+        outcome=state.outcome,
+        partitions=len(record.partitions),
+        planned_bytes=sum(p.copy_bytes * len(p.adding) for p in record.partitions),
+    )

@@ -1,0 +1,49 @@
+"""The report of ``rebalance history``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkabal.executor.state.run_summary import RunSummary
+from kafkabal.reporting.report import Column, Kind, Report, Table
+
+_UNKNOWN_END = "open"
+
+
+def history_report(runs: Sequence[RunSummary]) -> Report:
+    """One row a run, the latest first."""
+    number = f"{len(runs)} run{'' if len(runs) == 1 else 's'}" if runs else "no runs"
+    outcomes = [run.outcome.value if run.outcome else None for run in runs]
+    return Report(
+        command="rebalance history",
+        headline=f"{number} known",
+        tables=(
+            Table(
+                key="runs",
+                columns=(
+                    Column(key="run_id", title="run", values=[run.run_id for run in runs], label=True),
+                    Column(key="started_at", title="started", values=[run.started_at for run in runs]),
+                    Column(key="last_at", title="", values=[run.last_at for run in runs]),
+                    Column(key="user", title="", values=[run.user or None for run in runs]),
+                    Column(key="host", title="", values=[run.host for run in runs]),
+                    Column(key="who", title="who", values=[_who(run) for run in runs], for_people=True, dispensable=1),
+                    Column(key="why", title="why", values=[run.why or None for run in runs], wraps=True),
+                    Column(key="goal", title="goal", values=[run.goal.value for run in runs], dispensable=2),
+                    Column(key="phase", title="", values=[run.phase.value for run in runs]),
+                    Column(key="outcome", title="", values=outcomes),
+                    Column(key="end", title="outcome", values=[o or _UNKNOWN_END for o in outcomes], for_people=True),
+                    Column(
+                        key="partitions", title="partitions", kind=Kind.NUMBER, values=[run.partitions for run in runs]
+                    ),
+                    Column(
+                        key="planned_bytes", title="bytes", kind=Kind.BYTES, values=[run.planned_bytes for run in runs]
+                    ),
+                    Column(key="plan_id", title="", values=[run.plan_id for run in runs]),
+                ),
+            ),
+        ),
+    )
+
+
+def _who(run: RunSummary) -> str:
+    return f"{run.user}@{run.host}" if run.user else run.host

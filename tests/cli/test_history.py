@@ -1,0 +1,56 @@
+"""What is told of earlier runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.model.rows import TopicRow
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
+from tests.cli.simulated import Simulation, simulate
+
+_MB = 10**6
+
+
+@pytest.fixture
+def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """Four brokers, of which the first two hold everything."""
+    rows = [partition(i, [1, 2], 10 * _MB) for i in range(12)]
+    topics = [TopicRow(topic="img", partitions=rows)]
+    return simulate(InMemoryCluster.of(cluster(brokers(4), topics)), run_cli, monkeypatch)
+
+
+def _runs(simulation: Simulation, *words: str) -> list[dict[str, Any]]:
+    done = simulation.run("rebalance", "history", "-o", "json", *words)
+    assert done.code == 0, done.err
+    found: list[dict[str, Any]] = json.loads(done.out)["runs"]
+    return found
+
+
+def test_every_run_is_told_on_any_host(simulation: Simulation, tmp_path: Path) -> None:
+    """Who, when, why, bytes and outcome, the latest first; a host without journals knows them from the cluster."""
+    assert _runs(simulation) == []
+    clock = simulation.memory.kafka.clock
+    assert simulation.run("rebalance", "--yes").code == 0
+    clock.sleep(3 * 86400)
+    assert simulation.run("rebalance", "--yes", "--drain", "3").code == 0
+    clock.sleep(86400)
+
+    here = _runs(simulation)
+    assert [run["why"] for run in here] == ["--drain 3", "balance"]
+    assert [run["outcome"] for run in here] == ["complete", "complete"]
+    assert all(run["planned_bytes"] > 0 and run["partitions"] > 0 and run["host"] for run in here)
+    assert [run["why"] for run in _runs(simulation, "--last", "2d")] == ["--drain 3"]
+
+    shutil.rmtree(tmp_path / "state")
+    there = _runs(simulation)
+    assert [(r["run_id"], r["why"], r["outcome"]) for r in there] == [
+        (r["run_id"], r["why"], r["outcome"]) for r in here
+    ]
+    assert "--drain 3" in simulation.run("rebalance", "history").out
