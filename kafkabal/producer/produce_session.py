@@ -113,7 +113,7 @@ def deliver(
             cluster,
             order.topic,
             order.policy.create(Context(seed=order.seed, clock=clock)),
-            {**_limits(facts.max_record_bytes), **order.client},
+            {**client_limits(facts.max_record_bytes), **order.client},
             scores=order.scores,
             refresh_s=order.refresh_s,
             latency=latency,
@@ -179,7 +179,7 @@ def _read_back(
     return found_records(manifest, reader.messages_since(manifest.offsets, clock=clock))
 
 
-def _limits(max_record_bytes: int) -> Mapping[str, ClientSetting]:
+def client_limits(max_record_bytes: int) -> Mapping[str, ClientSetting]:
     """Batches that the topic takes, and a queue that does not eat the machine when records are large."""
     return {
         "message.max.bytes": max_record_bytes,

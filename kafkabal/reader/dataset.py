@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 import warnings
@@ -15,11 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafkabal.clusters.kafka.fetch import RangeFetcher
-from kafkabal.config.cluster_address import cluster_address
 from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.config.profiles import default_profiles_file
-from kafkabal.config.resolve_settings import resolve
-from kafkabal.errors import ConfigError, OperationError, UsageError
+from kafkabal.config.live_connection import live_connection
+from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.decode import OnError, load_decoder
@@ -145,7 +142,7 @@ class TopicReader:
             raise UsageError(f"rank: must be 0 to {world_size - 1} ({rank})")
         if epochs < 1:
             raise UsageError(f"epochs: must be 1 or more ({epochs})")
-        connection = connection or _connection(profile, bootstrap_servers, command_config)
+        connection = connection or live_connection(profile, bootstrap_servers, command_config)
         self._rank, self._world_size, self._epochs = rank, world_size, epochs
         self._state_file = Path(state) if isinstance(state, str | Path) else None
         self._options = _Options(
@@ -382,19 +379,6 @@ class TopicReader:
 
         options = self._options
         return RangeFetcher(options.connection, self.manifest.topic, self.manifest.topic_id, rack=options.rack)
-
-
-def _connection(profile: str | None, bootstrap_servers: str | None, command_config: str | None) -> ConnectionSettings:
-    flags = {
-        "profile": profile,
-        "bootstrap_servers": bootstrap_servers,
-        "command_config": command_config,
-    }
-    settings = resolve(flags, environ=os.environ, profiles_file=default_profiles_file())
-    address = cluster_address(settings)
-    if not isinstance(address, ConnectionSettings):
-        raise ConfigError("a reader needs live brokers", hint="give bootstrap_servers or a profile that names them")
-    return address
 
 
 def _manifest(

@@ -1,0 +1,119 @@
+"""A data set of Ray Data as records of a topic, routed by the policies of ``kafkabal produce``.
+
+Every write task has a producer of its own, which reads the cluster every few seconds as any other does. Ray repeats
+tasks that failed, so that a record may be sent twice; Kafka's transactions do not span tasks.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.config.librdkafka_settings import librdkafka_settings
+from kafkabal.config.live_connection import live_connection
+from kafkabal.errors import MissingCapabilityError, UsageError
+from kafkabal.producer.produce_session import client_limits
+from kafkabal.producer.routing_producer import DEFAULT_REFRESH_S, RoutingProducer
+from kafkabal.producer.target_topic import topic_facts
+from kafkabal.routing.policy_protocol import Context
+from kafkabal.routing.registry import load_policy
+from kafkabal.scoring.registry import load_scores
+from kafkabal.sources.source_protocol import Headers
+
+if TYPE_CHECKING:
+    import ray.data
+
+_SEED_BITS = 32
+
+
+def write_topic(
+    dataset: ray.data.Dataset,
+    topic: str,
+    *,
+    profile: str | None = None,
+    bootstrap_servers: str | None = None,
+    command_config: str | None = None,
+    policy: str = "score",
+    scores: Sequence[str] = ("disk",),
+    refresh_s: float = DEFAULT_REFRESH_S,
+    any_key_order: bool = False,
+    concurrency: int | None = None,
+) -> None:
+    """Write a data set to a topic, and wait until every record is acknowledged.
+
+    Parameters
+    ----------
+    dataset
+        Column ``value`` (bytes or text), and perhaps ``key`` and ``headers`` (a list of ``name`` and ``value``).
+    profile, bootstrap_servers, command_config
+        How to reach the cluster: a profile, or ``host:port`` and a Java ``client.properties``; else the environment.
+    policy, scores, refresh_s
+        As of ``kafkabal produce``.
+    any_key_order
+        Let a policy send records of one key to several partitions.
+    concurrency
+        Most write tasks at once; None leaves it to Ray.
+
+    Raises
+    ------
+    UsageError
+        If the topic is unknown, a column is missing, or the policy would break the order of keyed records.
+    KafkabalError
+        If the brokers do not answer, or refuse.
+    """
+    try:
+        from ray.data import Datasink
+    except ImportError as error:
+        raise MissingCapabilityError("Ray is not installed", hint="pip install 'kafkabal[ray]'") from error
+    columns = set(dataset.schema().names)
+    if "value" not in columns:
+        raise UsageError("the data set lacks column value", hint=f"it has: {', '.join(sorted(columns))}")
+    choice = load_policy(policy)
+    if "key" in columns and not (choice.about.keeps_key_order or any_key_order):
+        raise UsageError(
+            f"the records have keys, and policy {choice.about.name!r} sends the records of a key to several partitions",
+            hint="choose a policy that keeps the order (kafkabal policies), or any_key_order=True",
+        )
+    connection = live_connection(profile, bootstrap_servers, command_config)
+    with KafkaCluster(connection) as cluster:
+        facts = topic_facts(cluster, topic)
+
+    class TopicDatasink(Datasink):  # type: ignore[misc] # untyped where Ray is not installed
+        """The topic."""
+
+        def write(self, blocks: Iterable[Any], ctx: Any) -> int:  # noqa: ARG002 - of Ray's protocol
+            seed = random.getrandbits(_SEED_BITS)
+            with (
+                KafkaCluster(connection) as cluster,
+                RoutingProducer(
+                    cluster,
+                    topic,
+                    load_policy(policy).create(Context(seed=seed)),
+                    {**librdkafka_settings(connection), "log_level": 2, **client_limits(facts.max_record_bytes)},
+                    scores=load_scores(scores),
+                    refresh_s=refresh_s,
+                ) as producer,
+            ):
+                count = 0
+                for value, key, headers in _records(blocks):
+                    producer.produce(value, key, headers)
+                    count += 1
+                return count
+
+    dataset.write_datasink(TopicDatasink(), concurrency=concurrency)
+
+
+def _records(blocks: Iterable[Any]) -> Iterator[tuple[bytes, bytes | None, Headers | None]]:
+    from ray.data.block import BlockAccessor
+
+    for block in blocks:
+        for row in BlockAccessor.for_block(block).iter_rows(public_row_format=True):
+            named = row.get("headers")
+            headers = None if named is None else [(pair["name"], pair["value"]) for pair in named]
+            yield _bytes(row["value"]) or b"", _bytes(row.get("key")), headers
+
+
+def _bytes(value: Any) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value

@@ -1,0 +1,206 @@
+"""A topic as a data set of Ray Data: pinned once, read in equal tasks that cut through partitions, retried exactly.
+
+``ray.data.read_kafka`` has a task a partition at most, so that one fat partition is the length of the job. Here the
+blocks of the manifest are dealt to the tasks in runs of equal bytes; a task that is repeated reads the same offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kafkabal.clusters.kafka.fetch import RangeFetcher
+from kafkabal.clusters.kafka.record_batches import RawRecord, unpack_headers
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.config.live_connection import live_connection
+from kafkabal.errors import DriftError, MissingCapabilityError
+from kafkabal.reader.blocks import Fetcher
+from kafkabal.reader.dataset import pin
+from kafkabal.reader.manifest import BLOCK_BYTES, Manifest, load_manifest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import ray.data
+
+_LEAST_TASK_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring blocks of a partition, read in one go."""
+
+    partition: int
+    begin: int
+    end: int
+    samples: int
+    size_bytes: int
+
+
+def read_topic(
+    topic: str,
+    *,
+    profile: str | None = None,
+    bootstrap_servers: str | None = None,
+    command_config: str | None = None,
+    manifest: Manifest | str | Path | None = None,
+    count: bool | None = None,
+    rack: str | None = None,
+    headers: bool = True,
+    override_num_blocks: int | None = None,
+    **options: Any,
+) -> ray.data.Dataset:
+    """The committed records that a topic holds now.
+
+    Columns: ``partition`` (int32), ``offset`` (int64), ``timestamp`` (ms), ``key`` and ``value`` (binary), ``headers``
+    (a list of names and values, in their order, also those that occur twice).
+
+    Parameters
+    ----------
+    profile, bootstrap_servers, command_config
+        As of :class:`~kafkabal.reader.TopicReader`; tasks on other machines get what they come to.
+    manifest
+        To read what was pinned before; None pins the topic now.
+    count
+        As of :class:`~kafkabal.reader.TopicReader`.
+    rack
+        In-sync replicas in this rack are preferred by all tasks.
+    headers
+        False leaves that column out.
+    override_num_blocks, options
+        Of ``ray.data.read_datasource``: number of tasks, resources of each.
+
+    Raises
+    ------
+    MissingCapabilityError
+        If Ray is not installed.
+    KafkabalError
+        As making a :class:`~kafkabal.reader.TopicReader`.
+    """
+    try:
+        import ray.data
+    except ImportError as error:
+        raise MissingCapabilityError("Ray is not installed", hint="pip install 'kafkabal[ray]'") from error
+    connection = live_connection(profile, bootstrap_servers, command_config)
+    if manifest is None:
+        manifest = pin(topic, connection, count=count)
+    elif not isinstance(manifest, Manifest):
+        manifest = load_manifest(Path(manifest))
+    source = _datasource(connection, manifest, rack, headers=headers)
+    dataset: ray.data.Dataset = ray.data.read_datasource(source, override_num_blocks=override_num_blocks, **options)
+    return dataset
+
+
+def runs(manifest: Manifest, tasks: int) -> list[list[Run]]:
+    """What each task reads: equal bytes but for one block, neighbours in one run; no more tasks than blocks."""
+    blocks = manifest.blocks
+    total = int(blocks.size_bytes.sum())
+    tasks = max(1, min(tasks, len(blocks), total // _LEAST_TASK_BYTES))
+    middle = np.cumsum(blocks.size_bytes) - blocks.size_bytes / 2
+    task = np.minimum((middle * tasks / max(total, 1)).astype(np.int64), tasks - 1)
+    found: list[list[Run]] = [[] for _ in range(tasks)]
+    for at, number in enumerate(task.tolist()):
+        block = Run(
+            int(blocks.partition[at]),
+            int(blocks.begin[at]),
+            int(blocks.end[at]),
+            int(blocks.samples[at]),
+            int(blocks.size_bytes[at]),
+        )
+        last = found[number][-1] if found[number] else None
+        if last is not None and (last.partition, last.end) == (block.partition, block.begin):
+            found[number][-1] = Run(
+                last.partition,
+                last.begin,
+                block.end,
+                last.samples + block.samples,
+                last.size_bytes + block.size_bytes,
+            )
+        else:
+            found[number].append(block)
+    return [each for each in found if each]
+
+
+def read_runs(fetcher: Fetcher, topic: str, wanted: Sequence[Run], *, headers: bool) -> Iterator[pa.Table]:
+    """Yield the records of these runs as Arrow tables of about 8 MiB.
+
+    Raises
+    ------
+    DriftError
+        If a run holds another number of records than when it was pinned.
+    """
+    for run in wanted:
+        steps = max(1, -(-run.size_bytes // BLOCK_BYTES))
+        cuts = run.begin + np.arange(steps + 1, dtype=np.int64) * (run.end - run.begin) // steps
+        got = 0
+        for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+            records = fetcher.fetch(run.partition, begin, end, run.size_bytes // steps).records
+            got += len(records)
+            if records:
+                yield as_table(run.partition, records, headers=headers)
+        if got != run.samples:
+            raise DriftError(
+                f"{topic}-{run.partition}: offsets {run.begin} to {run.end - 1} hold {got} records, not {run.samples}",
+                hint="the topic holds transactions or was compacted: read it with count=True",
+            )
+
+
+def as_table(partition: int, records: Sequence[RawRecord], *, headers: bool) -> pa.Table:
+    """Records as an Arrow table; see :func:`read_topic` for its columns."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {
+        "partition": pa.array(np.full(len(records), partition, np.int32)),
+        "offset": pa.array([r[0] for r in records], pa.int64()),
+        "timestamp": pa.array([r[1] for r in records], pa.int64()),
+        "key": pa.array([r[2] for r in records], pa.large_binary()),
+        "value": pa.array([r[3] for r in records], pa.large_binary()),
+    }
+    if headers:
+        kind = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
+        unpacked = [[{"name": name, "value": value} for name, value in unpack_headers(r[4])] for r in records]
+        columns["headers"] = pa.array(unpacked, kind)
+    return pa.table(columns)
+
+
+def _datasource(connection: ConnectionSettings, manifest: Manifest, rack: str | None, *, headers: bool) -> Any:
+    from ray.data import Datasource, ReadTask
+    from ray.data.block import BlockMetadata
+
+    def task(wanted: list[Run], row_limit: int | None) -> ReadTask:
+        def read() -> Iterator[pa.Table]:
+            fetcher = RangeFetcher(connection, manifest.topic, manifest.topic_id, rack=rack)
+            try:
+                yield from read_runs(fetcher, manifest.topic, wanted, headers=headers)
+            finally:
+                fetcher.close()
+
+        metadata = BlockMetadata(
+            num_rows=sum(run.samples for run in wanted),
+            size_bytes=sum(run.size_bytes for run in wanted),
+            input_files=None,
+            exec_stats=None,
+        )
+        return ReadTask(read, metadata, per_task_row_limit=row_limit)
+
+    class TopicDatasource(Datasource):  # type: ignore[misc] # untyped where Ray is not installed
+        """The pinned topic."""
+
+        def get_name(self) -> str:
+            return f"Kafka topic {manifest.topic}"
+
+        def estimate_inmemory_data_size(self) -> int:
+            return manifest.size_bytes
+
+        def get_read_tasks(
+            self,
+            parallelism: int,
+            per_task_row_limit: int | None = None,
+            data_context: Any = None,  # noqa: ARG002 - of Ray's protocol
+        ) -> list[ReadTask]:
+            return [task(wanted, per_task_row_limit) for wanted in runs(manifest, parallelism)]
+
+    return TopicDatasource()

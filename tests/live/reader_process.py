@@ -1,0 +1,39 @@
+"""A trainer that may be killed at any moment: what it has had stands in its log, together with the state."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafkabal.reader import Sample, TopicReader
+
+BATCH = 16
+COMPUTING_S = 0.01
+"""A batch; so that a kill finds the trainer in the middle of an epoch."""
+
+
+def main() -> None:
+    """Read until the end, writing a line a batch: the samples, and the state after them."""
+    given = json.loads(sys.argv[1])
+    with Path(given.pop("log")).open("w", buffering=1) as log:
+        data = TopicReader(given.pop("topic"), tail="keep", shuffle_seed=3, **given)
+        log.write(_line([], data))
+        log.writelines(_line(batch, data) for batch in _trained(data))
+        log.write('"end"\n')
+
+
+def _trained(data: TopicReader) -> Iterator[list[Sample]]:
+    for batch in data.batches(BATCH):
+        time.sleep(COMPUTING_S)
+        yield batch
+
+
+def _line(batch: list[Sample], data: TopicReader) -> str:
+    return json.dumps([[(s.partition, s.offset) for s in batch], data.state_dict()]) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,371 @@
+"""Reading for training from real brokers: exactly once through kills, transactions, and brokers that go."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkabal.errors import DriftError, UsageError
+from kafkabal.reader import TopicReader, combine_states
+from kafkabal.sandbox import Sandbox, SandboxSpec
+from tests.live.conftest import MakeSandbox
+
+RECORDS = 3000
+PARTITIONS = 5
+
+
+class Topic:
+    """A topic of uneven partitions."""
+
+    def __init__(self, sandbox: Sandbox, name: str) -> None:
+        self.servers = sandbox.bootstrap_servers
+        self.name = name
+        self.admin = AdminClient({"bootstrap.servers": self.servers})
+
+    def create(self, partitions: int = PARTITIONS, factor: int = 2, **config: str) -> None:
+        """Make it."""
+        topic = NewTopic(self.name, partitions, factor, config={k.replace("_", "."): v for k, v in config.items()})
+        next(iter(self.admin.create_topics([topic]).values())).result()
+
+    def delete(self) -> None:
+        """Remove it."""
+        next(iter(self.admin.delete_topics([self.name]).values())).result()
+
+    def produce(self, records: int = RECORDS, **config: Any) -> None:
+        """Fill it, a partition ten times as full as another."""
+        producer = Producer({"bootstrap.servers": self.servers, **config})
+        randomness = random.Random(1)
+        for number in range(records):
+            while True:
+                try:
+                    producer.produce(
+                        self.name, b"%d" % number + randomness.randbytes(2000), partition=_partition(number)
+                    )
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+        producer.flush()
+
+    def reader(self, **options: Any) -> TopicReader:
+        """Read it."""
+        return TopicReader(self.name, bootstrap_servers=self.servers, **{"shuffle_seed": 3, "tail": "keep", **options})
+
+
+def _partition(number: int) -> int:
+    return 0 if number % 10 < 6 else number % PARTITIONS
+
+
+def _places(reader: Any) -> list[tuple[int, int]]:
+    return [(sample.partition, sample.offset) for sample in reader]
+
+
+@pytest.fixture
+def make_topic(three_brokers: Sandbox) -> Iterator[Callable[[], Topic]]:
+    """Topics of the test's own."""
+    made: list[Topic] = []
+
+    def make() -> Topic:
+        made.append(Topic(three_brokers, f"reader-{os.getpid()}-{time.monotonic_ns()}"))
+        return made[-1]
+
+    yield make
+    for topic in made:
+        if topic.name in topic.admin.list_topics(timeout=10).topics:
+            topic.delete()
+
+
+class Trainers:
+    """Processes that share a topic, and are killed together."""
+
+    def __init__(self, topic: Topic, folder: Path) -> None:
+        self._topic = topic
+        self._folder = folder
+        self.state: dict[str, Any] | None = None
+        self.seen: Counter[tuple[int, int]] = Counter()
+        self.ended = False
+        self.stopped_within = 0
+        """Kills that came after some samples, and before the last."""
+
+    def run(self, ranks: int, seconds: float | None) -> None:
+        """Start so many, and kill them after a while."""
+        logs = [self._folder / f"log-{rank}" for rank in range(ranks)]
+        processes = [self._start(rank, ranks, log) for rank, log in enumerate(logs)]
+        if seconds is not None:
+            time.sleep(seconds)
+            for process in processes:
+                process.kill()
+        for process in processes:
+            _, err = process.communicate(timeout=240)
+            assert seconds is not None or process.returncode == 0, err.decode()
+        self._adopt(logs, ranks)
+
+    def _start(self, rank: int, ranks: int, log: Path) -> subprocess.Popen[bytes]:
+        log.unlink(missing_ok=True)
+        given = {
+            "topic": self._topic.name,
+            "bootstrap_servers": self._topic.servers,
+            "manifest": str(self._folder / "manifest"),
+            "rank": rank,
+            "world_size": ranks,
+            "log": str(log),
+            "state": self.state,
+        }
+        script = Path(__file__).parent / "reader_process.py"
+        return subprocess.Popen([sys.executable, str(script), json.dumps(given)], stderr=subprocess.PIPE)
+
+    def _adopt(self, logs: list[Path], ranks: int) -> None:
+        """Count what was had, and make one state of those that were saved last."""
+        states: dict[int, dict[str, Any]] = {}
+        ended, before = 0, self.seen.total()
+        for rank, log in enumerate(logs):
+            lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+            for line in lines:
+                if not line.endswith("\n"):
+                    continue  # killed while it was writing it
+                if line == '"end"\n':
+                    ended += 1
+                    continue
+                samples, states[rank] = json.loads(line)
+                self.seen.update(map(tuple, samples))
+        self.ended = ended == ranks
+        self.stopped_within += self.seen.total() > before and not self.ended
+        if states:
+            begun = next(iter(states.values()))
+            missing = (r for r in range(ranks) if r not in states)
+            states |= {r: {**begun, "reader": r, "taken": 0, "readers": ranks} for r in missing}
+            self.state = combine_states([self._as_of(state, rank, ranks) for rank, state in states.items()])
+
+    def _as_of(self, state: dict[str, Any], rank: int, ranks: int) -> dict[str, Any]:
+        """A rank that had nothing yet still shows the state that it was given."""
+        if (state["reader"], state["readers"]) == (rank, ranks):
+            return state
+        return {**state, "reader": rank, "readers": ranks, "taken": 0}
+
+
+def _kill(topic: Topic, folder: Path, kills: int) -> None:
+    randomness = random.Random(11)
+    trainers = Trainers(topic, folder)
+    for _ in range(kills):
+        trainers.run(randomness.choice((1, 2, 4)), randomness.uniform(0.3, 1.6))
+        if trainers.ended:
+            break
+    if not trainers.ended:
+        trainers.run(3, None)
+    counts = [0] * PARTITIONS
+    for number in range(RECORDS):
+        counts[_partition(number)] += 1
+    assert trainers.stopped_within > 1
+    assert trainers.seen == Counter({(p, o): 1 for p, n in enumerate(counts) for o in range(n)})
+
+
+def test_kills_repeat_nothing_and_lose_nothing(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
+    """Killed with SIGKILL at drawn moments, resumed by 1, 2 or 4 ranks: every sample exactly once."""
+    topic = make_topic()
+    topic.create()
+    topic.produce()
+    _kill(topic, tmp_path, 6)
+
+
+def test_gaps_of_transactions_and_every_codec(make_topic: Callable[[], Topic]) -> None:
+    """Aborted transactions are not read, committed ones each once, whatever compressed them; markers are no samples."""
+    topic = make_topic()
+    topic.create(partitions=2)
+    expected = []
+    for number, codec in enumerate(("none", "gzip", "snappy", "lz4", "zstd")):
+        producer = Producer(
+            {"bootstrap.servers": topic.servers, "transactional.id": f"{topic.name}-{codec}", "compression.type": codec}
+        )
+        producer.init_transactions()
+        for aborted in (False, True, False):
+            producer.begin_transaction()
+            values = [f"{codec} {number} {aborted} {i}" * 50 for i in range(40)]
+            for i, value in enumerate(values):
+                producer.produce(topic.name, value.encode(), partition=i % 2)
+            producer.flush()
+            if aborted:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+                expected += values
+    data = topic.reader(epochs=2)
+    assert not data.manifest.is_dense
+    got = Counter(sample.value.decode() for sample in data)
+    assert got == Counter({value: 2 * count for value, count in Counter(expected).items()})
+
+
+def test_a_topic_made_again_is_refused(make_topic: Callable[[], Topic]) -> None:
+    """Deleted and created again under its name, it is another data set, whatever it holds."""
+    topic = make_topic()
+    topic.create()
+    topic.produce(100)
+    data = topic.reader()
+    topic.delete()
+    time.sleep(1)
+    topic.create()
+    topic.produce(100)
+    with pytest.raises(DriftError, match="created again"):
+        _places(data)
+    with pytest.raises(UsageError, match="unknown topic"):
+        TopicReader("nothing-of-that-name", bootstrap_servers=topic.servers)
+
+
+def test_what_retention_took_is_named(make_topic: Callable[[], Topic]) -> None:
+    """Records deleted since they were pinned end the reader with the offset, not with silence."""
+    from confluent_kafka import TopicPartition
+
+    topic = make_topic()
+    topic.create(partitions=1)
+    Producer({"bootstrap.servers": topic.servers})
+    producer = Producer({"bootstrap.servers": topic.servers})
+    for _ in range(100):
+        producer.produce(topic.name, bytes(1000), partition=0)
+    producer.flush()
+    data = topic.reader()
+    next(iter(topic.admin.delete_records([TopicPartition(topic.name, 0, 60)]).values())).result()
+    with pytest.raises(DriftError, match=r"was deleted by retention \(the log begins at 60\)"):
+        _places(data)
+
+
+def test_replicas_in_the_rack_are_read(make_topic: Callable[[], Topic]) -> None:
+    """With a replica of every partition in each rack, no byte comes from another one."""
+    topic = make_topic()
+    topic.create(factor=3)
+    topic.produce()
+    time.sleep(1)
+    data = topic.reader(rack="r1")
+    assert len(_places(data)) == RECORDS
+    assert data.metrics.network_bytes
+    assert data.metrics.cross_rack_bytes <= 0.05 * sum(data.metrics.network_bytes.values())
+
+
+def test_records_that_come_later_change_nothing(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
+    """A pinned topic that grows is read as it was, and a state is resumed with the manifest that goes with it."""
+    topic = make_topic()
+    topic.create()
+    topic.produce(500)
+    manifest, state = tmp_path / "manifest", tmp_path / "state"
+    data = topic.reader(manifest=manifest, state=state)
+    samples = iter(data)
+    first = _places(next(samples) for _ in range(123))
+    data.save()
+    topic.produce(500)
+    rest = _places(topic.reader(manifest=manifest, state=state))
+    assert len(set(first + rest)) == len(first + rest) == 500
+    with pytest.raises(UsageError, match="another data set"):
+        topic.reader(state=state)
+
+
+def test_a_cache_spares_the_brokers(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
+    """Two more epochs, one of them by another process' object, fetch nothing but the last few samples."""
+    topic = make_topic()
+    topic.create()
+    topic.produce()
+    first = topic.reader(cache=tmp_path)
+    _places(first)
+    second = topic.reader(cache=tmp_path, epochs=2)
+    assert len(_places(second)) == 2 * RECORDS
+    assert sum(second.metrics.network_bytes.values()) == 0
+
+
+@pytest.fixture
+def command(three_brokers: Sandbox, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run kafkabal."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "kafkabal.cli.main", *words, "--profile", str(three_brokers.profile_path)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")},
+        )
+
+    return run
+
+
+def test_files_come_back_bit_for_bit(
+    make_topic: Callable[[], Topic], command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """What produce sent, split and whole, read --to writes again; a second run finds it all there."""
+    topic = make_topic()
+    topic.create()
+    randomness = random.Random(2)
+    for number in range(60):
+        path = tmp_path / "data" / f"label{number % 3}" / f"{number}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(randomness.randbytes(randomness.randrange(0, 90_000)))
+    assert command("produce", topic.name, str(tmp_path / "data"), "--chunk", "20kB").returncode == 0
+    for written, there in ((60, 0), (0, 60)):
+        got = command("read", topic.name, "--to", str(tmp_path / "back"), "-o", "json", "-q")
+        assert got.returncode == 0, got.stderr
+        document = json.loads(got.stdout)
+        assert (document["files_written"], document["files_already_there"]) == (written, there)
+    assert _files(tmp_path / "back") == _files(tmp_path / "data")
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_readers_measure_and_follow(
+    make_topic: Callable[[], Topic], command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """Two processes report their rates, the file goes to route-simulate, and --follow prints each record once."""
+    topic = make_topic()
+    topic.create()
+    topic.produce(600)
+    training = tmp_path / "training.yaml"
+    got = command("read", topic.name, "--readers", "2", "--for", "2s", "--out", str(training), "-o", "json", "-q")
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    assert len(document["readers"]) == 2
+    assert document["samples"] >= 600
+    assert set(yaml.safe_load(training.read_text())["read_rate"]) == {"default", 1, 2, 3}
+    got = command("route-simulate", "--storage", "measured", "--training", str(training), "-q")
+    assert got.returncode == 0, got.stderr
+    got = command("read", topic.name, "--follow", "--from-start", "--for", "3s", "-o", "json")
+    lines = [json.loads(line) for line in got.stdout.splitlines()]
+    assert len({(line["partition"], line["offset"]) for line in lines}) == len(lines) == 600
+    assert command("read", "nothing-of-that-name").returncode == 2
+
+
+def test_a_broker_that_dies_is_read_around(make_sandbox: MakeSandbox) -> None:
+    """With a broker killed in the middle of an epoch, its partitions are read from their next leaders, once each."""
+    sandbox = make_sandbox(SandboxSpec(brokers=3, racks=3), "reader")
+    topic = Topic(sandbox, "survivor")
+    topic.create(factor=3)
+    topic.produce()
+    time.sleep(1)
+    data = topic.reader(prefetch="1MB")
+    got = []
+    for sample in data:
+        got.append((sample.partition, sample.offset))
+        if len(got) == RECORDS // 3:
+            sandbox.kill(3)
+    assert len(got) == len(set(got)) == RECORDS
+
+
+@pytest.mark.sweep
+def test_fifty_kills(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
+    """The same as with six kills, fifty times over runs that each go on where the last one was killed."""
+    for run in range(5):
+        topic = make_topic()
+        topic.create()
+        topic.produce()
+        folder = tmp_path / str(run)
+        folder.mkdir()
+        _kill(topic, folder, 10)
