@@ -30,6 +30,9 @@ class Bands:
     high_count: I64
     low_leaders: I64
     high_leaders: I64
+    fewest_leaders: I64
+    """What an even count of leaders is rounded down to, within the band; :attr:`most_leaders` is rounded up to."""
+    most_leaders: I64
     topic_replicas: F64
     """shape (n_topics,): replicas of each topic; infinite where their spread does not matter."""
     topic_kind: I32
@@ -53,9 +56,13 @@ def make_bands(problem: Problem, due: DueShares, total_bytes: int, narrowed: flo
         Draw the edges of bytes in by this share of the fair load.
     """
     low_bytes, high_bytes = _byte_edges(problem, due.bytes, total_bytes, narrowed)
-    low_count, high_count = _count_edges(problem, "replicas", due.count, _staying_slots(problem))
+    low_count, high_count = _count_edges(
+        problem, "replicas", due.count, _staying_slots(problem), problem.options.tolerance
+    )
     led = problem.movable | (problem.cluster.partitions.leader >= 0)
-    low_leaders, high_leaders = _count_edges(problem, "leaders", due.leaders, int(led.sum()))
+    tolerance = problem.options.tolerance
+    low_leaders, high_leaders = _count_edges(problem, "leaders", due.leaders, int(led.sum()), tolerance)
+    fewest_leaders, most_leaders = _count_edges(problem, "leaders", due.leaders, int(led.sum()), 0.0)
     replicas, share = _topic_edges(problem, due)
     high_bytes = np.minimum(high_bytes, problem.asked_bytes)
     high_count = np.minimum(high_count, problem.limit_replicas)
@@ -69,6 +76,8 @@ def make_bands(problem: Problem, due: DueShares, total_bytes: int, narrowed: flo
         high_count=high_count,
         low_leaders=low_leaders,
         high_leaders=high_leaders,
+        fewest_leaders=np.minimum(fewest_leaders, high_count),
+        most_leaders=most_leaders,
         topic_replicas=replicas,
         topic_kind=due.topic_kind,
         topic_share=share,
@@ -99,12 +108,12 @@ def _staying_slots(problem: Problem) -> int:
     return int(problem.slots.sum()) - stuck
 
 
-def _count_edges(problem: Problem, name: str, due: F64, total: int) -> tuple[I64, I64]:
+def _count_edges(problem: Problem, name: str, due: F64, total: int, tolerance: float) -> tuple[I64, I64]:
     low = np.zeros(problem.n_brokers, np.int64)
     high = np.full(problem.n_brokers, UNLIMITED, np.int64)
     rows = problem.counted
     if problem.has_score(name) and rows.any():
-        edges = CountBand().edges(total / float(due[rows].sum()) * due[rows], problem.options.tolerance)
+        edges = CountBand().edges(total / float(due[rows].sum()) * due[rows], tolerance)
         low[rows], high[rows] = edges[0].astype(np.int64), edges[1].astype(np.int64)
     return low, high
 

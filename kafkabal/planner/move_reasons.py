@@ -114,6 +114,9 @@ class Reasons:
             return f"leaders: broker {self.ids[old]} leads {self.before.leads[old]}, at most {b.high_leaders[old]}"
         if self.before.leads[new] < b.low_leaders[new]:
             return f"leaders: broker {self.ids[new]} leads {self.before.leads[new]}, at least {b.low_leaders[new]}"
+        if self.before.leads[old] > self.before.leads[new]:
+            had = f"broker {self.ids[old]} leads {self.before.leads[old]}"
+            return f"leaders: {had}, broker {self.ids[new]} {self.before.leads[new]}"
         if self._further:
             return f"{self._further}: broker {self.ids[new]} leads instead of {self.ids[old]}"
         return f"leaders: broker {self.ids[new]} leads instead of {self.ids[old]}, which takes others from a third"

@@ -7,12 +7,15 @@ import numpy as np
 from kafkabal.model.cluster_state import I32, I64, Bools
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import NONE
-from kafkabal.planner.search.additional_loads import FurtherLoads
+from kafkabal.planner.search.additional_loads import FurtherLoads, further_scores
 from kafkabal.planner.search.additional_scores import even_leadership
 from kafkabal.planner.search.grouped_arrays import running_count
 from kafkabal.planner.search.solution import State
 
 _MOST_ROUNDS = 64
+_FEW_PARTITIONS = 1000
+"""Up to which leaders are evened to the last one. An election copies nothing, but every client of the partition asks
+for metadata: nothing to a small cluster, whose bands are wide in whole leaders; thousands for little in a large one."""
 _FULL = np.iinfo(np.int64).max // 2
 
 
@@ -62,20 +65,27 @@ def choose_leaders(state: State) -> I32:
     leadership = Leadership(state)
     _fill_vacancies(leadership)
     if state.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
-        _even_counts(leadership)
+        bands = state.bands
+        _even_counts(leadership, bands.low_leaders, bands.high_leaders)
+        if _is_cheap(state):
+            _even_counts(leadership, bands.fewest_leaders, bands.most_leaders)
         even_leadership(leadership, FurtherLoads(state, leadership.leader.copy()))
     return leadership.leader
 
 
-def _even_counts(leadership: Leadership) -> None:
-    bands = leadership.state.bands
+def _is_cheap(state: State) -> bool:
+    """Whether leaders are evened to the last one, beyond their bands, which further scores may need the width of."""
+    return len(state.place) <= _FEW_PARTITIONS and not further_scores(state.problem)
+
+
+def _even_counts(leadership: Leadership, low: I64, high: I64) -> None:
     for _ in range(_MOST_ROUNDS):
-        if not _hand_over(leadership, bands.high_leaders, bands.low_leaders):
+        if not _hand_over(leadership, high, low):
             break
     for _ in range(_MOST_ROUNDS):
-        if not _take_over(leadership, bands.low_leaders):
+        if not _take_over(leadership, low):
             break
-    _along_paths(leadership)
+    _along_paths(leadership, low, high)
 
 
 def _fill_vacancies(leadership: Leadership) -> None:
@@ -125,21 +135,21 @@ def _swap_in(leadership: Leadership, p: I64, broker: I32, spare: I64, most: I64,
     return len(p)
 
 
-def _along_paths(leadership: Leadership) -> None:
+def _along_paths(leadership: Leadership, low: I64, high: I64) -> None:
     """Where no direct exchange is left: hand on leadership from broker to broker along a shortest path."""
-    bands, counted = leadership.state.bands, leadership.state.problem.counted
+    counted = leadership.state.problem.counted
     while True:
-        over = counted & (leadership.count > bands.high_leaders)
-        under = counted & (leadership.count < bands.low_leaders)
+        over = counted & (leadership.count > high)
+        under = counted & (leadership.count < low)
         if not over.any() and not under.any():
             return
-        give = over if over.any() else counted & (leadership.count > bands.low_leaders)
-        take = under if under.any() else counted & (leadership.count < bands.high_leaders)
+        give = over if over.any() else counted & (leadership.count > low)
+        take = under if under.any() else counted & (leadership.count < high)
         path = _shortest_path(leadership, give, take)
         if not path and over.any():
-            path = _shortest_path(leadership, over, counted & (leadership.count < bands.high_leaders))
+            path = _shortest_path(leadership, over, counted & (leadership.count < high))
         if not path and under.any():
-            path = _shortest_path(leadership, counted & (leadership.count > bands.low_leaders), under)
+            path = _shortest_path(leadership, counted & (leadership.count > low), under)
         if not path or len(path) > leadership.changes_left:
             return
         leadership.changes_left -= len(path)

@@ -75,3 +75,16 @@ def test_a_broker_that_did_not_report_leaves_the_targets_of_the_others_whole() -
     after = apply_plan(cluster, make_plan(cluster, PlanOptions()))
 
     assert evaluate(load_score("disk"), after, tolerance=0.10).outside.tolist() == [False] * 7
+
+
+def test_leaders_are_evened_to_the_last_one() -> None:
+    """Three, two and one are inside the band, but two each cost no byte; a second plan finds nothing."""
+    everywhere = [[1, 2, 3], [1, 2, 3], [1, 3, 2], [2, 3, 1], [2, 1, 3], [3, 1, 2]]
+    cluster = cluster_builders.cluster(cluster_builders.brokers(3), [cluster_builders.topic("t", *everywhere)])
+    plan = make_plan(cluster, PlanOptions())
+    after = apply_plan(cluster, plan)
+
+    assert plan.moved_bytes == 0
+    assert np.bincount(after.partitions.leader).tolist() == [2, 2, 2]
+    assert [change.reason for change in plan.partitions] == ["leaders: broker 1 leads 3, broker 3 1"]
+    assert make_plan(after, PlanOptions()).partitions == ()

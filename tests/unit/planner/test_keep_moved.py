@@ -51,7 +51,7 @@ def test_a_rule_is_stronger() -> None:
     """A broker that is drained keeps nothing, whoever brought it."""
     state = make_world(World(seed=1))
     plan = make_plan(state)
-    target = plan.partitions[0].adding[0]
+    target = next(change.adding[0] for change in plan.partitions if change.adding)
     after = apply_plan(state, plan)
     drained = apply_plan(after, make_plan(after, PlanOptions(drain=frozenset({target}), keep_moved=(plan,))))
 
