@@ -9,7 +9,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from kafkabal.errors import OutputError
+from kafkabal.errors import OutputError, UsageError
+
+_LONGEST_NAME = 255
+_LONGEST_PATH = 4095
+
+
+def parse_path(text: str) -> Path:
+    """Read the name of a file, which may be there or not.
+
+    Raises
+    ------
+    UsageError
+        If no file can have that name.
+    """
+    if "\0" in text:
+        raise UsageError("a path cannot contain a NUL byte")
+    parts = [part.encode(errors="surrogatepass") for part in Path(text).parts]
+    if any(len(part) > _LONGEST_NAME for part in parts) or sum(map(len, parts)) + len(parts) > _LONGEST_PATH:
+        raise UsageError(f"path too long: {text[:40]}... ({len(text):,} characters)")
+    return Path(text)
 
 
 def check_replaceable(path: Path | str) -> Path:
@@ -20,7 +39,7 @@ def check_replaceable(path: Path | str) -> Path:
     OutputError
         If it is a folder, its folder is missing, or nothing may be written there.
     """
-    target = Path(path)
+    target = parse_path(str(path))
     try:
         if target.is_dir():
             reason = "is a folder"

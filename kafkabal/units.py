@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import pairwise
 from typing import Final
 
 from kafkabal.errors import UsageError
@@ -31,6 +32,12 @@ _QUANTITY: Final = re.compile(r"\s*(?P<number>\d{1,19}(?:\.\d+)?|\.\d+)\s*(?P<un
 _DURATION_PART: Final = re.compile(r"(?P<number>\d{1,9}(?:\.\d+)?)(?P<unit>ms|min|[smhdw])", re.ASCII)
 _SHARE: Final = re.compile(r"\s*(?P<number>\d{1,9}(?:\.\d*)?|\.\d+)\s*(?P<percent>%?)\s*", re.ASCII)
 _MOST_BYTES: Final = 2**63 - 1
+_MOST_BROKER: Final = 2**31 - 1
+_MOST_DIGITS: Final = 19
+_WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?(\d{1,400}(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_SHOWN: Final = 40
+"""Characters of a wrong text that an error shows."""
 
 
 def parse_bytes(text: str) -> int:
@@ -65,6 +72,20 @@ def parse_rate(text: str) -> int:
         raise UsageError(f"invalid rate: {text!r}", hint="write it like 50MB/s or 20MiB/s") from None
 
 
+def parse_some_rate(text: str) -> int:
+    """Read a rate as :func:`parse_rate` does, for what cannot be done at none.
+
+    Raises
+    ------
+    UsageError
+        If the text is no such rate, or one of 0.
+    """
+    rate = parse_rate(text)
+    if not rate:
+        raise UsageError(f"rate must be above 0: {text!r}", hint="write it like 50MB/s or 20MiB/s")
+    return rate
+
+
 def parse_duration(text: str) -> float:
     """Read a duration in seconds such as ``5s``, ``250ms``, ``1h30m`` or ``7d``.
 
@@ -75,7 +96,10 @@ def parse_duration(text: str) -> float:
     """
     compact = text.replace(" ", "")
     parts = list(_DURATION_PART.finditer(compact))
-    if not parts or "".join(part[0] for part in parts) != compact:
+    units = [_SECONDS[part["unit"]] for part in parts]
+    # each unit once, the largest first: 1m1m is a slip, not two minutes
+    falling = all(later < earlier for earlier, later in pairwise(units))
+    if not parts or not falling or "".join(part[0] for part in parts) != compact:
         raise UsageError(f"invalid duration: {text!r}", hint="write it like 10s, 5m or 1h30m")
     return sum(float(part["number"]) * _SECONDS[part["unit"]] for part in parts)
 
@@ -92,6 +116,56 @@ def parse_some_time(text: str) -> float:
     if not duration_s:
         raise UsageError(f"duration must be above 0: {text!r}", hint="write it like 10s, 5m or 1h30m")
     return duration_s
+
+
+def parse_whole_number(text: str, low: int = 0, high: int = _MOST_BYTES) -> int:
+    """Read a whole number in plain ASCII digits, without underscores.
+
+    Raises
+    ------
+    UsageError
+        If the text is none, or it is not between ``low`` and ``high``.
+    """
+    compact = text.strip()
+    if not _WHOLE.fullmatch(compact):
+        raise UsageError(f"not a whole number: {text[:_SHOWN]!r}")
+    digits = compact.lstrip("+-").lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        raise UsageError(f"number too large: {digits[:_SHOWN]}...")
+    number = -int(digits) if compact.startswith("-") else int(digits)
+    if not low <= number <= high:
+        limits = f"at least {low:,}" if high == _MOST_BYTES else f"between {low:,} and {high:,}"
+        raise UsageError(f"must be {limits}: {text!r}")
+    return number
+
+
+def parse_broker_ids(text: str) -> frozenset[int]:
+    """Read broker ids such as ``3,4``.
+
+    Raises
+    ------
+    UsageError
+        If one of them is none: a whole number below 2^31.
+    """
+    try:
+        return frozenset(parse_whole_number(word, 0, _MOST_BROKER) for word in text.split(","))
+    except UsageError:
+        raise UsageError(f"invalid broker ids: {text[:_SHOWN]!r}", hint="write them like 3,4") from None
+
+
+def parse_number(text: str) -> float:
+    """Read a finite number in plain ASCII digits, without underscores, such as ``0.5``, ``-3`` or ``1e-3``.
+
+    Raises
+    ------
+    UsageError
+        If the text is none.
+    """
+    compact = text.strip()
+    value = float(compact) if _NUMBER.fullmatch(compact) else math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"not a number: {text[:_SHOWN]!r}")
+    return value
 
 
 def parse_share(text: str) -> float:

@@ -58,6 +58,7 @@ _IGNORED = re.compile(
     r"|ssl\.(secure\.random\.implementation|(key|trust)manager\.algorithm|engine\.factory\.class)"
     r"|security\.providers"
 )
+_PORT_DIGITS = 5
 _SECURITY = re.compile(r"(security|sasl|ssl|bootstrap)\.")
 
 
@@ -95,9 +96,19 @@ def checked_addresses(addresses: tuple[str, ...], what: str) -> tuple[str, ...]:
     for address in addresses:
         host, _, port = address.rpartition(":")
         bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
-        if not host or bare_ipv6 or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
+        is_port = port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS and 0 < int(port) < 2**16
+        if not host or bare_ipv6 or not is_host_name(host) or not is_port:
             raise ConfigError(f"{what}: invalid address: {address!r}", hint="write it like broker1.example:9092")
     return addresses
+
+
+def is_host_name(host: str) -> bool:
+    """Whether a name can be looked up at all: labels of at most 63 characters, none of them empty."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return "\0" not in host
 
 
 class _Properties:
@@ -181,8 +192,10 @@ class _Properties:
         return value_parsers.text(node) or None if node is not None else None
 
     def _texts(self, key: str) -> tuple[str, ...]:
+        """A list, whose empty entries count for nothing, as in Kafka's own clients."""
         node = self._nodes.get(key)
-        return value_parsers.texts(node) if node is not None else ()
+        parts = value_parsers.text(node).split(",") if node is not None else ()
+        return tuple(part.strip() for part in parts if part.strip())
 
     def _seconds(self, key: str, default: float) -> float:
         node = self._nodes.get(key)

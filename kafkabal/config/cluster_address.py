@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from kafkabal.config.client_properties import read_connection
+from kafkabal.config.client_properties import is_host_name, read_connection
 from kafkabal.config.connection_settings import ClusterAddress, SnapshotAddress, ZookeeperAddress
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError
+
+_SHOWN = 40
 
 
 def cluster_address(settings: Settings) -> ClusterAddress:
@@ -26,6 +28,12 @@ def cluster_address(settings: Settings) -> ClusterAddress:
         bootstrap_controllers=settings.bootstrap_controllers,
     )
     if settings.zookeeper is not None:
+        for server in settings.zookeeper.partition("/")[0].split(","):
+            if not is_host_name(server.rpartition(":")[0] or server):
+                raise ConfigError(
+                    f"{settings.source('zookeeper')}: invalid address: {server[:_SHOWN]!r}",
+                    hint="write it like zk1.example:2181,zk2.example:2181/kafka",
+                )
         return ZookeeperAddress(servers=settings.zookeeper, connection=connection)
     if not connection.bootstrap_servers:
         raise ConfigError(

@@ -15,6 +15,7 @@ Given: TypeAlias = "str | bool | Sequence[str] | None"
 
 PROFILE_VARIABLE = "KAFKABAL_PROFILE"
 _LIVE_KEYS = ("bootstrap_servers", "zookeeper")
+_CONNECTION_KEYS = ("command_config", "bootstrap_controllers")
 
 
 def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_file: Path) -> Settings:
@@ -26,7 +27,7 @@ def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_
         What was given on the command line, as text, by key (``tolerance``, ``scores``, ...) or as ``profile``;
         None and an empty list stand for a flag that was not given.
     environ
-        Environment variables; those that are empty count as not set.
+        Environment variables; one of ours that is empty is refused.
     profiles_file
         The user's own profiles, see :func:`~kafkabal.config.profiles.default_profiles_file`.
 
@@ -36,11 +37,17 @@ def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_
         If a value is wrong, naming where it was written; if a profile is unknown; or if one source names both a
         snapshot and a live cluster.
     """
-    chosen = flags.get("profile") or environ.get(PROFILE_VARIABLE) or None
+    chosen, place = flags.get("profile"), Place("--profile")
+    if chosen is None:
+        chosen, place = environ.get(PROFILE_VARIABLE), Place(PROFILE_VARIABLE)
     assert chosen is None or isinstance(chosen, str)
+    if chosen is not None:
+        _expect_something(Node(chosen, place))
     profile = load_profile(chosen, profiles_file)
     levels = (_from_profile(profile), _from_environment(environ), _from_flags(flags))
     nodes: dict[str, Node] = {}
+    for node in (node for level in levels for node in level.values()):
+        _expect_something(node)
     for level in levels:
         _check_one_cluster(level)
         nodes = {key: node for key, node in nodes.items() if not _is_hidden(key, level)} | dict(level)
@@ -53,7 +60,7 @@ def _from_profile(profile: Profile | None) -> Mapping[str, Node]:
 
 
 def _from_environment(environ: Mapping[str, str]) -> Mapping[str, Node]:
-    return {key.name: Node(environ[key.variable], Place(key.variable)) for key in KEYS if environ.get(key.variable)}
+    return {key.name: Node(environ[key.variable], Place(key.variable)) for key in KEYS if key.variable in environ}
 
 
 def _from_flags(flags: Mapping[str, Given]) -> Mapping[str, Node]:
@@ -69,8 +76,23 @@ def _flag(key: Key, given: Given) -> Node | None:
     return Node(tuple(Node(item, place) for item in given), place) if given else None
 
 
+def _expect_something(node: Node) -> None:
+    """Refuse an empty value, often a variable of a shell that is not set: read as none, it would widen the scope."""
+    content = node.content
+    if isinstance(content, tuple):
+        for item in content:
+            _expect_something(item)
+    if content in ((), None) or (isinstance(content, str) and not content.strip()):
+        raise node.error("empty value", hint="leave it out, or see whether a variable in it is set")
+
+
 def _check_one_cluster(level: Mapping[str, Node]) -> None:
     live = next((key for key in _LIVE_KEYS if key in level), None)
+    unused = next((key for key in _CONNECTION_KEYS if key in level), None)
+    if live is None and unused is not None and "snapshot" in level:
+        raise UsageError(
+            f"{level[unused].place} has no effect: {level['snapshot'].place} names a snapshot", hint="give one of them"
+        )
     if live is not None and "snapshot" in level:
         raise UsageError(
             f"both a snapshot ({level['snapshot'].place}) and a live cluster ({level[live].place}) given",

@@ -7,6 +7,7 @@ A reader takes a :class:`~kafkabal.config.yaml_document.Node` and returns the va
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +16,8 @@ from typing import Literal, TypeAlias, TypeVar
 from kafkabal.config.time_window import TimeWindow
 from kafkabal.config.yaml_document import Node
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_bytes, parse_duration, parse_rate, parse_share, parse_some_time
+from kafkabal.files import parse_path
+from kafkabal.units import parse_bytes, parse_duration, parse_share, parse_some_rate, parse_some_time
 
 T = TypeVar("T")
 
@@ -33,9 +35,12 @@ def text(node: Node) -> str:
 
 
 def texts(node: Node) -> tuple[str, ...]:
-    """A list of texts; empty ones are dropped."""
+    """A list of texts, none of them empty: an empty one would stand for more than was meant."""
     if isinstance(node.content, str):
-        return tuple(part.strip() for part in node.content.split(",") if part.strip())
+        parts = tuple(part.strip() for part in node.content.split(","))
+        if not all(parts):
+            raise node.error(f"empty entry in a list: {node.content!r}" if node.content.strip() else "empty value")
+        return parts
     if isinstance(node.content, Mapping) or node.content is None:
         raise node.error("expected a list")
     return tuple(part for item in node.content for part in texts(item))
@@ -43,7 +48,9 @@ def texts(node: Node) -> tuple[str, ...]:
 
 def path(node: Node) -> Path:
     """A file; one named in a file is relative to that file."""
-    given = Path(text(node)).expanduser()
+    given = _parsed(parse_path, node)
+    with suppress(RuntimeError):  # no such user: the file is not found, and named as it was written
+        given = given.expanduser()
     return Path(node.place.name).parent / given if node.place.line is not None else given
 
 
@@ -86,8 +93,8 @@ def size(node: Node) -> int:
 
 
 def rate(node: Node) -> int:
-    """Bytes a second, such as ``50MB/s``."""
-    return _parsed(parse_rate, node)
+    """Bytes a second above 0, such as ``50MB/s``."""
+    return _parsed(parse_some_rate, node)
 
 
 def rate_or_word(node: Node) -> int | Literal["auto", "none"]:
@@ -211,6 +218,6 @@ def _broker_key(node: Node, key: str) -> int | Default:
 
 
 def _broker_id(node: Node, given: str) -> int:
-    if not (given.isascii() and given.isdigit() and int(given) < 2**31):
+    if not (given.isascii() and given.isdigit() and len(given) < 19 and int(given) < 2**31):
         raise node.error(f"not a broker id: {given!r}")
     return int(given)

@@ -43,8 +43,9 @@ def only_entry(node: Node, known: Collection[str], what: str) -> tuple[str, Node
 
 def number(node: Node) -> float:
     """A number."""
+    given = value_parsers.text(node)
     try:
-        return float(value_parsers.text(node))
+        return float(given if given.isascii() and "_" not in given else "no number")
     except ValueError:
         raise node.error(f"not a number: {value_parsers.text(node)!r}") from None
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kafkabal.errors import UsageError
+from kafkabal.units import parse_number, parse_whole_number
 
 
 class Layout(StrEnum):
@@ -51,15 +52,17 @@ def parse_policy(text: str) -> PlacementPolicy:
     try:
         layout = Layout(name)
         if layout is Layout.BINOMIAL:
-            probability, *given = [float(given[0]), *given[1:]]
+            probability, *given = [parse_number(given[0]), *given[1:]]
             if not 0 <= probability <= 1:
                 raise ValueError
         else:
             probability = _EVEN_ODDS
         if len(given) > (layout in (Layout.BROKERS_PLUS_2, Layout.BINOMIAL)):
             raise ValueError
-        return PlacementPolicy(layout=layout, probability=probability, seed=int(given[0]) if given else 0)
-    except (ValueError, IndexError):
+        return PlacementPolicy(
+            layout=layout, probability=probability, seed=parse_whole_number(given[0]) if given else 0
+        )
+    except (ValueError, IndexError, UsageError):
         raise UsageError(
             f"unknown placement: {text!r}", hint="choose from: score, even, brokers+2[:SEED], binomial:P[:SEED]"
         ) from None

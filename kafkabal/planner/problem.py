@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -130,6 +131,7 @@ def build_problem(cluster: ClusterState, options: PlanOptions) -> Problem:
     if not counted.any():
         raise InfeasibleError("no live broker remains to take replicas", hint="drain fewer brokers")
     excluded = _rows_of(cluster, options.exclude_brokers, "--exclude-brokers")
+    _check_replication_factor(options.replication_factor, counted)
     home, held = _matrix(cluster)
     slots = cluster.replication_factor
     lost = _in_slots(cluster, in_offline_dir(cluster), home)
@@ -277,10 +279,23 @@ def is_reassigned(cluster: ClusterState) -> Bools:
 
 
 def _check_patterns(cluster: ClusterState, options: PlanOptions) -> None:
-    """Refuse a pattern to which no topic answers: a slip of the pen would otherwise pass for an even cluster."""
-    for pattern in options.topics:
-        if not any(fnmatchcase(name, pattern) for name in cluster.topics.name):
-            raise UsageError(f"--topics: unknown topic: {pattern!r}")
+    """Refuse a pattern that no topic matches: a slip of the pen would move nothing, or what was to be protected."""
+    for flag, patterns in (("--topics", options.topics), ("--exclude-topics", options.exclude_topics)):
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in cluster.topics.name):
+                near = get_close_matches(pattern, cluster.topics.name, n=3)
+                hint = f"did you mean: {', '.join(near)}" if near else None
+                raise UsageError(f"{flag}: unknown topic: {pattern!r}", hint=hint)
+
+
+def _check_replication_factor(factor: int | None, counted: Bools) -> None:
+    """Refuse what no search can reach, before it is searched for."""
+    brokers = int(counted.sum())
+    if factor is not None and factor > brokers:
+        raise UsageError(
+            f"--replication-factor {factor} needs as many brokers: {brokers} are alive and not drained",
+            hint=f"ask for at most {brokers}",
+        )
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

@@ -11,10 +11,10 @@ import numpy as np
 from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import I32, I64, Brokers, ClusterState, LogDirs, freeze
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.units import parse_bytes
+from kafkabal.units import parse_bytes, parse_whole_number
 
-_ADD = re.compile(r"add=(?P<id>\d+)(?::(?P<rack>[^:]*))?(?::(?P<bytes>[^:]+))?")
-_REMOVE = re.compile(r"remove=(?P<ids>\d+(?:,\d+)*)")
+_ADD = re.compile(r"add=(?P<id>\d+)(?::(?P<rack>[^:]*))?(?::(?P<bytes>[^:]+))?", re.ASCII)
+_REMOVE = re.compile(r"remove=(?P<ids>\d+(?:,\d+)*)", re.ASCII)
 _PATH = "/what-if"
 
 
@@ -51,12 +51,19 @@ def parse_what_if(texts: Iterable[str]) -> WhatIf:
         if found := _ADD.fullmatch(text):
             size = found["bytes"]
             capacity = parse_bytes(size) if size else None
-            add.append(NewBroker(id=int(found["id"]), rack=found["rack"] or None, capacity_bytes=capacity))
+            add.append(NewBroker(id=_broker(found["id"]), rack=found["rack"] or None, capacity_bytes=capacity))
         elif found := _REMOVE.fullmatch(text):
-            remove.update(int(i) for i in found["ids"].split(","))
+            remove.update(map(_broker, found["ids"].split(",")))
         else:
             raise UsageError(f"--what-if: invalid change: {text!r}", hint="write it like add=7:r1:4TiB or remove=3")
     return WhatIf(add=tuple(add), remove=frozenset(remove))
+
+
+def _broker(digits: str) -> int:
+    try:
+        return parse_whole_number(digits, 0, 2**31 - 1)
+    except UsageError:
+        raise UsageError(f"--what-if: invalid broker id: {digits[:20]}") from None
 
 
 def suppose(cluster: ClusterState, options: PlanOptions, what_if: WhatIf) -> tuple[ClusterState, PlanOptions]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.reporting.report import Column, Report, Table
+from kafkabal.routing.policy_protocol import Context
 from kafkabal.routing.registry import load_policy, options_of, policy_names
 
 
@@ -14,9 +15,12 @@ def policies_report(names: Sequence[str] = ()) -> Report:
     Raises
     ------
     UsageError
-        If a named policy is unknown.
+        If a named policy is unknown, or an option that is given with it is wrong.
     """
     choices = [load_policy(name) for name in names or policy_names()]
+    for choice in choices:
+        if choice.options:
+            choice.create(Context())  # which refuses values that are out of their range
     abouts = [choice.about for choice in choices]
     options = [options_of(choice.make) for choice in choices]
     return Report(

@@ -42,6 +42,8 @@ BUILT_IN: Mapping[str, str] = {
     "bounded-load": "kafkabal.routing.policies.bounded_load:BoundedLoad",
 }
 
+_LONGEST_NUMBER = 40
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
@@ -109,8 +111,10 @@ def options_of(make: Any) -> Mapping[str, OptionValue]:
 
 def _parse_options(name: str, settings: str, known: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     options: dict[str, OptionValue] = {}
-    for setting in filter(None, settings.split(",")):
+    for setting in settings.split(",") if settings else ():
         option, _, value = setting.partition("=")
+        if option.replace("-", "_") in options:
+            raise UsageError(f"policy {name!r}: option {option!r} is given twice")
         if option not in known:
             raise _unknown(f"policy {name}: unknown option: {option!r}", option, known)
         options[option.replace("-", "_")] = _parse_value(setting, value, known[option])
@@ -124,6 +128,8 @@ def _parse_value(setting: str, value: str, default: OptionValue) -> OptionValue:
             return value == "true"
         raise UsageError(f"{setting!r}: expected true or false")
     try:
+        if not value.isascii() or "_" in value or len(value) > _LONGEST_NUMBER:
+            raise ValueError  # Python would take more than people write
         return kind(value)
     except ValueError:
         expected = "a whole number" if kind is int else "a number"

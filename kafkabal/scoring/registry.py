@@ -14,6 +14,7 @@ from kafkabal.scoring.checked_score import guarded
 from kafkabal.scoring.plugin_errors import described
 from kafkabal.scoring.protocol import Grain, Score
 from kafkabal.scoring.score_options import Configurable, ScoreOptions
+from kafkabal.units import parse_number
 
 ENTRY_POINT_GROUP = "kafkabal.scores"
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
@@ -99,10 +100,10 @@ def _locations() -> dict[str, str]:
 def _weighted(text: str, options: ScoreOptions) -> WeightedScore:
     name, given, number = text.partition("=")
     try:
-        weight = float(number) if given else 1.0
-    except ValueError:
+        weight = parse_number(number) if given else 1.0
+    except UsageError:
         weight = math.nan
-    if not math.isfinite(weight) or weight <= 0:
+    if not weight > 0:
         raise UsageError(f"weight must be a number above 0: {text!r}", hint="write it like disk=3")
     score = load_score(name.strip())
     return WeightedScore(score.configured(options) if isinstance(score, Configurable) else score, weight)

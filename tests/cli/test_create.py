@@ -140,7 +140,7 @@ def test_brokers_plus_2_gives_every_broker_a_leader_and_two_of_them_more(
         (["t", "-p", "3", "-r", "9"], 2, "replication factor 9 needs as many brokers"),
         (["t"], 2, "no number of partitions given"),
         (["t", "-p", "3"], 2, "no replication factor given"),
-        (["t", "-p", "0", "-r", "1"], 2, "'--partitions'"),
+        (["t", "-p", "0", "-r", "1"], 2, "--partitions: must be at least 1: '0'"),
         (["a b", "-p", "1", "-r", "1"], 2, "invalid topic name: 'a b'"),
         (["t", "--preset", "trainin"], 2, "unknown preset: 'trainin'"),
         (["t", "--config", "x"], 2, "--config: invalid config: 'x'"),

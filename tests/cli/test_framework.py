@@ -179,7 +179,7 @@ def test_a_profile_counts_where_neither_flag_nor_environment_does(run_cli: Calla
     [
         (["prob"], {}, "unknown command: kafkabal prob"),
         (["probe", "--nonsense"], {}, "no such option: --nonsense"),
-        (["probe", "--count", "x"], {}, "'--count'"),
+        (["probe", "--count", "x"], {}, "--count: not a whole number: 'x'"),
         (["probe", "--share", "9"], {}, "--share: ambiguous share: '9' (9% or 0.09?)"),
         (["probe", "--tolerance", "nan"], {}, "--tolerance: invalid share: 'nan'"),
         (["probe", "-o", "csv"], {}, "'csv' is not one of 'json', 'table'"),

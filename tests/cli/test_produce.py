@@ -209,7 +209,7 @@ def test_without_a_cluster_nothing_is_sent(run_cli: Callable[..., Any], data: Pa
         (["subscribe", "--interval", "10ms"], "push interval must be 0.1 s to 3600 s"),
         (["subscribe", "--match", "client_id"], "invalid match: 'client_id'"),
         (["subscribe", "--match", "name=a"], "unknown match key: 'name'"),
-        (["subscribe", "--name", ""], "subscription without a name"),
+        (["subscribe", "--name", ""], "--name: empty value"),
         (["latency", "--listen", "x"], "invalid port: 'x'"),
         (["latency", "--listen", "99999"], "invalid port: '99999'"),
         (["latency", "--listen", "9" * 5000], "invalid port"),

@@ -52,7 +52,13 @@ def test_a_size_beyond_any_column_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["9" * 5000, "9" * 5000 + "d"])
 def test_a_number_of_absurd_length_is_refused_like_any_other(text: str) -> None:
     """Python's own limit on the digits of a number is never reached."""
-    for parse in (units.parse_bytes, units.parse_rate, units.parse_duration, units.parse_share):
+    for parse in (
+        units.parse_bytes,
+        units.parse_rate,
+        units.parse_duration,
+        units.parse_whole_number,
+        units.parse_share,
+    ):
         with pytest.raises(UsageError):
             parse(text)
 
@@ -187,3 +193,22 @@ def test_no_time_at_all_is_refused_where_some_is_needed() -> None:
             units.parse_some_time(text)
         assert error.value.hint
     assert units.parse_some_time("1ms") == 0.001
+
+
+@pytest.mark.parametrize("text", ["", "1_000", "１２", "0x10", "1.0", "1e3", "--1", "9" * 20, "-1", "9" * 5000])
+def test_what_is_no_whole_number_is_refused(text: str) -> None:
+    """Python reads more than people write, and of any length."""
+    with pytest.raises(UsageError):
+        units.parse_whole_number(text)
+
+
+def test_whole_numbers_are_read() -> None:
+    """With leading zeros too, up to 63 bits."""
+    assert [units.parse_whole_number(text) for text in ("0", "007", " 12 ", str(2**63 - 1))] == [0, 7, 12, 2**63 - 1]
+
+
+@pytest.mark.parametrize("text", ["1m1m", "1m1min", "1s1m", "1h 1h"])
+def test_a_unit_stands_once_the_largest_first(text: str) -> None:
+    """What repeats is a slip, not a sum."""
+    with pytest.raises(UsageError, match="invalid duration"):
+        units.parse_duration(text)

@@ -18,6 +18,7 @@ from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError, ExitCode, InputFileError, InterruptedRunError, PartialFailureError, UsageError
+from kafkabal.files import parse_path
 from kafkabal.producer.delivery_listener import DeliveryListener, Progress
 from kafkabal.units import parse_bytes, parse_duration
 
@@ -328,7 +329,7 @@ def _deliver(
 
 
 def _source(name: str, options: SourceOptions, context: CommandContext) -> "Source":
-    path = Path(name)
+    path = parse_path(name)
     if name != _STDIN and not path.exists():
         raise InputFileError(path, "no such file or folder")
     if name != _STDIN and path.is_dir():

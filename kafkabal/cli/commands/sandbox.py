@@ -10,7 +10,8 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_bytes, parse_some_time
+from kafkabal.files import parse_path
+from kafkabal.units import parse_bytes, parse_some_time, parse_whole_number
 
 if TYPE_CHECKING:
     from kafkabal.sandbox import Listener, Sandbox, SandboxSpec
@@ -31,9 +32,11 @@ def parse_node(text: str) -> int:
     """
     if text == _ZOOKEEPER:
         return _ZOOKEEPER_ID
-    if not text.isdecimal():
-        raise UsageError(f"not a node: {text!r}", hint="give a broker id, a controller id, or zookeeper")
-    return int(text)
+    try:
+        return parse_whole_number(text, 0, 2**31 - 1)
+    except UsageError:
+        hint = "give a broker id, a controller id, or zookeeper"
+        raise UsageError(f"not a node: {text[:40]!r}", hint=hint) from None
 
 
 def parse_assignment(text: str) -> tuple[str, str]:
@@ -59,9 +62,25 @@ def parse_broker_assignment(text: str) -> tuple[int, tuple[str, str]]:
         If it is no such setting.
     """
     broker, colon, setting = text.partition(":")
-    if not broker.isdecimal() or not colon:
-        raise UsageError(f"invalid broker setting: {text!r}", hint="write it like 3:num.io.threads=8")
-    return int(broker), parse_assignment(setting)
+    try:
+        number = parse_whole_number(broker if colon else "", 0, 2**31 - 1)
+    except UsageError:
+        raise UsageError(f"invalid broker setting: {text!r}", hint="write it like 3:num.io.threads=8") from None
+    return number, parse_assignment(setting)
+
+
+def parse_class_path(text: str) -> Path:
+    """Read an entry of a class path: a jar or a folder that is there, or all jars of a folder as ``FOLDER/*``.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    path = parse_path(text)
+    if not (path.parent if path.name == "*" else path).exists():
+        raise UsageError(f"no such file or folder: {text}")
+    return path
 
 
 def parse_listener(text: str) -> "Listener":
@@ -175,6 +194,7 @@ class ShapeOptions:
         typer.Option(
             "--class-path",
             metavar="PATH",
+            parser=parse_class_path,
             help="Jar for the class path of all nodes. Repeatable.",
             rich_help_panel=_SECTION,
         ),

@@ -106,7 +106,7 @@ class Group(TyperGroup):
 
 
 def _from_environment(command: TyperCommand | TyperGroup, parent: Any) -> dict[str, Any]:
-    """Values that the environment gives for options; an empty one gives none; lists are split at blanks.
+    """Values that the environment gives for options; an empty one is refused, but for flags; lists are split at blanks.
 
     Settings are left out: theirs are read together with the profile.
     """
@@ -115,6 +115,9 @@ def _from_environment(command: TyperCommand | TyperGroup, parent: Any) -> dict[s
     environ = parent.find_root().obj.environ
     options = [p for p in command.params if isinstance(p, TyperOption) and p.name not in SETTINGS]
     texts = [(option, environ.get(environment_name(option))) for option in options]
+    for option, text in texts:
+        if text is not None and not text.strip() and not option.is_flag:
+            raise UsageError(f"{environment_name(option)}: empty value", hint="unset it, or give it a value")
     return {option.name: text.split() if option.multiple else text for option, text in texts if text}
 
 

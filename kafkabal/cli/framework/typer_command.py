@@ -14,10 +14,10 @@ from kafkabal.cli.framework.lazy_groups import Command, Group
 from kafkabal.cli.framework.library_logs import direct_logs
 from kafkabal.cli.framework.shared_options import CommonOptions
 from kafkabal.cli.framework.typer_parameters import Signature, common_leaves, read_signature
-from kafkabal.errors import ExitCode
+from kafkabal.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.cli.framework.command_table import Row
@@ -61,7 +61,9 @@ def _runner(function: CommandFunction) -> Callable[..., ExitCode]:
     def run(ctx: typer.Context, **given: Any) -> ExitCode:
         if ctx.invoked_subcommand is not None:
             return ExitCode.DONE
-        return _call(function, signature, ctx.find_root().obj, given) or ExitCode.DONE
+        sources = {name: ctx.get_parameter_source(name) for name in given}
+        from_environment = {name for name, source in sources.items() if getattr(source, "name", "") == "DEFAULT_MAP"}
+        return _call(function, signature, ctx.find_root().obj, given, from_environment) or ExitCode.DONE
 
     first = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     parameters = [first, *(leaf.parameter for leaf in leaves)]
@@ -71,12 +73,18 @@ def _runner(function: CommandFunction) -> Callable[..., ExitCode]:
 
 
 def _call(
-    function: CommandFunction, signature: Signature, context: CommandContext, given: Mapping[str, Any]
+    function: CommandFunction,
+    signature: Signature,
+    context: CommandContext,
+    given: Mapping[str, Any],
+    from_environment: Collection[str],
 ) -> ExitCode | None:
     common = CommonOptions(**{leaf.name: given[leaf.name] for leaf in common_leaves()})
+    if common.quiet and common.verbose:
+        raise UsageError("--quiet and --verbose cannot be combined")
     context = context.adjusted(quiet=common.quiet, verbosity=common.verbose, colour=common.chosen_colour)
     direct_logs(context.stderr, everything=common.verbose > 1)
-    arguments = signature.arguments(given, lambda flags: settle(flags, context))
+    arguments = signature.arguments(given, lambda flags: settle(flags, context), from_environment)
     if signature.context_name:
         arguments[signature.context_name] = context
     return function(**arguments)

@@ -12,6 +12,8 @@ import inspect
 from collections.abc import Callable
 from copy import copy
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -19,11 +21,14 @@ import typer
 from typer.models import OptionInfo, ParameterInfo
 
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.lazy_groups import variable_of
 from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, Uses
 from kafkabal.errors import UsageError
+from kafkabal.files import parse_path
+from kafkabal.units import parse_number, parse_whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from kafkabal.config.settings import Settings
 
@@ -57,31 +62,42 @@ class Leaf:
         annotation = Annotated[self.annotation, self.info]  # type: ignore[name-defined] # made at run time
         return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
-    def value(self, given: Any) -> Any:
+    def value(self, given: Any, *, is_from_environment: bool = False) -> Any:
         """What the function is to get.
 
         Raises
         ------
         UsageError
-            If the parser refuses the text.
+            If the text is empty, or the parser refuses it.
         """
-        if self.parse is None:
-            return given
-        if given is None:
-            return self.default
         try:
+            self._expect_something(given)
+            if self.parse is None:
+                return given
+            if given is None:
+                return self.default
             return [self.parse(text) for text in given] if isinstance(given, list) else self.parse(given)
         except UsageError as error:
-            raise UsageError(f"{self._title}: {error.message}", hint=error.hint) from error
+            title = variable_of(self._flags) if is_from_environment else self._title
+            raise UsageError(f"{title}: {error.message}", hint=error.hint) from error
+
+    def _expect_something(self, given: Any) -> None:
+        """Refuse an empty text, often a variable of a shell that is not set: read as none, it would widen the scope."""
+        if any(isinstance(text, str) and not text.strip() for text in (given if isinstance(given, list) else [given])):
+            raise UsageError("empty value", hint="leave it out, or see whether a variable in it is set")
 
     @property
     def _title(self) -> str:
         if not self.is_option:
             return self.info.metavar or self.name.upper()
+        return self._flags[0]
+
+    @property
+    def _flags(self) -> list[str]:
         # within Annotated, the first flag is where a default would be elsewhere
         written = (self.info.default, *(self.info.param_decls or ()))
         flags = [flag for flag in written if isinstance(flag, str) and flag.startswith("--")]
-        return flags[0] if flags else "--" + self.name.replace("_", "-")
+        return flags or ["--" + self.name.replace("_", "-")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +117,28 @@ class Signature:
         for _, leaves in self.groups.values():
             yield from leaves
 
-    def arguments(self, given: Mapping[str, Any], settle: Settle) -> dict[str, Any]:
+    def arguments(
+        self, given: Mapping[str, Any], settle: Settle, from_environment: Collection[str] = ()
+    ) -> dict[str, Any]:
         """Arguments of the function, but for the context, from what typer read.
+
+        Parameters
+        ----------
+        from_environment
+            Names of those that the environment gave.
 
         Raises
         ------
         UsageError
             If a value is wrong; it is named.
         """
-        arguments = {leaf.name: leaf.value(given[leaf.name]) for leaf in self.own}
+
+        def value(leaf: Leaf) -> Any:
+            return leaf.value(given[leaf.name], is_from_environment=leaf.name in from_environment)
+
+        arguments = {leaf.name: value(leaf) for leaf in self.own}
         for name, (group, leaves) in self.groups.items():
-            arguments[name] = group(**{leaf.name: leaf.value(given[leaf.name]) for leaf in leaves})
+            arguments[name] = group(**{leaf.name: value(leaf) for leaf in leaves})
         if self.settings_name:
             arguments[self.settings_name] = settle({leaf.name: given[leaf.name] for leaf in self.settings})
         return arguments
@@ -184,19 +211,41 @@ def _leaf(name: str, hint: Any, default: Any) -> Leaf:
         return _offering(forms, _leaf(name, Annotated[annotation, *(e for e in extras if e is not forms)], default))
     info = next((extra for extra in extras if isinstance(extra, ParameterInfo)), None) or typer.Option()
     if info.parser is None:
-        return Leaf(name, annotation, info, default)
+        strict = _strict_parser(annotation, info)
+        if strict is None:
+            return Leaf(name, annotation, info, default)
+        shown = None if default is _NO_DEFAULT or default is None else str(default)
+        return Leaf(name, _as_text(annotation, default), info, default, strict, shown)
     # what stands in the annotation may be read again
     info = copy(info)
     parse, info.parser = info.parser, None
     return Leaf(name, _as_text(annotation, default), info, default, parse)
 
 
+def _strict_parser(annotation: Any, info: ParameterInfo) -> Callable[[str], Any] | None:
+    """What reads a number or a path; typer would take underscores, digits of any script and NUL bytes."""
+    kind = _plain(annotation)
+    kind = get_args(kind)[0] if get_origin(kind) is list else kind
+    if kind is Path:
+        return parse_path
+    if kind is int and not getattr(info, "count", False):
+        low, high = (None if limit is None else round(limit) for limit in (info.min, info.max))
+        return partial(
+            parse_whole_number, low=-(2**63) if low is None else low, high=2**63 - 1 if high is None else high
+        )
+    return parse_number if kind is float else None
+
+
+def _plain(annotation: Any) -> Any:
+    """An annotation without its None."""
+    if get_origin(annotation) in (Union, UnionType):
+        return next(arg for arg in get_args(annotation) if arg is not NoneType)
+    return annotation
+
+
 def _as_text(annotation: Any, default: Any) -> Any:
     """``str`` or ``list[str]``, optional where there is a default, in place of what the parser makes of it."""
-    plain = annotation
-    if get_origin(annotation) in (Union, UnionType):
-        plain = next(arg for arg in get_args(annotation) if arg is not NoneType)
-    text = list[str] if get_origin(plain) is list else str
+    text = list[str] if get_origin(_plain(annotation)) is list else str
     return text if default is _NO_DEFAULT else text | None
 
 

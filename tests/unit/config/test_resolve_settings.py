@@ -75,7 +75,7 @@ def test_a_profile_is_read_with_the_meaning_of_every_value(profiles: Path) -> No
         ({"profile": "prod"}, {}, 0.05, "profiles.yaml, line 7"),
         ({"profile": "prod"}, {"KAFKABAL_TOLERANCE": "6%"}, 0.06, "KAFKABAL_TOLERANCE"),
         ({"profile": "prod", "tolerance": "7%"}, {"KAFKABAL_TOLERANCE": "6%"}, 0.07, "--tolerance"),
-        ({"profile": "prod", "tolerance": None}, {"KAFKABAL_TOLERANCE": ""}, 0.05, "profiles.yaml, line 7"),
+        ({"profile": "prod", "tolerance": None}, {}, 0.05, "profiles.yaml, line 7"),
         ({}, {"KAFKABAL_PROFILE": "prod"}, 0.05, "profiles.yaml, line 7"),
         ({"profile": "saved"}, {"KAFKABAL_PROFILE": "prod"}, None, "default"),
     ],
@@ -262,3 +262,62 @@ def test_a_profile_in_a_file_of_its_own(tmp_path: Path, text: str, chosen: str, 
             settle(tmp_path / "none.yaml", {"profile": chosen.format(file=path)})
     else:
         assert settle(tmp_path / "none.yaml", {"profile": chosen.format(file=path)}).tolerance == tolerance
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "place"),
+    [
+        ({"topics": [""]}, {}, "--topics"),
+        ({"topics": ["a", " "]}, {}, "--topics"),
+        ({"exclude_brokers": ""}, {}, "--exclude-brokers"),
+        ({"scores": [""]}, {}, "--score"),
+        ({"snapshot": ""}, {}, "--snapshot"),
+        ({"profile": ""}, {}, "--profile"),
+        ({}, {"KAFKABAL_TOPICS": ""}, "KAFKABAL_TOPICS"),
+        ({}, {"KAFKABAL_PROFILE": " "}, "KAFKABAL_PROFILE"),
+        ({"profile": "empty.yaml#text"}, {}, "line 2"),
+        ({"profile": "empty.yaml#list"}, {}, "line 3"),
+        ({"profile": "empty.yaml#entry"}, {}, "line 4"),
+    ],
+)
+def test_an_empty_value_is_refused(
+    profiles: Path, tmp_path: Path, flags: dict[str, Any], environ: dict[str, str], place: str
+) -> None:
+    """Read as none it would widen the scope, most often since a variable of a shell is not set."""
+    file = tmp_path / "empty.yaml"
+    file.write_text("profiles:\n  text: {topics: ''}\n  list: {exclude_topics: []}\n  entry: {topics: [a, '']}\n")
+    if str(flags.get("profile", "")).startswith(file.name):
+        flags = {"profile": f"{tmp_path}/{flags['profile']}"}
+    with pytest.raises(UsageError, match="empty value") as error:
+        resolve(flags, environ=environ, profiles_file=profiles)
+    assert place in error.value.message
+
+
+@pytest.mark.parametrize("text", ["a,,b", ",", "a,"])
+def test_an_empty_entry_of_a_list_is_refused(profiles: Path, text: str) -> None:
+    """It stands for a variable that is not set as well."""
+    with pytest.raises(UsageError, match="--exclude-topics: empty entry in a list"):
+        resolve({"exclude_topics": text}, environ={}, profiles_file=profiles)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("throttle", "0"), ("throttle", "0MB"), ("log_dir_throttle", "0"), ("nic_rate", "0")]
+)
+def test_a_rate_of_nothing_is_refused(profiles: Path, key: str, value: str) -> None:
+    """It is neither an automatic rate nor none."""
+    with pytest.raises(UsageError, match="rate must be above 0"):
+        resolve({key: value}, environ={}, profiles_file=profiles)
+
+
+@pytest.mark.parametrize("value", ["x" * 300, "x/" * 3000, "a\0b"])
+def test_a_path_that_no_file_can_have_is_refused(profiles: Path, value: str) -> None:
+    """One line names the option, before anything is opened."""
+    with pytest.raises(UsageError, match=r"--snapshot: (path too long|a path cannot contain a NUL byte)"):
+        resolve({"snapshot": value}, environ={}, profiles_file=profiles)
+
+
+@pytest.mark.parametrize("key", ["command_config", "bootstrap_controllers"])
+def test_what_has_no_effect_beside_a_snapshot_is_refused(profiles: Path, key: str) -> None:
+    """Nobody should believe that it was used."""
+    with pytest.raises(UsageError, match="has no effect: --snapshot names a snapshot"):
+        resolve({"snapshot": "s.jsonl", key: "5s"}, environ={}, profiles_file=profiles)

@@ -12,13 +12,15 @@ from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
 from kafkabal.config.settings import Settings
 from kafkabal.errors import UsageError
 from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions
-from kafkabal.units import parse_bytes, parse_share
+from kafkabal.units import parse_broker_ids, parse_bytes, parse_share, parse_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kafkabal.model.cluster_state import ClusterState
     from kafkabal.plan.plan import Plan
+
+_LIMIT_HINT: Final = "write it like 3:4000:2TiB or 3::2TiB"
 
 PLAN_SETTINGS: Final = (
     "scores",
@@ -36,20 +38,6 @@ PLAN_SETTINGS: Final = (
 """Settings that shape a plan."""
 
 
-def parse_brokers(text: str) -> frozenset[int]:
-    """Read broker ids such as ``3,4``.
-
-    Raises
-    ------
-    UsageError
-        If one of them is not an id.
-    """
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() for word in words):
-        raise UsageError(f"invalid list of broker ids: {text!r}", hint="write it like 3,4")
-    return frozenset(map(int, words))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFlags:
     """Planning options that are not settings."""
@@ -59,7 +47,7 @@ class PlanFlags:
         typer.Option(
             "--drain",
             metavar="ID[,...]",
-            parser=parse_brokers,
+            parser=parse_broker_ids,
             help="Move all replicas and leaders off these brokers.",
             rich_help_panel=SCOPE_SECTION,
         ),
@@ -153,11 +141,14 @@ def parse_broker_limits(texts: "Iterable[str]") -> dict[int, BrokerLimit]:
     limits = {}
     for text in texts:
         broker, replicas, size, *rest = [*text.split(":"), "", ""]
-        if not broker.isdecimal() or not (replicas or size) or any(rest) or (replicas and not replicas.isdecimal()):
-            raise UsageError(f"invalid broker limit: {text!r}", hint="write it like 3:4000:2TiB or 3::2TiB")
-        limits[int(broker)] = BrokerLimit(
-            replicas=int(replicas) if replicas else None, bytes=parse_bytes(size) if size else None
-        )
+        if not broker or not (replicas or size) or any(rest):
+            raise UsageError(f"invalid broker limit: {text!r}", hint=_LIMIT_HINT)
+        try:
+            limits[parse_whole_number(broker, 0, 2**31 - 1)] = BrokerLimit(
+                replicas=parse_whole_number(replicas) if replicas else None, bytes=parse_bytes(size) if size else None
+            )
+        except UsageError as error:
+            raise UsageError(f"invalid broker limit: {text!r}: {error.message}", hint=_LIMIT_HINT) from None
     return limits
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION
+from kafkabal.errors import UsageError
 from kafkabal.executor.run_options import OnInterrupt
 from kafkabal.executor.safety.check_names import Overridable
 from kafkabal.files import check_replaceable
@@ -146,6 +147,10 @@ class BeginFlags:
     def allowed(self) -> frozenset[Overridable]:
         """Checks that do not stop the run."""
         return frozenset(Overridable) if self.force else frozenset(self.allow or ())
+
+    def __post_init__(self) -> None:
+        if self.exit_code and not self.dry_run:
+            raise UsageError("--exit-code needs --dry-run")
 
 
 JournalOption = Annotated[

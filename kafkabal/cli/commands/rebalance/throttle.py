@@ -9,7 +9,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import UsageError
-from kafkabal.units import format_rate, parse_rate
+from kafkabal.units import format_rate, parse_some_rate
 
 if TYPE_CHECKING:
     from kafkabal.executor.throttle.throttle_request import ThrottleChange
@@ -23,7 +23,7 @@ class Rate(NamedTuple):
 
 
 def _rate(text: str) -> Rate:
-    return Rate(None if text == "auto" else parse_rate(text))
+    return Rate(None if text == "auto" else parse_some_rate(text))
 
 
 def throttle(
@@ -42,7 +42,7 @@ def throttle(
         typer.Option(
             "--log-dir-throttle",
             metavar="RATE",
-            parser=parse_rate,
+            parser=parse_some_rate,
             help="Throttle for moves between log dirs of one broker.",
         ),
     ] = None,

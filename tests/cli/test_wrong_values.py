@@ -1,0 +1,91 @@
+"""Values that no command may take for something else: empty, misspelt, too large, or without any effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SNAPSHOT = str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")
+PLAN = ("rebalance", "plan", "--snapshot", SNAPSHOT)
+HUGE = "9" * 21
+LONG = "a" * 5000
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        # what is empty
+        ((*PLAN, "--topics", ""), "--topics: empty value"),
+        ((*PLAN, "--exclude-brokers", ""), "--exclude-brokers: empty value"),
+        ((*PLAN, "--score", ""), "--score: empty value"),
+        ((*PLAN, "--profile", ""), "--profile: empty value"),
+        ((*PLAN, "--keep-moved", ""), "--keep-moved: empty value"),
+        ((*PLAN, "--drain", ""), "--drain: empty value"),
+        ((*PLAN, "--out", ""), "--out: empty value"),
+        (("inspect", "--snapshot", SNAPSHOT, "--output-file", ""), "--output-file: empty value"),
+        (("create", "", "--snapshot", SNAPSHOT, "--dry-run"), "empty value"),
+        (("policies", ""), "empty value"),
+        # what matches nothing
+        ((*PLAN, "--topics", "imagse"), "--topics: unknown topic: 'imagse'"),
+        ((*PLAN, "--exclude-topics", "imagse"), "--exclude-topics: unknown topic: 'imagse'"),
+        ((*PLAN, "--exclude-brokers", "77"), "unknown broker"),
+        ((*PLAN, "--keep-moved", "no/such/plan.json"), "no/such/plan.json: cannot"),
+        # what is no number, or one that nothing holds
+        ((*PLAN, "--replication-factor", HUGE), "--replication-factor: number too large"),
+        ((*PLAN, "--replication-factor", "1_0"), "--replication-factor: not a whole number"),
+        ((*PLAN, "--what-if", "add=99999999999:r:1GB"), "--what-if: invalid broker id: 99999999999"),
+        ((*PLAN, "--drain", HUGE), "--drain: invalid broker ids"),
+        ((*PLAN, "--broker-limit", f"{HUGE}:3"), "invalid broker limit"),
+        (("inspect", "--snapshot", SNAPSHOT, "--top", "１２"), "--top: not a whole number"),
+        (("inspect", "--snapshot", SNAPSHOT, "--top", "1_000"), "--top: not a whole number"),
+        (("inspect", "--snapshot", SNAPSHOT, "--top", "-1"), "--top: must be at least 0"),
+        (("inspect", "--snapshot", SNAPSHOT, "--sample", "1m1m"), "invalid duration: '1m1m'"),
+        (("inspect", "--snapshot", SNAPSHOT, "--score", "disk=1_0"), "disk=1_0"),
+        (("rebalance", "--snapshot", SNAPSHOT, "--dry-run", "--throttle", "0"), "--throttle: rate must be above 0"),
+        (("rebalance", "throttle", "0", "--snapshot", SNAPSHOT), "rate must be above 0"),
+        # what no file and no host can be called
+        ((*PLAN, "--keep-moved", LONG), "--keep-moved: path too long"),
+        ((*PLAN, "--out", LONG), "--out: path too long"),
+        (("produce", "clicks", LONG, "-b", "b:1"), "path too long"),
+        (("inspect", "--snapshot", LONG), "--snapshot: path too long"),
+        (("inspect", "--profile", f"{LONG}.yaml"), "cannot read"),
+        (("rebalance", "status", "-b", f"{'x' * 300}:1"), "invalid address"),
+        (("inspect", "-b", f"b:{HUGE}"), "invalid address"),
+        (("inspect", "--zookeeper", f"{'x' * 300}:2181"), "--zookeeper: invalid address"),
+        # what has no effect
+        (("inspect", "--snapshot", SNAPSHOT, "--command-config", "/nope"), "--command-config has no effect"),
+        (("inspect", "--snapshot", SNAPSHOT, "-q", "-v"), "--quiet and --verbose cannot be combined"),
+        (("rebalance", "--snapshot", SNAPSHOT, "--exit-code", "--yes"), "--exit-code needs --dry-run"),
+        (("sandbox", "up", "--class-path", "/nope"), "--class-path: no such file or folder: /nope"),
+        # options of policies
+        (("policies", "power-of-d:d=0"), "d must be 1 to 100"),
+        (("policies", "round-robin:over=moon"), "over"),
+        (("policies", "score:floor=nan"), "floor"),
+        (("policies", "power-of-d:d=2,d=3"), "option 'd' is given twice"),
+        (("policies", "power-of-d:d=1_0"), "d=1_0"),
+        # what cannot be met
+        ((*PLAN, "--replication-factor", "100"), "--replication-factor 100 needs as many brokers"),
+    ],
+)
+def test_a_wrong_value_is_one_line(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
+    """It is named, and nothing is done."""
+    refused = run_cli(*words)
+    assert (refused.code, refused.out) == (2, ""), refused.err
+    assert message in refused.err
+
+
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        ({"KAFKABAL_TOPICS": ""}, "KAFKABAL_TOPICS: empty value"),
+        ({"KAFKABAL_KEEP_MOVED": " "}, "KAFKABAL_KEEP_MOVED: empty value"),
+        ({"KAFKABAL_REPLICATION_FACTOR": "x"}, "KAFKABAL_REPLICATION_FACTOR: not a whole number"),
+    ],
+)
+def test_a_wrong_variable_is_named(run_cli: Callable[..., Any], environ: dict[str, str], message: str) -> None:
+    """As it is called in the environment."""
+    refused = run_cli(*PLAN, environ=environ)
+    assert (refused.code, message in refused.err) == (2, True), refused.err
