@@ -28,6 +28,7 @@ _kafkabal() {
             "kafkabal rebalance repair" | \
             "kafkabal rebalance history" | \
             "kafkabal rebalance throttle" | \
+            "kafkabal watch" | \
             "kafkabal sandbox" | \
             "kafkabal sandbox up" | \
             "kafkabal sandbox status" | \
@@ -320,6 +321,29 @@ _kafkabal() {
         "kafkabal rebalance throttle --zookeeper") return ;;
         "kafkabal rebalance throttle --broker-timeout") return ;;
         "kafkabal rebalance throttle --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
+        "kafkabal watch --every") return ;;
+        "kafkabal watch --slow") return ;;
+        "kafkabal watch -b" | "kafkabal watch --bootstrap-server") return ;;
+        "kafkabal watch --command-config") return ;;
+        "kafkabal watch --profile") return ;;
+        "kafkabal watch --snapshot") return ;;
+        "kafkabal watch --zookeeper") return ;;
+        "kafkabal watch --broker-timeout") return ;;
+        "kafkabal watch --bootstrap-controller") return ;;
+        "kafkabal watch --throttle") return ;;
+        "kafkabal watch --tolerance") return ;;
+        "kafkabal watch --window") return ;;
+        "kafkabal watch --heal") COMPREPLY=($(compgen -W "none leaders all" -- "$current")); return ;;
+        "kafkabal watch --dead-after") return ;;
+        "kafkabal watch --move-after") return ;;
+        "kafkabal watch --max-bytes-per-day") return ;;
+        "kafkabal watch --max-actions-per-day") return ;;
+        "kafkabal watch --max-dead") return ;;
+        "kafkabal watch --rebalance-above") return ;;
+        "kafkabal watch -o" | "kafkabal watch --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
+        "kafkabal watch --textfile") return ;;
+        "kafkabal watch --notify") return ;;
+        "kafkabal watch --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         "kafkabal sandbox up --name") return ;;
         "kafkabal sandbox up --timeout") return ;;
         "kafkabal sandbox up --brokers") return ;;
@@ -423,7 +447,7 @@ _kafkabal() {
         "kafkabal completion --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
     esac
     case "$command" in
-        "kafkabal") words="inspect create produce read rebalance sandbox demo route-simulate policies scores telemetry completion --version -h --help" ;;
+        "kafkabal") words="inspect create produce read rebalance watch sandbox demo route-simulate policies scores telemetry completion --version -h --help" ;;
         "kafkabal inspect") words="--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal create") words="--placement --if-not-exists --dry-run --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
         "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
@@ -441,6 +465,7 @@ _kafkabal() {
         "kafkabal rebalance repair") words="--journal --remove -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance history") words="--last -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance throttle") words="--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal watch") words="--every --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --tolerance --window --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal sandbox") words="up status logs kill pause start stop down -h --help" ;;
         "kafkabal sandbox up") words="--name --timeout --brokers --racks --log-dirs --capacity --controllers --zookeeper --kafka-version --replicas --heap --property --broker-property --listener --class-path -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal sandbox status") words="--name -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;

@@ -34,6 +34,7 @@ set -g __kafkabal_commands \
     'kafkabal rebalance repair' \
     'kafkabal rebalance history' \
     'kafkabal rebalance throttle' \
+    'kafkabal watch' \
     'kafkabal sandbox' \
     'kafkabal sandbox up' \
     'kafkabal sandbox status' \
@@ -62,6 +63,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a create -d 'Create topics on 
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a produce -d 'Produce files or rows to the least loaded brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a read -d 'Measure how fast a topic can be read, restore its files, or print its records.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a rebalance -d 'Rebalance partitions across brokers, safely.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a watch -d 'Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a sandbox -d 'Run a real Apache Kafka cluster on this machine.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a demo -d 'Watch an unbalanced cluster get inspected and rebalanced (2 minutes).'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a route-simulate -d 'Simulate how each routing policy would distribute a workload, and at what cost.'
@@ -490,6 +492,35 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -s v -l verb
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l every -r -f -d 'Pause between two checks of the brokers. [default: 5s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l slow -r -f -d 'A broker is slow when it responds by SHARE later than usual and than its peers. [default: 20%]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l once -d 'Check once and exit: 0, or 3 with findings.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l bootstrap-controller -r -f -d 'KRaft controllers; needed to change configs of dead brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l throttle -r -f -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l window -r -f -d 'Only move data in this time window, local time.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l heal -r -f -a 'none leaders all' -d 'What may be changed: nothing, leadership, or replicas too. [default: none]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l dead-after -r -f -d 'Copy the replicas of a broker elsewhere after it has been dead for TIME. [default: 30m]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l move-after -r -f -d 'Move replicas off a broker that has been slow for TIME. [default: never]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-bytes-per-day -r -f -d 'Maximum bytes moved for balance within 24 hours; repairs are not limited.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-actions-per-day -r -f -d 'Maximum runs begun within 24 hours. [default: 24; x>=1]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-dead -r -f -d 'Change nothing while more brokers than N are dead or unreachable at once. [default: 1; x>=1]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l rebalance-above -r -f -d 'Rebalance when a broker deviates by more than SHARE from its fair share. [default: 20%]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -s o -l output -r -f -a 'table json jsonl' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l textfile -r -F -d 'Keep a Prometheus textfile of what is found.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l notify -r -f -d 'Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a up -d 'Start a cluster, or the stopped nodes of one.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a status -d 'Show node status and why a node exited.'

@@ -17,7 +17,7 @@ from msgspec.structs import replace as replace_field
 
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.open_cluster import connect as _open
-from kafkabal.clusters.protocol import Capability, Cluster, ReadRequest
+from kafkabal.clusters.protocol import Cluster, ReadRequest
 from kafkabal.config.cluster_address import cluster_address
 from kafkabal.config.connection_settings import SnapshotAddress
 from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLERANCE
@@ -25,13 +25,12 @@ from kafkabal.config.resolve_settings import resolve
 from kafkabal.config.settings import Settings
 from kafkabal.config.stated_disks import with_stated_disks
 from kafkabal.config.topics_file import TopicSpec
-from kafkabal.executor.observe.cluster_load import measure_load, moves_of_plan
 from kafkabal.executor.run_actions import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import NullListener, RunListener
-from kafkabal.executor.run_options import RunOptions, Throttle
+from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
-from kafkabal.executor.throttle.initial_throttle import initial_throttle
+from kafkabal.executor.throttle.initial_throttle import measured_throttle
 from kafkabal.inspection.inspect_cluster import Inspection
 from kafkabal.inspection.inspect_cluster import inspect_cluster as _inspect
 from kafkabal.inspection.verdict import Verdict, judge
@@ -244,7 +243,7 @@ def apply_plan(
         clock=clock or SystemClock(),
         completed=lambda state: with_stated_disks(state, connection.settings),
     )
-    throttle = _throttle(environment, plan, throttle_bytes_per_s)
+    throttle = measured_throttle(environment, plan.partitions, throttle_bytes_per_s)
     return apply(environment, plan, replace_field(options or RunOptions(), throttle=throttle))
 
 
@@ -306,12 +305,3 @@ def simulate_policies(
         chosen = replace(chosen, records=records, total_bytes=None)
     choices = [load_policy(text) for text in policies or policy_names()]
     return compare(view, choices, chosen, range(seeds), SimulationOptions())
-
-
-def _throttle(environment: RunEnvironment, plan: Plan, bytes_per_s: int | Literal["auto"] | None) -> Throttle:
-    if bytes_per_s is None:
-        return Throttle()
-    moves, cluster, load = moves_of_plan(plan.partitions), environment.cluster, None
-    if bytes_per_s == "auto" and Capability.OFFSETS in cluster.capabilities and any(moves.values()):
-        load = measure_load(cluster, environment.clock, cluster.broker_ids(), environment.broker_timeout_s)
-    return initial_throttle(bytes_per_s, moves, load)

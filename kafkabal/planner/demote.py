@@ -12,6 +12,7 @@ from collections.abc import Collection
 import numpy as np
 
 from kafkabal.model.cluster_state import ClusterState
+from kafkabal.plan.drift import partition_rows
 from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Placement, Plan
 
 
@@ -86,3 +87,34 @@ def _reordered(state: ClusterState, row: int, demoted: np.ndarray, leads: np.nda
         ),
         reason="leadership leaves a demoted broker",
     )
+
+
+def undo_demotion(state: ClusterState, demotion: Plan) -> Plan:
+    """The plan that gives leadership back as it was, where the replicas are still those of the demotion."""
+    wanted = {change.name: change for change in demotion.partitions if change.previous is not None}
+    changes = []
+    for name, row in partition_rows(state, wanted):
+        rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
+        now = tuple(state.brokers.id[state.replicas.broker[rows]].tolist())
+        before = wanted[name].previous
+        if before is None or set(now) != set(before.replicas) or now == before.replicas:
+            continue
+        leader = int(state.partitions.leader[row])
+        changes.append(
+            PartitionChange(
+                topic=name.topic,
+                partition=name.partition,
+                replicas=before.replicas,
+                log_dirs=(ANY_DIR,) * len(now),
+                action=Action.REORDER,
+                previous=Placement(
+                    replicas=now,
+                    leader=int(state.brokers.id[leader]) if leader >= 0 else -1,
+                    log_dirs=tuple(
+                        state.log_dirs.path[d] if d >= 0 else ANY_DIR for d in state.replicas.log_dir[rows].tolist()
+                    ),
+                ),
+                reason="leadership goes back to a broker that is well again",
+            )
+        )
+    return Plan(partitions=tuple(changes), cluster_id=state.cluster_id, taken_at=state.taken_at, options={"demote": []})

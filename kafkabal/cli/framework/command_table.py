@@ -70,6 +70,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
             ),
         },
     ),
+    "watch": Row(
+        "Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.",
+        "kafkabal.cli.commands.watch:watch",
+    ),
     "sandbox": Row(
         "Run a real Apache Kafka cluster on this machine.",
         commands={

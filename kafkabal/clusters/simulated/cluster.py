@@ -31,7 +31,7 @@ from kafkabal.clusters.simulated import configs, controller, state_rows
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster_parts import BUILT_IN_TOPIC_CONFIGS, Broker, Lock, Log
 from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
-from kafkabal.errors import BusyError, MissingCapabilityError
+from kafkabal.errors import BusyError, MissingCapabilityError, UnreachableError
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import SNAPSHOT_VERSION, HeaderRow, PartitionRow, TopicRow
@@ -140,8 +140,10 @@ class InMemoryCluster:
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
         """A steady two milliseconds, or what a test has set; None for brokers that hang."""
-        brokers = self.kafka.catch_up().brokers.values()
-        return {b.id: b.response_s if b.answers else None for b in brokers if b.alive}
+        brokers = [b for b in self.kafka.catch_up().brokers.values() if b.alive]
+        if not any(b.answers for b in brokers):
+            raise UnreachableError("no broker responds")
+        return {b.id: b.response_s if b.answers else None for b in brokers}
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Leader, replicas and ISR of every partition of these topics."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
-from kafkabal.executor.observe.cluster_load import Load, Moves
+from kafkabal.clusters.protocol import Capability
+from kafkabal.executor.observe.cluster_load import Load, Moves, measure_load, moves_of_plan
+from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.throttle.auto_rate import first_rate
+from kafkabal.plan.plan import PartitionChange
 
 
 def initial_throttle(
@@ -47,3 +51,21 @@ def _first_rate(load: Load | None, moves: Moves) -> int:
         return first_rate(0.0, 0.0)
     incoming = load.incoming_bytes_per_s(moves)
     return first_rate(max(incoming.values(), default=0.0), load.carried_bytes_per_s(load.brokers_of(moves)))
+
+
+def measured_throttle(
+    environment: RunEnvironment, changes: Collection[PartitionChange], bytes_per_s: int | Literal["auto"] | None
+) -> Throttle:
+    """The throttle of a plan's run; for ``auto`` the brokers' load is measured first, which takes some seconds.
+
+    Parameters
+    ----------
+    bytes_per_s
+        None sets no throttle.
+    """
+    if bytes_per_s is None:
+        return Throttle()
+    moves, cluster, load = moves_of_plan(changes), environment.cluster, None
+    if bytes_per_s == "auto" and Capability.OFFSETS in cluster.capabilities and any(moves.values()):
+        load = measure_load(cluster, environment.clock, cluster.broker_ids(), environment.broker_timeout_s)
+    return initial_throttle(bytes_per_s, moves, load)

@@ -1,0 +1,366 @@
+"""``kafkabal watch``: notice what fails or slows down, and heal what is allowed."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.service_notify import notify_ready
+from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION, Format, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode, InterruptedRunError, UsageError
+from kafkabal.files import check_replaceable
+from kafkabal.units import parse_bytes, parse_duration, parse_share, parse_some_time
+from kafkabal.watch.heal_policy import HealLevel
+
+if TYPE_CHECKING:
+    from kafkabal.clusters.protocol import Cluster
+    from kafkabal.executor.safety.stop_request import StopSwitch
+    from kafkabal.watch.heal import RunHealer
+    from kafkabal.watch.watch_events import WatchListener
+    from kafkabal.watch.watcher import Watcher, WatchOptions
+
+_LOCK_SESSION_S = 30.0
+_PURPOSE = "watch"
+_WAIT_S = 5.0
+_LAST_WAIT_S = 300.0
+
+
+class WatchFormat(StrEnum):
+    """Output format of a watch on stdout."""
+
+    TABLE = "table"
+    JSON = "json"
+    """With --once."""
+    JSONL = "jsonl"
+    """One line an event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealFlags:
+    """How far it may go."""
+
+    heal: Annotated[
+        HealLevel, typer.Option("--heal", help="What may be changed: nothing, leadership, or replicas too.")
+    ] = HealLevel.NONE
+    dead_after_s: Annotated[
+        float,
+        typer.Option(
+            "--dead-after",
+            metavar="TIME",
+            parser=parse_duration,
+            help="Copy the replicas of a broker elsewhere after it has been dead for TIME. [default: 30m]",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = 1800.0
+    move_after_s: Annotated[
+        float | None,
+        typer.Option(
+            "--move-after",
+            metavar="TIME",
+            parser=parse_duration,
+            help="Move replicas off a broker that has been slow for TIME. [default: never]",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = None
+    max_bytes_per_day: Annotated[
+        int | None,
+        typer.Option(
+            "--max-bytes-per-day",
+            metavar="SIZE",
+            parser=parse_bytes,
+            help="Maximum bytes moved for balance within 24 hours; repairs are not limited.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = None
+    max_actions_per_day: Annotated[
+        int,
+        typer.Option(
+            "--max-actions-per-day",
+            metavar="N",
+            min=1,
+            help="Maximum runs begun within 24 hours.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = 24
+    max_dead: Annotated[
+        int,
+        typer.Option(
+            "--max-dead",
+            metavar="N",
+            min=1,
+            help="Change nothing while more brokers than N are dead or unreachable at once.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = 1
+    outer_tolerance: Annotated[
+        float,
+        typer.Option(
+            "--rebalance-above",
+            metavar="SHARE",
+            parser=parse_share,
+            help="Rebalance when a broker deviates by more than SHARE from its fair share. [default: 20%]",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = 0.20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOutput:
+    """Where it is reported."""
+
+    output: Annotated[
+        WatchFormat, typer.Option("-o", "--output", help="Output format.", rich_help_panel=OUTPUT_SECTION)
+    ] = WatchFormat.TABLE
+    textfile: Annotated[
+        Path | None,
+        typer.Option(
+            "--textfile",
+            metavar="FILE",
+            parser=check_replaceable,
+            help="Keep a Prometheus textfile of what is found.",
+            rich_help_panel=OUTPUT_SECTION,
+        ),
+    ] = None
+    notify: Annotated[
+        str | None,
+        typer.Option(
+            "--notify",
+            metavar="URL",
+            help="Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.",
+            rich_help_panel=OUTPUT_SECTION,
+        ),
+    ] = None
+
+
+def watch(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, "bootstrap_controllers", "throttle", "tolerance", "window")],
+    heal: HealFlags,
+    output: WatchOutput,
+    every_s: Annotated[
+        float,
+        typer.Option(
+            "--every",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="Pause between two checks of the brokers. [default: 5s]",
+        ),
+    ] = 5.0,
+    slow_share: Annotated[
+        float,
+        typer.Option(
+            "--slow",
+            metavar="SHARE",
+            parser=parse_share,
+            help="A broker is slow when it responds by SHARE later than usual and than its peers. [default: 20%]",
+        ),
+    ] = 0.20,
+    once: Annotated[bool, typer.Option("--once", help="Check once and exit: 0, or 3 with findings.")] = False,
+) -> ExitCode:
+    """Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.
+
+    Every broker is asked for an answer every 5 seconds, the whole cluster is read every 30. What changes is reported
+    as an event. With --heal leaders, leadership leaves a slow broker and returns ten minutes after it is well; with
+    --heal all, dead brokers are repaired, new ones filled, and imbalance is corrected. Each action is an ordinary
+    run: 'kafkabal rebalance status', 'cancel' and 'rollback' work on it. One watch runs at a time on a cluster.
+
+    Examples:
+
+      kafkabal watch
+
+      kafkabal watch --heal all --dead-after 30m --window 01:00-05:00 --max-bytes-per-day 500GB
+
+      kafkabal watch --once -o json
+    """
+    _check(settings, output, heal, once=once)
+    with open_cluster(settings, context) as cluster, ExitStack() as at_end:
+        if once:
+            return _look_once(cluster, settings, context, output, _options(settings, heal, every_s, slow_share))
+        _take_lock(cluster, context, at_end)
+        return _watch(cluster, settings, context, output, _options(settings, heal, every_s, slow_share), at_end)
+
+
+def _check(settings: Settings, output: WatchOutput, heal: HealFlags, *, once: bool) -> None:
+    from kafkabal.watch.notify import form_of
+
+    if output.notify is not None:
+        form_of(output.notify)
+    if output.output is WatchFormat.JSON and not once:
+        raise UsageError("-o json requires --once", hint="for events as they happen: -o jsonl")
+    if once and heal.heal is not HealLevel.NONE:
+        raise UsageError("--once and --heal cannot be combined: one check is not enough to act on")
+    if settings.snapshot is not None and not once:
+        raise UsageError("a snapshot does not change: it cannot be watched", hint="add --once to check it")
+
+
+def _options(settings: Settings, heal: HealFlags, every_s: float, slow_share: float) -> "WatchOptions":
+    from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
+    from kafkabal.config.time_window import TimeWindow
+    from kafkabal.watch.broker_health import HealthRules
+    from kafkabal.watch.heal_policy import HealPolicy
+    from kafkabal.watch.watcher import WatchOptions
+
+    inner = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
+    if inner >= heal.outer_tolerance:
+        raise UsageError(
+            f"--rebalance-above {heal.outer_tolerance:.0%} must exceed --tolerance {inner:.0%}",
+            hint="what lies between the two is left alone, or noise would move data",
+        )
+    return WatchOptions(
+        every_s=every_s,
+        broker_timeout_s=settings.broker_timeout_s or WatchOptions().broker_timeout_s,
+        rules=HealthRules(slow_share=slow_share),
+        policy=HealPolicy(
+            level=heal.heal,
+            dead_after_s=heal.dead_after_s,
+            move_after_s=heal.move_after_s,
+            window=TimeWindow.parse(settings.window) if settings.window else None,
+            max_bytes_per_day=heal.max_bytes_per_day,
+            max_actions_per_day=heal.max_actions_per_day,
+            max_dead=heal.max_dead,
+            outer_tolerance=heal.outer_tolerance,
+            inner_tolerance=inner,
+        ),
+    )
+
+
+def _take_lock(cluster: "Cluster", context: CommandContext, at_end: ExitStack) -> None:
+    """Wait until no other watch runs on this cluster."""
+    import os
+    import socket
+
+    from kafkabal.errors import BusyError
+
+    owner = f"kafkabal watch on {socket.gethostname()} (process {os.getpid()})"
+    said = False
+    while True:
+        try:
+            lock = cluster.lock(owner, _LOCK_SESSION_S, _PURPOSE)
+        except BusyError as error:
+            if not said:
+                context.say(f"{error.message}; waiting until it ends")
+                said = True
+            context.sleep(_WAIT_S)
+        else:
+            at_end.callback(lock.release)
+            return
+
+
+def _look_once(
+    cluster: "Cluster", settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions"
+) -> ExitCode:
+    from kafkabal.reporting.watch_report import summary_report
+    from kafkabal.watch.watcher import check_once
+
+    summary = check_once(cluster, options, _completed(settings))
+    form = Format.JSON if output.output is not WatchFormat.TABLE else Format.TABLE
+    show(summary_report(summary), OutputOptions(output=form), context)
+    return ExitCode.FINDINGS if summary.problems else ExitCode.DONE
+
+
+def _watch(
+    cluster: "Cluster",
+    settings: Settings,
+    context: CommandContext,
+    output: WatchOutput,
+    options: "WatchOptions",
+    at_end: ExitStack,
+) -> ExitCode:
+    from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
+    from kafkabal.clusters.clock import SystemClock
+    from kafkabal.executor.safety.stop_request import HardStop, StopReason, StopSwitch
+    from kafkabal.watch.watcher import Watcher
+
+    cluster_id = cluster.cluster_id()
+    stop, healer = StopSwitch(), _healer(cluster, settings, context)
+    watcher = Watcher(
+        cluster,
+        options,
+        SystemClock(),
+        _listener(output, context, cluster.name, at_end),
+        healer,
+        context.state_dir / _PURPOSE / f"{cluster_id}.json",
+        _completed(settings),
+    )
+    if options.policy.level is not HealLevel.NONE:
+        _resume_unfinished(healer, context)
+    notify_ready(context.environ)
+    context.say(f"watching {cluster.name}: --heal {options.policy.level}, every {options.every_s:g} s")
+    try:
+        with stop_on_signals(stop, context.say):
+            _run(watcher, stop, output, context)
+            healer.wait(_LAST_WAIT_S)
+    except HardStop:
+        pass
+    terminated = stop.reason is StopReason.TERMINATE
+    raise InterruptedRunError("watch stopped", terminated=terminated, hint=None)
+
+
+def _run(watcher: "Watcher", stop: "StopSwitch", output: WatchOutput, context: CommandContext) -> None:
+    if output.textfile is None:
+        watcher.run(stop)
+        return
+    from kafkabal.reporting.watch_report import WatchTextfile
+
+    textfile = WatchTextfile(output.textfile, context.wall_clock, context.warn)
+    watcher.run(stop, after_look=textfile.write)
+
+
+def _resume_unfinished(healer: "RunHealer", context: CommandContext) -> None:
+    """A watch that was killed amid healing ends that run first."""
+    from kafkabal.errors import KafkabalError
+
+    try:
+        result = healer.resume_unfinished()
+    except KafkabalError as error:
+        context.warn(f"an unfinished run cannot be resumed: {error.message}")
+        return
+    if result is not None:
+        context.say(f"run {result.run_id} was left unfinished: resumed, {result.outcome}")
+
+
+def _healer(cluster: "Cluster", settings: Settings, context: CommandContext) -> "RunHealer":
+    from kafkabal.clusters.protocol import ReadRequest
+    from kafkabal.executor.run_environment import RunEnvironment
+    from kafkabal.executor.safety.stop_request import StopSwitch
+    from kafkabal.watch.heal import RunHealer
+
+    def environment(stop: StopSwitch) -> RunEnvironment:
+        return RunEnvironment(
+            cluster=cluster,
+            state_dir=context.state_dir / "runs",
+            stop=stop,
+            broker_timeout_s=settings.broker_timeout_s or ReadRequest().deadline_s,
+            completed=_completed(settings),
+        )
+
+    throttle = settings.throttle or "auto"
+    return RunHealer(environment, None if throttle == "none" else throttle)
+
+
+def _completed(settings: Settings):  # type: ignore[no-untyped-def]
+    from kafkabal.config.stated_disks import with_stated_disks
+
+    return partial(with_stated_disks, settings=settings)
+
+
+def _listener(output: WatchOutput, context: CommandContext, name: str, at_end: ExitStack) -> "WatchListener":
+    from kafkabal.reporting.watch_report import EventLines, EventTable
+    from kafkabal.watch.isolated_listeners import IsolatedListeners
+    from kafkabal.watch.notify import Notifier
+
+    lines = EventLines if output.output is WatchFormat.JSONL else EventTable
+    listeners: list[WatchListener] = [lines(context.stdout)]
+    if output.notify is not None:
+        notifier = Notifier(output.notify, name, context.warn)
+        at_end.callback(notifier.close)
+        listeners.append(notifier)
+    return IsolatedListeners(listeners)

@@ -1,0 +1,112 @@
+"""How a watch is shown: events as lines, as JSON Lines and as metrics, and the verdict of a single check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TextIO
+
+import msgspec
+
+from kafkabal.errors import OutputError
+from kafkabal.files import replacing
+from kafkabal.printable import printable
+from kafkabal.reporting.report import Column, Fact, Report, Table, Tone
+from kafkabal.watch.broker_health import BrokerHealth
+from kafkabal.watch.watch_events import WatchEvent
+from kafkabal.watch.watcher import Summary
+
+EVENTS_VERSION: Final = 1
+"""Raised whenever a key of an event is renamed or removed, or changes its type."""
+
+
+class EventTable:
+    """Listener that writes a line an event."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def on_event(self, event: WatchEvent) -> None:
+        """Write it."""
+        self._stream.write(f"{event.at}  {event.event:<18}  {printable(event.message)}\n")
+        self._stream.flush()
+
+
+class EventLines:
+    """Listener that writes every event as a line of JSON; the first line is the envelope."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._write({"kafkabal": {"command": "watch", "version": EVENTS_VERSION}})
+
+    def on_event(self, event: WatchEvent) -> None:
+        """Write it."""
+        self._write(msgspec.to_builtins(event))
+
+    def _write(self, line: object) -> None:
+        self._stream.write(msgspec.json.encode(line).decode() + "\n")
+        self._stream.flush()
+
+
+def summary_report(summary: Summary) -> Report:
+    """One check: every broker, and what is wrong in one line each."""
+    problems = list(summary.problems)
+    brokers = sorted(summary.health)
+    is_broken = any(health is not BrokerHealth.WELL for health in summary.health.values())
+    return Report(
+        command="watch",
+        headline="; ".join(problems) if problems else f"all {len(brokers)} brokers are well",
+        tone=(Tone.BAD if is_broken else Tone.WARNING) if problems else Tone.GOOD,
+        facts=(Fact(key="problems", value=problems),),
+        tables=(
+            Table(
+                key="brokers",
+                columns=(
+                    Column(key="broker", title="broker", values=brokers, label=True),
+                    Column(key="health", title="health", values=[str(summary.health[b]) for b in brokers]),
+                ),
+            ),
+        ),
+    )
+
+
+class WatchTextfile:
+    """A Prometheus textfile of what a watch finds, rewritten after every look.
+
+    Parameters
+    ----------
+    wall_clock
+        Seconds since the epoch.
+    warn
+        Is told once when the file cannot be written; the watch goes on.
+    """
+
+    def __init__(self, path: Path, wall_clock: Callable[[], float], warn: Callable[[str], None]) -> None:
+        self._path, self._wall_clock, self._warn, self._is_warned = path, wall_clock, warn, False
+
+    def write(self, summary: Summary) -> None:
+        """Write what is found now."""
+        from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+        registry = CollectorRegistry()
+        health = Gauge(
+            "kafkabal_watch_broker_health", "1 for what a broker is.", ["broker", "health"], registry=registry
+        )
+        for broker, found in summary.health.items():
+            for kind in BrokerHealth:
+                health.labels(str(broker), str(kind)).set(found is kind)
+        findings = summary.findings
+        for name, text, value in (
+            ("offline_log_dirs", "Log dirs that are offline.", len(findings.offline_dirs)),
+            ("out_of_sync_partitions", "Partitions with live replicas out of sync.", findings.out_of_sync),
+            ("imbalanced_scores", "Scores outside the outer band.", len(findings.imbalanced)),
+            ("last_look_timestamp_seconds", "When the cluster was looked at.", self._wall_clock()),
+        ):
+            Gauge(f"kafkabal_watch_{name}", text, registry=registry).set(value)
+        try:
+            with replacing(self._path) as file:
+                file.write(generate_latest(registry))
+        except (OutputError, OSError) as error:
+            if not self._is_warned:
+                self._warn(f"cannot write {self._path}: {error}")
+            self._is_warned = True

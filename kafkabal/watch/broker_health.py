@@ -1,0 +1,203 @@
+"""How each broker is, judged from how it answers look after look.
+
+A broker is *slow* when its response time exceeds both its own median and that of its peers by a share, several looks
+in a row. Medians alone would call noise slow, so that the excess over its own median must also be larger than the
+spread of its measurements (four median absolute deviations, which three looks in a row of pure noise hardly ever
+reach) and than what any producer would notice.
+
+A broker is *unreachable* when it does not respond though it may still be registered, and *dead* when it is not
+registered and has not responded for :attr:`HealthRules.dead_after_s`: the controller fences a broker that stops its
+heartbeats, so that both together are no matter of the network between it and us.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class BrokerHealth(StrEnum):
+    """What a broker is found to be."""
+
+    WELL = "well"
+    SLOW = "slow"
+    UNREACHABLE = "unreachable"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSample:
+    """One broker at one look."""
+
+    is_registered: bool
+    response_s: float | None
+    """Seconds to its answer; None if it did not respond."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthRules:
+    """When a broker is what."""
+
+    slow_share: float = 0.20
+    """Above its own median and above that of its peers by this share."""
+    slow_looks: int = 3
+    """So many looks in a row, into the state and out of it."""
+    unreachable_looks: int = 2
+    """A single lost answer is no finding."""
+    dead_after_s: float = 30.0
+    """Kafka fences a broker after 9 s without a heartbeat (``broker.session.timeout.ms``)."""
+    least_excess_s: float = 0.010
+    """A round trip that takes less than this longer holds no producer up: linger alone is 5 ms."""
+    memory_looks: int = 120
+    """Ten minutes of looks, five seconds apart, are what a median is taken of."""
+    least_looks: int = 12
+    """Before so many looks nothing is known of what is normal for a broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthChange:
+    """A broker that is found to be something else than before."""
+
+    broker: int
+    before: BrokerHealth
+    after: BrokerHealth
+    detail: str
+
+
+# spread of a normal distribution in median absolute deviations, times the four that count
+_SPREADS = 4 * 1.4826
+
+
+@dataclass(slots=True)
+class _Broker:
+    """What is remembered of one broker."""
+
+    health: BrokerHealth = BrokerHealth.WELL
+    since_s: float = 0.0
+    answered_s: float = 0.0
+    missed: int = 0
+    suspicious: int = 0
+    calm: int = 0
+    responses_s: deque[float] = field(default_factory=deque)
+
+    @property
+    def median_s(self) -> float:
+        return statistics.median(self.responses_s)
+
+    @property
+    def spread_s(self) -> float:
+        median_s = self.median_s
+        return statistics.median(abs(r - median_s) for r in self.responses_s)
+
+
+class HealthMonitor:
+    """Follows all brokers of a cluster; bounded in memory."""
+
+    def __init__(self, rules: HealthRules | None = None) -> None:
+        self._rules = rules or HealthRules()
+        self._brokers: dict[int, _Broker] = {}
+
+    def update(self, samples: Mapping[int, BrokerSample], at_s: float) -> list[HealthChange]:
+        """Take the samples of one look; brokers that are missing from it are not registered and did not respond.
+
+        Parameters
+        ----------
+        at_s
+            Monotonic.
+        """
+        for broker in samples:
+            self._brokers.setdefault(broker, _Broker(since_s=at_s, answered_s=at_s))
+        gone = BrokerSample(is_registered=False, response_s=None)
+        changes = []
+        for broker in sorted(self._brokers):
+            sample = samples.get(broker, gone)
+            health, detail = self._judge(broker, sample, at_s)
+            known = self._brokers[broker]
+            if health is not known.health:
+                changes.append(HealthChange(broker, known.health, health, detail))
+                known.health, known.since_s = health, at_s
+        return changes
+
+    def expect(self, brokers: Collection[int], at_s: float) -> list[HealthChange]:
+        """Follow brokers that hold replicas and were never seen: they died before the first look.
+
+        Brokers that hold nothing any more and are dead are forgotten: they were removed for good.
+        """
+        changes = []
+        for broker in sorted(set(brokers) - self._brokers.keys()):
+            self._brokers[broker] = _Broker(health=BrokerHealth.DEAD, since_s=at_s, answered_s=at_s)
+            changes.append(
+                HealthChange(broker, BrokerHealth.WELL, BrokerHealth.DEAD, "not registered, and holds replicas")
+            )
+        for broker in self.in_health(BrokerHealth.DEAD) - set(brokers):
+            del self._brokers[broker]
+        return changes
+
+    def in_health(self, *kinds: BrokerHealth) -> frozenset[int]:
+        """Brokers that are one of these."""
+        return frozenset(b for b, known in self._brokers.items() if known.health in kinds)
+
+    def since_s(self, broker: int) -> float:
+        """When a broker became what it is; monotonic."""
+        return self._brokers[broker].since_s
+
+    def median_s(self, broker: int) -> float | None:
+        """Usual response time of a broker; None as long as it is not known."""
+        known = self._brokers.get(broker)
+        return known.median_s if known is not None and known.responses_s else None
+
+    def _judge(self, broker: int, sample: BrokerSample, at_s: float) -> tuple[BrokerHealth, str]:
+        known = self._brokers[broker]
+        if sample.response_s is None:
+            return self._judge_silence(known, sample, at_s)
+        known.missed, known.answered_s = 0, at_s
+        excess = self._excess(broker, sample.response_s)
+        if excess:
+            known.suspicious, known.calm = known.suspicious + 1, 0
+        else:
+            known.suspicious, known.calm = 0, known.calm + 1
+            # slow answers stay out of the memory, or a broker that slows down for long becomes normal
+            known.responses_s.append(sample.response_s)
+            if len(known.responses_s) > self._rules.memory_looks:
+                known.responses_s.popleft()
+        if known.suspicious >= self._rules.slow_looks:
+            return BrokerHealth.SLOW, excess
+        if known.health is BrokerHealth.SLOW and known.calm < self._rules.slow_looks:
+            return BrokerHealth.SLOW, ""
+        return BrokerHealth.WELL, "responds as usual"
+
+    def _judge_silence(self, known: _Broker, sample: BrokerSample, at_s: float) -> tuple[BrokerHealth, str]:
+        known.missed += 1
+        known.suspicious = known.calm = 0
+        silent_s = at_s - known.answered_s
+        if not sample.is_registered and silent_s >= self._rules.dead_after_s:
+            return BrokerHealth.DEAD, f"not registered, and no response for {silent_s:.0f} s"
+        if known.health is BrokerHealth.DEAD:
+            return BrokerHealth.DEAD, ""
+        if known.missed >= self._rules.unreachable_looks:
+            return BrokerHealth.UNREACHABLE, f"no response for {silent_s:.0f} s"
+        return known.health, ""
+
+    def _excess(self, broker: int, response_s: float) -> str:
+        """By how much a response is too slow, in words; empty if it is not."""
+        rules, known = self._rules, self._brokers[broker]
+        peers = [
+            p.median_s for b, p in self._brokers.items() if b != broker and len(p.responses_s) >= rules.least_looks
+        ]
+        if len(known.responses_s) < rules.least_looks or not peers:
+            return ""
+        own_s, peers_s = known.median_s, statistics.median(peers)
+        excess_s = response_s - own_s
+        is_slow = (
+            excess_s > rules.slow_share * own_s
+            and excess_s > max(_SPREADS * known.spread_s, rules.least_excess_s)
+            and response_s > (1 + rules.slow_share) * peers_s
+        )
+        if not is_slow:
+            return ""
+        return (
+            f"responds in {response_s * 1e3:.0f} ms; usual {own_s * 1e3:.0f} ms, other brokers {peers_s * 1e3:.0f} ms"
+        )

@@ -1,0 +1,52 @@
+"""How far ``watch`` may go, and what keeps it from flapping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
+from kafkabal.config.time_window import TimeWindow
+
+
+class HealLevel(StrEnum):
+    """What may be changed."""
+
+    NONE = "none"
+    """Nothing: findings are reported only."""
+    LEADERS = "leaders"
+    """Leadership, which moves no byte."""
+    ALL = "all"
+    """Leadership and replicas."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealPolicy:
+    """Limits of what is done without being asked."""
+
+    level: HealLevel = HealLevel.NONE
+    dead_after_s: float = 1800.0
+    """Since a broker was found dead: a machine that restarts is back by then, and copies are dear."""
+    well_after_s: float = 600.0
+    """Since a slow broker was found well: leadership goes back to it."""
+    move_after_s: float | None = None
+    """Since a broker was found slow: its replicas go too; None never moves them."""
+    window: TimeWindow | None = None
+    """Local time in which replicas may move; leadership may at any time."""
+    max_bytes_per_day: int | None = None
+    max_actions_per_day: int = 24
+    max_dead: int = 1
+    """More brokers that vanish at once are a network or a power supply, not brokers: nothing is copied then."""
+    outer_tolerance: float = 0.20
+    """Imbalance beyond this band is acted on ..."""
+    inner_tolerance: float = DEFAULT_PLAN_TOLERANCE
+    """... by a plan that aims at this one; what lies between the two is left alone, so that noise moves nothing."""
+    imbalance_looks: int = 10
+    """So many readings of the whole cluster in a row."""
+    back_off_s: float = 900.0
+    """After a run that failed; doubled with every further one in a row, up to a day."""
+
+    def allows_moves_at(self, local: datetime) -> bool:
+        """Whether replicas may move at a local time."""
+        return self.window is None or self.window.contains(local)

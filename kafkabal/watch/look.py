@@ -1,0 +1,67 @@
+"""What is looked at: the answers of the brokers every few seconds, the state of the whole cluster less often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.clusters.protocol import Cluster, ReadRequest
+from kafkabal.inspection.figures import lagging_partitions
+from kafkabal.inspection.inspect_cluster import inspect_cluster
+from kafkabal.model.cluster_state import ClusterState, LogDirState
+from kafkabal.model.offline_replicas import offline_replicas
+from kafkabal.watch.broker_health import BrokerSample
+
+
+@dataclass(frozen=True, slots=True)
+class StateFindings:
+    """What a state of the whole cluster shows, apart from how its brokers respond."""
+
+    offline_dirs: frozenset[tuple[int, str]]
+    """Broker and path of offline log dirs."""
+    lost_on_dead: frozenset[int]
+    """Brokers that are not registered and are still assigned replicas."""
+    lost_on_dirs: frozenset[int]
+    """Live brokers that are assigned replicas on an offline log dir."""
+    out_of_sync: int
+    imbalanced: tuple[str, ...]
+    """Scores that leave the outer band."""
+    empty: frozenset[int]
+    led: frozenset[int]
+
+
+def sample_brokers(cluster: Cluster, deadline_s: float) -> dict[int, BrokerSample]:
+    """Ask every registered broker for a sign of life, all at once, each with its own deadline."""
+    return {
+        broker: BrokerSample(is_registered=True, response_s=response_s)
+        for broker, response_s in cluster.response_times(deadline_s).items()
+    }
+
+
+def read_state(cluster: Cluster, deadline_s: float, completed: Callable[[ClusterState], ClusterState]) -> ClusterState:
+    """The whole state, with what the profile states of the disks."""
+    return completed(cluster.read(ReadRequest(deadline_s=deadline_s)).state)
+
+
+def find(state: ClusterState, outer_tolerance: float) -> StateFindings:
+    """What is wrong with a state."""
+    brokers, dirs, replicas = state.brokers, state.log_dirs, state.replicas
+    offline = np.flatnonzero(dirs.state == LogDirState.OFFLINE)
+    lost_on = np.bincount(replicas.broker[offline_replicas(state)], minlength=len(brokers)) > 0
+    held = np.bincount(replicas.broker, minlength=len(brokers))
+    leader = state.partitions.leader
+    first = replicas.broker[state.partitions.first[:-1]] if len(replicas) else np.zeros(0, np.int32)
+    return StateFindings(
+        offline_dirs=frozenset((int(brokers.id[dirs.broker[d]]), dirs.path[d]) for d in offline.tolist()),
+        lost_on_dead=frozenset(brokers.id[lost_on & ~brokers.is_live].tolist()),
+        lost_on_dirs=frozenset(brokers.id[lost_on & brokers.is_live].tolist()),
+        out_of_sync=int(np.count_nonzero(lagging_partitions(state))),
+        imbalanced=tuple(
+            scored.score.name
+            for scored, _ in inspect_cluster(state, tolerance=outer_tolerance).outside(outer_tolerance)
+        ),
+        empty=frozenset(brokers.id[brokers.is_live & (held == 0)].tolist()) if len(replicas) else frozenset(),
+        led=frozenset(brokers.id[np.unique(np.concatenate([leader[leader >= 0], first]))].tolist()),
+    )

@@ -1,0 +1,59 @@
+"""What ``watch`` reports: one event for every change."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+
+class EventKind(StrEnum):
+    """What happened; also the name of the alert that a notification carries."""
+
+    BROKER_SLOW = "broker-slow"
+    BROKER_UNREACHABLE = "broker-unreachable"
+    BROKER_DEAD = "broker-dead"
+    BROKER_BACK = "broker-back"
+    LOG_DIR_OFFLINE = "log-dir-offline"
+    LOG_DIR_ONLINE = "log-dir-online"
+    OUT_OF_SYNC = "out-of-sync"
+    IN_SYNC = "in-sync"
+    IMBALANCED = "imbalanced"
+    BALANCED = "balanced"
+    BLIND = "blind"
+    SEEING = "seeing"
+    HEALING = "healing"
+    HEALED = "healed"
+    HEALING_FAILED = "healing-failed"
+    HELD_BACK = "held-back"
+
+
+ENDS = {
+    EventKind.BROKER_BACK: (EventKind.BROKER_SLOW, EventKind.BROKER_UNREACHABLE, EventKind.BROKER_DEAD),
+    EventKind.LOG_DIR_ONLINE: (EventKind.LOG_DIR_OFFLINE,),
+    EventKind.IN_SYNC: (EventKind.OUT_OF_SYNC,),
+    EventKind.BALANCED: (EventKind.IMBALANCED,),
+    EventKind.SEEING: (EventKind.BLIND,),
+    EventKind.HEALED: (EventKind.HEALING_FAILED,),
+}
+"""Which alerts an event resolves."""
+
+
+class WatchEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One change."""
+
+    at: str
+    """ISO 8601, UTC."""
+    event: EventKind
+    message: str
+    broker: int | None = None
+    log_dir: str | None = None
+    run_id: str | None = None
+
+
+class WatchListener(Protocol):
+    """Is told of every event; what it raises changes nothing."""
+
+    def on_event(self, event: WatchEvent) -> None:
+        """Report it."""

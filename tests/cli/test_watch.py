@@ -1,0 +1,68 @@
+"""``kafkabal watch``: one check of a snapshot, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.errors import ExitCode
+from kafkabal.model.rows import TopicRow
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Callable[..., str]:
+    """A snapshot of three brokers, of which some may be missing."""
+
+    def make(live: int = 3) -> str:
+        path = tmp_path / "c.jsonl"
+        parts = [partition(n, replicas) for n, replicas in enumerate([(1, 2), (2, 3), (3, 1)])]
+        known = [replace(p, log_dirs=[0 if b <= live else None for b in p.replicas]) for p in parts]
+        write_snapshot(cluster(brokers(live), [TopicRow(topic="t", partitions=known)]), path)
+        return str(path)
+
+    return make
+
+
+def test_a_cluster_that_is_well(run_cli: Callable[..., Any], snapshot: Callable[..., str]) -> None:
+    """Nothing is found: exit 0 and a sentence that says so."""
+    found = run_cli("watch", "--once", "--snapshot", snapshot())
+
+    assert (found.code, found.err) == (ExitCode.DONE, "")
+    assert "all 3 brokers are well" in found.out
+
+
+def test_a_dead_broker_is_a_finding(run_cli: Callable[..., Any], snapshot: Callable[..., str]) -> None:
+    """Exit 3, and programs get the health of every broker."""
+    found = run_cli("watch", "--once", "--snapshot", snapshot(2), "-o", "json")
+
+    document = json.loads(found.out)
+    assert found.code == ExitCode.FINDINGS
+    assert document["problems"][0] == "broker 3 dead"
+    assert {row["broker"]: row["health"] for row in document["brokers"]} == {1: "well", 2: "well", 3: "dead"}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("-o", "json"), "requires --once"),
+        (("--once", "--heal", "all"), "cannot be combined"),
+        (("--once", "--rebalance-above", "5%"), "must exceed"),
+        (("--notify", "ftp://x"), "invalid URL"),
+        ((), "does not change"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    run_cli: Callable[..., Any], snapshot: Callable[..., str], words: tuple[str, ...], why: str
+) -> None:
+    """One line, before anything is asked of a cluster."""
+    found = run_cli("watch", "--snapshot", snapshot(), *words)
+
+    assert found.code == ExitCode.USAGE
+    assert why in found.err

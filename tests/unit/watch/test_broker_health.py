@@ -1,0 +1,80 @@
+"""Health of brokers: what is found, and above all what is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kafkabal.watch.broker_health import BrokerHealth, BrokerSample, HealthChange, HealthMonitor, HealthRules
+
+USUAL_S = dict.fromkeys(range(1, 5), 0.02)
+
+
+class Looks:
+    """Looks five seconds apart at brokers 1 to 4."""
+
+    def __init__(self) -> None:
+        self.monitor = HealthMonitor(HealthRules())
+        self.at_s = 0.0
+        self.changes: list[HealthChange] = []
+
+    def look(self, responses_s: dict[int, float | None]) -> None:
+        """One look; brokers that are missing are not registered."""
+        samples = {b: BrokerSample(is_registered=True, response_s=r) for b, r in responses_s.items()}
+        self.changes += self.monitor.update(samples, self.at_s)
+        self.at_s += 5.0
+
+
+@pytest.fixture
+def looks() -> Looks:
+    """Two minutes of steady answers."""
+    looks = Looks()
+    for _ in range(24):
+        looks.look({**USUAL_S})
+    return looks
+
+
+def test_a_broker_that_slows_down_is_slow_after_three_looks(looks: Looks) -> None:
+    """Not after two, and well again after three that are as usual."""
+    for _ in range(2):
+        looks.look({**USUAL_S, 1: 0.1})
+    assert looks.changes == []
+    looks.look({**USUAL_S, 1: 0.1})
+    assert [(c.broker, c.after) for c in looks.changes] == [(1, BrokerHealth.SLOW)]
+    for _ in range(3):
+        looks.look({**USUAL_S})
+    assert looks.changes[-1].after is BrokerHealth.WELL
+
+
+def test_noise_is_not_slowness() -> None:
+    """An hour of answers that vary by 30 % at random raises no alarm, in none of twenty."""
+    for seed in range(20):
+        looks, source = Looks(), np.random.default_rng(seed)
+        for _ in range(720):
+            looks.look({b: 0.02 * float(source.uniform(0.7, 1.3)) for b in range(1, 5)})
+        assert looks.changes == []
+
+
+def test_a_broker_that_hangs_is_unreachable_then_dead(looks: Looks) -> None:
+    """Unreachable while it is registered, however long; dead once it is not."""
+    for _ in range(10):
+        looks.look({**USUAL_S, 1: None})
+    assert [c.after for c in looks.changes] == [BrokerHealth.UNREACHABLE]
+    looks.look({2: 0.02, 3: 0.02, 4: 0.02})
+    assert [c.after for c in looks.changes] == [BrokerHealth.UNREACHABLE, BrokerHealth.DEAD]
+
+
+def test_a_restart_is_no_death(looks: Looks) -> None:
+    """Twenty seconds without registration are reported as unreachable, never as dead."""
+    for _ in range(4):
+        looks.look({2: 0.02, 3: 0.02, 4: 0.02})
+    looks.look({**USUAL_S})
+
+    assert [c.after for c in looks.changes] == [BrokerHealth.UNREACHABLE, BrokerHealth.WELL]
+
+
+def test_a_broker_that_was_dead_before_is_found(looks: Looks) -> None:
+    """One that holds replicas and was never seen is dead; one that holds none any more is forgotten."""
+    assert [c.broker for c in looks.monitor.expect([1, 2, 3, 4, 9], looks.at_s)] == [9]
+    looks.monitor.expect([1, 2, 3, 4], looks.at_s)
+    assert looks.monitor.in_health(BrokerHealth.DEAD) == frozenset()

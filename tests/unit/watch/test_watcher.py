@@ -1,0 +1,174 @@
+"""The whole watch on a simulated cluster: what it reports, what it heals, and what it leaves alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kafkabal.clusters.protocol import ReadRequest
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from kafkabal.watch.heal import RunHealer
+from kafkabal.watch.heal_policy import HealLevel, HealPolicy
+from kafkabal.watch.ledger import read_ledger
+from kafkabal.watch.watch_events import EventKind, WatchEvent
+from kafkabal.watch.watcher import Watcher, WatchOptions
+
+
+class Scene:
+    """Four brokers, a watch over them, and what it has reported."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = FakeClock()
+        rows = [(b % 4 + 1, (b + 1) % 4 + 1) for b in range(16)]
+        self.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), self.clock)
+        self.folder = folder
+        self.events: list[WatchEvent] = []
+
+    def on_event(self, event: WatchEvent) -> None:
+        """Take note of it."""
+        self.events.append(event)
+
+    def watcher(self, **policy: object) -> Watcher:
+        """A watch that heals at once, as far as the policy allows."""
+        healer = RunHealer(
+            lambda stop: RunEnvironment(
+                cluster=self.memory, state_dir=self.folder / "runs", clock=self.clock, stop=stop, host="h"
+            ),
+            throttle=None,
+            in_background=False,
+        )
+        options = WatchOptions(policy=HealPolicy(**policy))  # type: ignore[arg-type]
+        return Watcher(self.memory, options, self.clock, self, healer, self.folder / "ledger.json")
+
+    def go_on(self, watcher: Watcher, minutes: float) -> None:
+        """Look every five seconds for so long."""
+        for _ in range(int(minutes * 12)):
+            watcher.look()
+            self.clock.sleep(5.0)
+
+    def kinds(self) -> list[EventKind]:
+        """What was reported, in order."""
+        return [event.event for event in self.events]
+
+    def held(self) -> list[int]:
+        """Replicas by broker."""
+        state = self.memory.read(ReadRequest()).state
+        found = np.bincount(state.replicas.broker, minlength=len(state.brokers))
+        return [int(found[state.brokers.index_of(b)]) if state.brokers.index_of(b) >= 0 else 0 for b in range(1, 5)]
+
+
+@pytest.fixture
+def make_scene(tmp_path: Path) -> Callable[[], Scene]:
+    """A scene in a folder of its own."""
+    return lambda: Scene(tmp_path)
+
+
+def test_a_balanced_cluster_is_left_alone(make_scene: Callable[[], Scene]) -> None:
+    """A day over a steady cluster: no event, no action."""
+    scene = make_scene()
+
+    scene.go_on(scene.watcher(level=HealLevel.ALL), minutes=24 * 60 / 12)
+
+    assert scene.events == []
+
+
+def test_a_dead_broker_is_reported_then_repaired(make_scene: Callable[[], Scene]) -> None:
+    """Noticed within 35 s, repaired once --dead-after has passed and not before, and only once."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=600.0)
+    scene.go_on(watcher, minutes=2)
+    scene.memory.kafka.kill(4)
+
+    scene.go_on(watcher, minutes=35 / 60 + 0.2)
+    assert EventKind.BROKER_DEAD in scene.kinds()
+    scene.go_on(watcher, minutes=8)
+    assert scene.held()[3] == 8
+    scene.go_on(watcher, minutes=10)
+
+    assert scene.held() == pytest.approx([11, 11, 10, 0], abs=1)
+    healed = [e.message for e in scene.events if e.event is EventKind.HEALED]
+    assert [m for m in healed if m.startswith("repair")] == ["repair: broker 4 dead for 10 min or longer"]
+
+
+def test_without_heal_nothing_changes(make_scene: Callable[[], Scene]) -> None:
+    """By default findings are only reported."""
+    scene = make_scene()
+    watcher = scene.watcher(dead_after_s=0.0)
+    scene.go_on(watcher, minutes=1)
+    scene.memory.kafka.kill(4)
+
+    scene.go_on(watcher, minutes=10)
+
+    assert EventKind.BROKER_DEAD in scene.kinds()
+    assert EventKind.HEALING not in scene.kinds()
+    assert scene.held()[3] == 8
+
+
+def test_a_slow_broker_loses_leadership_and_gets_it_back(make_scene: Callable[[], Scene]) -> None:
+    """It leads nothing within a minute, and leads as before ten minutes after it is well; no byte moves."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.LEADERS)
+    scene.go_on(watcher, minutes=3)
+    led_before = scene.memory.read(ReadRequest()).state.partitions.leader.tolist()
+    slow = scene.memory.kafka.parts.brokers[2]
+    slow.response_s = 0.2
+    scene.go_on(watcher, minutes=1)
+    state = scene.memory.read(ReadRequest()).state
+    assert state.brokers.index_of(2) not in state.partitions.leader.tolist()
+
+    slow.response_s = 0.002
+    scene.go_on(watcher, minutes=5)
+    assert scene.memory.read(ReadRequest()).state.partitions.leader.tolist() != led_before
+    scene.go_on(watcher, minutes=10)
+
+    assert scene.memory.read(ReadRequest()).state.partitions.leader.tolist() == led_before
+    assert read_ledger(scene.folder / "ledger.json").bytes_of_day(scene.clock.utc_now().timestamp()) == 0
+
+
+def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]) -> None:
+    """That is a network: nothing is copied, and it says so once."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=60.0)
+    scene.go_on(watcher, minutes=1)
+    scene.memory.kafka.kill(3)
+    scene.memory.kafka.kill(4)
+
+    scene.go_on(watcher, minutes=10)
+
+    assert EventKind.HEALING not in scene.kinds()
+    assert scene.kinds().count(EventKind.HELD_BACK) == 1
+
+
+def test_it_remembers_what_it_healed(make_scene: Callable[[], Scene]) -> None:
+    """A watch that is started again knows the actions of the day."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
+    scene.go_on(watcher, minutes=1)
+    scene.memory.kafka.kill(4)
+    scene.go_on(watcher, minutes=3)
+
+    ledger = read_ledger(scene.folder / "ledger.json")
+
+    assert [e.kind for e in ledger.entries if e.succeeded] == ["repair"]
+    assert ledger.bytes_of_day(scene.clock.utc_now().timestamp()) > 0
+
+
+def test_a_cluster_that_cannot_be_read_is_reported_once(make_scene: Callable[[], Scene]) -> None:
+    """Blind, then seeing again."""
+    scene = make_scene()
+    watcher = scene.watcher()
+    scene.go_on(watcher, minutes=1)
+    for b in (1, 2, 3, 4):
+        scene.memory.kafka.kill(b)
+    scene.go_on(watcher, minutes=1)
+    for b in (1, 2, 3, 4):
+        scene.memory.kafka.start(b)
+    scene.go_on(watcher, minutes=2)
+
+    assert [k for k in scene.kinds() if k in {EventKind.BLIND, EventKind.SEEING}] == [EventKind.BLIND, EventKind.SEEING]
