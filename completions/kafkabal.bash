@@ -1,493 +1,567 @@
 # bash completion for kafkabal. Generated: change the commands, then run  python -m tools.reference
-# Topics and brokers come from files that every command refreshes: no cluster is asked, no Python is started.
+# Commands, options and fixed words stand here; for names (topics, profiles, ...) kafkabal is asked, never a cluster.
 
-_kafkabal_names() {
-    cat "${XDG_CACHE_HOME:-$HOME/.cache}/kafkabal/$1" 2>/dev/null
+# words=  commands and options of the command $1
+_kafkabal_words() {
+    case "$1" in
+        "kafkabal") words="inspect create produce read rebalance watch sandbox demo route-simulate policies scores telemetry completion|--version -h --help" ;;
+        "kafkabal inspect") words="|--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal create") words="|--placement --if-not-exists --dry-run --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal produce") words="|-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal read") words="|-b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance") words="plan explain show diff apply status resume cancel rollback repair history throttle|--all --check -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance plan") words="|--out --all --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance explain") words="|--why-not -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance show") words="|--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance diff") words="|--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance apply") words="|--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance status") words="|--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance resume") words="|--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance cancel") words="|--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance rollback") words="|--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance repair") words="|--journal --remove -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance history") words="|--last -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance throttle") words="|--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal watch") words="|--every --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --tolerance --window --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal sandbox") words="up status logs kill pause start stop down|-h --help" ;;
+        "kafkabal sandbox up") words="|--name --timeout --brokers --racks --log-dirs --capacity --controllers --zookeeper --kafka-version --replicas --heap --property --broker-property --listener --class-path -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal sandbox status") words="|--name -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal sandbox logs") words="|--name -n --lines -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal sandbox kill") words="|--name -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal sandbox pause") words="|--name -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal sandbox start") words="|--name -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal sandbox stop") words="|--name -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal sandbox down") words="|--name -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal demo") words="|--keep -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal route-simulate") words="|--policy --topic --seeds --latency --no-latency --plot -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score -o --output --output-file --workload --records --bytes --data --storage --training --rack -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal policies") words="|-o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal scores") words="|-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal telemetry") words="subscribe list remove plugin latency|-h --help" ;;
+        "kafkabal telemetry subscribe") words="|--name --metric --interval --match --topic -b --bootstrap-server --command-config --profile -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal telemetry list") words="|-b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal telemetry remove") words="|-b --bootstrap-server --command-config --profile -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal telemetry plugin") words="|--libs --out -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal telemetry latency") words="|--topic --listen --for --last -b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal completion") words="install bash zsh fish candidates|-h --help" ;;
+        "kafkabal completion install") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal completion bash") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal completion zsh") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal completion fish") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal completion candidates") words="|--name --plan -b --bootstrap-server --command-config --profile --snapshot --zookeeper -q --quiet -v --verbose --color --no-color -h --help" ;;
+        *) words= ;;
+    esac
+}
+
+# spec=  what is expected after the option $2 of the command $1, or as its argument #0, #1 ... or #* for all others
+_kafkabal_spec() {
+    case "$1 $2" in
+        "kafkabal inspect --by") spec="words broker log-dir rack topic partition" ;;
+        "kafkabal inspect --top") spec="value" ;;
+        "kafkabal inspect --sample") spec="value" ;;
+        "kafkabal inspect --watch") spec="value" ;;
+        "kafkabal inspect --save") spec="files" ;;
+        "kafkabal inspect -b" | "kafkabal inspect --bootstrap-server") spec="value" ;;
+        "kafkabal inspect --command-config") spec="files" ;;
+        "kafkabal inspect --profile") spec="names profiles" ;;
+        "kafkabal inspect --snapshot") spec="files" ;;
+        "kafkabal inspect --zookeeper") spec="value" ;;
+        "kafkabal inspect --broker-timeout") spec="value" ;;
+        "kafkabal inspect --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
+        "kafkabal inspect --tolerance") spec="value" ;;
+        "kafkabal inspect -o" | "kafkabal inspect --output") spec="words table json yaml csv markdown prometheus" ;;
+        "kafkabal inspect --output-file") spec="files" ;;
+        "kafkabal inspect -w" | "kafkabal inspect --warning") spec="value" ;;
+        "kafkabal inspect -c" | "kafkabal inspect --critical") spec="value" ;;
+        "kafkabal inspect --color") spec="words auto always never" ;;
+        "kafkabal create --placement") spec="words score even brokers+2 binomial:0.5" ;;
+        "kafkabal create -b" | "kafkabal create --bootstrap-server") spec="value" ;;
+        "kafkabal create --command-config") spec="files" ;;
+        "kafkabal create --profile") spec="names profiles" ;;
+        "kafkabal create --snapshot") spec="files" ;;
+        "kafkabal create --zookeeper") spec="value" ;;
+        "kafkabal create --broker-timeout") spec="value" ;;
+        "kafkabal create --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
+        "kafkabal create --tolerance") spec="value" ;;
+        "kafkabal create --exclude-brokers") spec="list names brokers" ;;
+        "kafkabal create -o" | "kafkabal create --output") spec="words table json yaml csv" ;;
+        "kafkabal create --output-file") spec="files" ;;
+        "kafkabal create -p" | "kafkabal create --partitions") spec="value" ;;
+        "kafkabal create -r" | "kafkabal create --replication-factor") spec="value" ;;
+        "kafkabal create --preset") spec="words training" ;;
+        "kafkabal create --config") spec="value" ;;
+        "kafkabal create --partition-bytes") spec="value" ;;
+        "kafkabal create -f" | "kafkabal create --file") spec="files" ;;
+        "kafkabal create --save") spec="files" ;;
+        "kafkabal create --color") spec="words auto always never" ;;
+        "kafkabal create #0") spec="names topics" ;;
+        "kafkabal produce -b" | "kafkabal produce --bootstrap-server") spec="value" ;;
+        "kafkabal produce --command-config") spec="files" ;;
+        "kafkabal produce --profile") spec="names profiles" ;;
+        "kafkabal produce --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
+        "kafkabal produce -o" | "kafkabal produce --output") spec="words table json yaml csv" ;;
+        "kafkabal produce --output-file") spec="files" ;;
+        "kafkabal produce --format") spec="value" ;;
+        "kafkabal produce --key") spec="value" ;;
+        "kafkabal produce --value") spec="value" ;;
+        "kafkabal produce --chunk") spec="value" ;;
+        "kafkabal produce --read-ahead") spec="value" ;;
+        "kafkabal produce --policy") spec="words random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load" ;;
+        "kafkabal produce --refresh") spec="value" ;;
+        "kafkabal produce --producer-config") spec="value" ;;
+        "kafkabal produce --manifest") spec="files" ;;
+        "kafkabal produce --telemetry") spec="files" ;;
+        "kafkabal produce --prometheus") spec="value" ;;
+        "kafkabal produce --prometheus-query") spec="value" ;;
+        "kafkabal produce --prometheus-label") spec="value" ;;
+        "kafkabal produce --color") spec="words auto always never" ;;
+        "kafkabal produce #0") spec="names topics" ;;
+        "kafkabal produce #1") spec="files" ;;
+        "kafkabal read -b" | "kafkabal read --bootstrap-server") spec="value" ;;
+        "kafkabal read --command-config") spec="files" ;;
+        "kafkabal read --profile") spec="names profiles" ;;
+        "kafkabal read -o" | "kafkabal read --output") spec="words table json yaml csv" ;;
+        "kafkabal read --output-file") spec="files" ;;
+        "kafkabal read --to") spec="files" ;;
+        "kafkabal read --for") spec="value" ;;
+        "kafkabal read --rack") spec="value" ;;
+        "kafkabal read --readers") spec="value" ;;
+        "kafkabal read --prefetch") spec="value" ;;
+        "kafkabal read --cache") spec="files" ;;
+        "kafkabal read --cache-bytes") spec="value" ;;
+        "kafkabal read --out") spec="files" ;;
+        "kafkabal read --color") spec="words auto always never" ;;
+        "kafkabal read #0") spec="names topics" ;;
+        "kafkabal rebalance -b" | "kafkabal rebalance --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance --command-config") spec="files" ;;
+        "kafkabal rebalance --profile") spec="names profiles" ;;
+        "kafkabal rebalance --snapshot") spec="files" ;;
+        "kafkabal rebalance --zookeeper") spec="value" ;;
+        "kafkabal rebalance --broker-timeout") spec="value" ;;
+        "kafkabal rebalance --bootstrap-controller") spec="value" ;;
+        "kafkabal rebalance --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
+        "kafkabal rebalance --tolerance") spec="value" ;;
+        "kafkabal rebalance --max-bytes") spec="value" ;;
+        "kafkabal rebalance --max-moves") spec="value" ;;
+        "kafkabal rebalance --max-leader-changes") spec="value" ;;
+        "kafkabal rebalance --max-duration") spec="value" ;;
+        "kafkabal rebalance --topics") spec="names topics" ;;
+        "kafkabal rebalance --exclude-topics") spec="names topics" ;;
+        "kafkabal rebalance --exclude-brokers") spec="list names brokers" ;;
+        "kafkabal rebalance --dead-after") spec="value" ;;
+        "kafkabal rebalance --throttle") spec="words auto none" ;;
+        "kafkabal rebalance --log-dir-throttle") spec="value" ;;
+        "kafkabal rebalance --window") spec="value" ;;
+        "kafkabal rebalance --drain") spec="list names brokers" ;;
+        "kafkabal rebalance --below") spec="value" ;;
+        "kafkabal rebalance --broker-limit") spec="value" ;;
+        "kafkabal rebalance --keep-moved") spec="files" ;;
+        "kafkabal rebalance --replication-factor") spec="value" ;;
+        "kafkabal rebalance --allow") spec="words other-reassignments recently-dead offline-partitions under-replicated replication-factor rack-spread closed-target throttle" ;;
+        "kafkabal rebalance --on-unfinished") spec="words resume refuse" ;;
+        "kafkabal rebalance --rollback-file") spec="files" ;;
+        "kafkabal rebalance --on-interrupt") spec="words cancel finish detach" ;;
+        "kafkabal rebalance --max-runtime") spec="value" ;;
+        "kafkabal rebalance --moves-per-broker") spec="value" ;;
+        "kafkabal rebalance -o" | "kafkabal rebalance --output") spec="words table json jsonl" ;;
+        "kafkabal rebalance --textfile") spec="files" ;;
+        "kafkabal rebalance --save") spec="files" ;;
+        "kafkabal rebalance --color") spec="words auto always never" ;;
+        "kafkabal rebalance plan --out") spec="files" ;;
+        "kafkabal rebalance plan --what-if") spec="value" ;;
+        "kafkabal rebalance plan -b" | "kafkabal rebalance plan --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance plan --command-config") spec="files" ;;
+        "kafkabal rebalance plan --profile") spec="names profiles" ;;
+        "kafkabal rebalance plan --snapshot") spec="files" ;;
+        "kafkabal rebalance plan --zookeeper") spec="value" ;;
+        "kafkabal rebalance plan --broker-timeout") spec="value" ;;
+        "kafkabal rebalance plan --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
+        "kafkabal rebalance plan --tolerance") spec="value" ;;
+        "kafkabal rebalance plan --max-bytes") spec="value" ;;
+        "kafkabal rebalance plan --max-moves") spec="value" ;;
+        "kafkabal rebalance plan --max-leader-changes") spec="value" ;;
+        "kafkabal rebalance plan --max-duration") spec="value" ;;
+        "kafkabal rebalance plan --topics") spec="names topics" ;;
+        "kafkabal rebalance plan --exclude-topics") spec="names topics" ;;
+        "kafkabal rebalance plan --exclude-brokers") spec="list names brokers" ;;
+        "kafkabal rebalance plan --dead-after") spec="value" ;;
+        "kafkabal rebalance plan --count-capacity") spec="words equal disk" ;;
+        "kafkabal rebalance plan --throttle") spec="words auto none" ;;
+        "kafkabal rebalance plan --drain") spec="list names brokers" ;;
+        "kafkabal rebalance plan --below") spec="value" ;;
+        "kafkabal rebalance plan --broker-limit") spec="value" ;;
+        "kafkabal rebalance plan --keep-moved") spec="files" ;;
+        "kafkabal rebalance plan --replication-factor") spec="value" ;;
+        "kafkabal rebalance plan -o" | "kafkabal rebalance plan --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal rebalance plan --output-file") spec="files" ;;
+        "kafkabal rebalance plan --color") spec="words auto always never" ;;
+        "kafkabal rebalance explain -b" | "kafkabal rebalance explain --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance explain --command-config") spec="files" ;;
+        "kafkabal rebalance explain --profile") spec="names profiles" ;;
+        "kafkabal rebalance explain --snapshot") spec="files" ;;
+        "kafkabal rebalance explain --zookeeper") spec="value" ;;
+        "kafkabal rebalance explain --broker-timeout") spec="value" ;;
+        "kafkabal rebalance explain --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
+        "kafkabal rebalance explain --tolerance") spec="value" ;;
+        "kafkabal rebalance explain --max-bytes") spec="value" ;;
+        "kafkabal rebalance explain --max-moves") spec="value" ;;
+        "kafkabal rebalance explain --max-leader-changes") spec="value" ;;
+        "kafkabal rebalance explain --max-duration") spec="value" ;;
+        "kafkabal rebalance explain --topics") spec="names topics" ;;
+        "kafkabal rebalance explain --exclude-topics") spec="names topics" ;;
+        "kafkabal rebalance explain --exclude-brokers") spec="list names brokers" ;;
+        "kafkabal rebalance explain --dead-after") spec="value" ;;
+        "kafkabal rebalance explain --count-capacity") spec="words equal disk" ;;
+        "kafkabal rebalance explain --drain") spec="list names brokers" ;;
+        "kafkabal rebalance explain --below") spec="value" ;;
+        "kafkabal rebalance explain --broker-limit") spec="value" ;;
+        "kafkabal rebalance explain --keep-moved") spec="files" ;;
+        "kafkabal rebalance explain --replication-factor") spec="value" ;;
+        "kafkabal rebalance explain -o" | "kafkabal rebalance explain --output") spec="words table json yaml" ;;
+        "kafkabal rebalance explain --output-file") spec="files" ;;
+        "kafkabal rebalance explain --color") spec="words auto always never" ;;
+        "kafkabal rebalance explain #0") spec="files" ;;
+        "kafkabal rebalance explain #1") spec="names partitions" ;;
+        "kafkabal rebalance show -o" | "kafkabal rebalance show --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal rebalance show --output-file") spec="files" ;;
+        "kafkabal rebalance show --color") spec="words auto always never" ;;
+        "kafkabal rebalance show #0") spec="files" ;;
+        "kafkabal rebalance diff -o" | "kafkabal rebalance diff --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal rebalance diff --output-file") spec="files" ;;
+        "kafkabal rebalance diff --color") spec="words auto always never" ;;
+        "kafkabal rebalance diff #0") spec="value" ;;
+        "kafkabal rebalance diff #1") spec="value" ;;
+        "kafkabal rebalance apply -b" | "kafkabal rebalance apply --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance apply --command-config") spec="files" ;;
+        "kafkabal rebalance apply --profile") spec="names profiles" ;;
+        "kafkabal rebalance apply --snapshot") spec="files" ;;
+        "kafkabal rebalance apply --zookeeper") spec="value" ;;
+        "kafkabal rebalance apply --broker-timeout") spec="value" ;;
+        "kafkabal rebalance apply --bootstrap-controller") spec="value" ;;
+        "kafkabal rebalance apply --throttle") spec="words auto none" ;;
+        "kafkabal rebalance apply --log-dir-throttle") spec="value" ;;
+        "kafkabal rebalance apply --window") spec="value" ;;
+        "kafkabal rebalance apply --dead-after") spec="value" ;;
+        "kafkabal rebalance apply --allow") spec="words other-reassignments recently-dead offline-partitions under-replicated replication-factor rack-spread closed-target throttle" ;;
+        "kafkabal rebalance apply --on-unfinished") spec="words resume refuse" ;;
+        "kafkabal rebalance apply --rollback-file") spec="files" ;;
+        "kafkabal rebalance apply --on-interrupt") spec="words cancel finish detach" ;;
+        "kafkabal rebalance apply --max-runtime") spec="value" ;;
+        "kafkabal rebalance apply --moves-per-broker") spec="value" ;;
+        "kafkabal rebalance apply -o" | "kafkabal rebalance apply --output") spec="words table json jsonl" ;;
+        "kafkabal rebalance apply --textfile") spec="files" ;;
+        "kafkabal rebalance apply --save") spec="files" ;;
+        "kafkabal rebalance apply --color") spec="words auto always never" ;;
+        "kafkabal rebalance apply #0") spec="files" ;;
+        "kafkabal rebalance status --journal") spec="files" ;;
+        "kafkabal rebalance status -b" | "kafkabal rebalance status --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance status --command-config") spec="files" ;;
+        "kafkabal rebalance status --profile") spec="names profiles" ;;
+        "kafkabal rebalance status --snapshot") spec="files" ;;
+        "kafkabal rebalance status --zookeeper") spec="value" ;;
+        "kafkabal rebalance status --broker-timeout") spec="value" ;;
+        "kafkabal rebalance status -o" | "kafkabal rebalance status --output") spec="words table json yaml" ;;
+        "kafkabal rebalance status --output-file") spec="files" ;;
+        "kafkabal rebalance status --color") spec="words auto always never" ;;
+        "kafkabal rebalance resume --journal") spec="files" ;;
+        "kafkabal rebalance resume -b" | "kafkabal rebalance resume --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance resume --command-config") spec="files" ;;
+        "kafkabal rebalance resume --profile") spec="names profiles" ;;
+        "kafkabal rebalance resume --snapshot") spec="files" ;;
+        "kafkabal rebalance resume --zookeeper") spec="value" ;;
+        "kafkabal rebalance resume --broker-timeout") spec="value" ;;
+        "kafkabal rebalance resume --bootstrap-controller") spec="value" ;;
+        "kafkabal rebalance resume --throttle") spec="words auto none" ;;
+        "kafkabal rebalance resume --log-dir-throttle") spec="value" ;;
+        "kafkabal rebalance resume --window") spec="value" ;;
+        "kafkabal rebalance resume --on-interrupt") spec="words cancel finish detach" ;;
+        "kafkabal rebalance resume --max-runtime") spec="value" ;;
+        "kafkabal rebalance resume --moves-per-broker") spec="value" ;;
+        "kafkabal rebalance resume -o" | "kafkabal rebalance resume --output") spec="words table json jsonl" ;;
+        "kafkabal rebalance resume --textfile") spec="files" ;;
+        "kafkabal rebalance resume --save") spec="files" ;;
+        "kafkabal rebalance resume --color") spec="words auto always never" ;;
+        "kafkabal rebalance cancel --journal") spec="files" ;;
+        "kafkabal rebalance cancel -b" | "kafkabal rebalance cancel --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance cancel --command-config") spec="files" ;;
+        "kafkabal rebalance cancel --profile") spec="names profiles" ;;
+        "kafkabal rebalance cancel --snapshot") spec="files" ;;
+        "kafkabal rebalance cancel --zookeeper") spec="value" ;;
+        "kafkabal rebalance cancel --broker-timeout") spec="value" ;;
+        "kafkabal rebalance cancel --bootstrap-controller") spec="value" ;;
+        "kafkabal rebalance cancel -o" | "kafkabal rebalance cancel --output") spec="words table json jsonl" ;;
+        "kafkabal rebalance cancel --textfile") spec="files" ;;
+        "kafkabal rebalance cancel --save") spec="files" ;;
+        "kafkabal rebalance cancel --color") spec="words auto always never" ;;
+        "kafkabal rebalance rollback --journal") spec="files" ;;
+        "kafkabal rebalance rollback -b" | "kafkabal rebalance rollback --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance rollback --command-config") spec="files" ;;
+        "kafkabal rebalance rollback --profile") spec="names profiles" ;;
+        "kafkabal rebalance rollback --snapshot") spec="files" ;;
+        "kafkabal rebalance rollback --zookeeper") spec="value" ;;
+        "kafkabal rebalance rollback --broker-timeout") spec="value" ;;
+        "kafkabal rebalance rollback --bootstrap-controller") spec="value" ;;
+        "kafkabal rebalance rollback -o" | "kafkabal rebalance rollback --output") spec="words table json jsonl" ;;
+        "kafkabal rebalance rollback --textfile") spec="files" ;;
+        "kafkabal rebalance rollback --save") spec="files" ;;
+        "kafkabal rebalance rollback --color") spec="words auto always never" ;;
+        "kafkabal rebalance repair --journal") spec="files" ;;
+        "kafkabal rebalance repair -b" | "kafkabal rebalance repair --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance repair --command-config") spec="files" ;;
+        "kafkabal rebalance repair --profile") spec="names profiles" ;;
+        "kafkabal rebalance repair --snapshot") spec="files" ;;
+        "kafkabal rebalance repair --zookeeper") spec="value" ;;
+        "kafkabal rebalance repair --broker-timeout") spec="value" ;;
+        "kafkabal rebalance repair --bootstrap-controller") spec="value" ;;
+        "kafkabal rebalance repair -o" | "kafkabal rebalance repair --output") spec="words table json jsonl" ;;
+        "kafkabal rebalance repair --textfile") spec="files" ;;
+        "kafkabal rebalance repair --color") spec="words auto always never" ;;
+        "kafkabal rebalance history --last") spec="value" ;;
+        "kafkabal rebalance history -b" | "kafkabal rebalance history --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance history --command-config") spec="files" ;;
+        "kafkabal rebalance history --profile") spec="names profiles" ;;
+        "kafkabal rebalance history --snapshot") spec="files" ;;
+        "kafkabal rebalance history --zookeeper") spec="value" ;;
+        "kafkabal rebalance history --broker-timeout") spec="value" ;;
+        "kafkabal rebalance history -o" | "kafkabal rebalance history --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal rebalance history --output-file") spec="files" ;;
+        "kafkabal rebalance history --color") spec="words auto always never" ;;
+        "kafkabal rebalance throttle --log-dir-throttle") spec="value" ;;
+        "kafkabal rebalance throttle -b" | "kafkabal rebalance throttle --bootstrap-server") spec="value" ;;
+        "kafkabal rebalance throttle --command-config") spec="files" ;;
+        "kafkabal rebalance throttle --profile") spec="names profiles" ;;
+        "kafkabal rebalance throttle --snapshot") spec="files" ;;
+        "kafkabal rebalance throttle --zookeeper") spec="value" ;;
+        "kafkabal rebalance throttle --broker-timeout") spec="value" ;;
+        "kafkabal rebalance throttle --color") spec="words auto always never" ;;
+        "kafkabal rebalance throttle #0") spec="value" ;;
+        "kafkabal watch --every") spec="value" ;;
+        "kafkabal watch --slow") spec="value" ;;
+        "kafkabal watch -b" | "kafkabal watch --bootstrap-server") spec="value" ;;
+        "kafkabal watch --command-config") spec="files" ;;
+        "kafkabal watch --profile") spec="names profiles" ;;
+        "kafkabal watch --snapshot") spec="files" ;;
+        "kafkabal watch --zookeeper") spec="value" ;;
+        "kafkabal watch --broker-timeout") spec="value" ;;
+        "kafkabal watch --bootstrap-controller") spec="value" ;;
+        "kafkabal watch --throttle") spec="words auto none" ;;
+        "kafkabal watch --tolerance") spec="value" ;;
+        "kafkabal watch --window") spec="value" ;;
+        "kafkabal watch --heal") spec="words none leaders all" ;;
+        "kafkabal watch --dead-after") spec="value" ;;
+        "kafkabal watch --move-after") spec="value" ;;
+        "kafkabal watch --max-bytes-per-day") spec="value" ;;
+        "kafkabal watch --max-actions-per-day") spec="value" ;;
+        "kafkabal watch --max-dead") spec="value" ;;
+        "kafkabal watch --rebalance-above") spec="value" ;;
+        "kafkabal watch -o" | "kafkabal watch --output") spec="words table json jsonl" ;;
+        "kafkabal watch --textfile") spec="files" ;;
+        "kafkabal watch --notify") spec="value" ;;
+        "kafkabal watch --color") spec="words auto always never" ;;
+        "kafkabal sandbox up --name") spec="names sandboxes" ;;
+        "kafkabal sandbox up --timeout") spec="value" ;;
+        "kafkabal sandbox up --brokers") spec="value" ;;
+        "kafkabal sandbox up --racks") spec="value" ;;
+        "kafkabal sandbox up --log-dirs") spec="value" ;;
+        "kafkabal sandbox up --capacity") spec="value" ;;
+        "kafkabal sandbox up --controllers") spec="value" ;;
+        "kafkabal sandbox up --kafka-version") spec="value" ;;
+        "kafkabal sandbox up --replicas") spec="value" ;;
+        "kafkabal sandbox up --heap") spec="value" ;;
+        "kafkabal sandbox up --property") spec="value" ;;
+        "kafkabal sandbox up --broker-property") spec="value" ;;
+        "kafkabal sandbox up --listener") spec="value" ;;
+        "kafkabal sandbox up --class-path") spec="files" ;;
+        "kafkabal sandbox up -o" | "kafkabal sandbox up --output") spec="words table json yaml" ;;
+        "kafkabal sandbox up --output-file") spec="files" ;;
+        "kafkabal sandbox up --color") spec="words auto always never" ;;
+        "kafkabal sandbox status --name") spec="names sandboxes" ;;
+        "kafkabal sandbox status -o" | "kafkabal sandbox status --output") spec="words table json yaml" ;;
+        "kafkabal sandbox status --output-file") spec="files" ;;
+        "kafkabal sandbox status --color") spec="words auto always never" ;;
+        "kafkabal sandbox logs --name") spec="names sandboxes" ;;
+        "kafkabal sandbox logs -n" | "kafkabal sandbox logs --lines") spec="value" ;;
+        "kafkabal sandbox logs --color") spec="words auto always never" ;;
+        "kafkabal sandbox logs #0") spec="names nodes" ;;
+        "kafkabal sandbox kill --name") spec="names sandboxes" ;;
+        "kafkabal sandbox kill --color") spec="words auto always never" ;;
+        "kafkabal sandbox kill #*") spec="names nodes" ;;
+        "kafkabal sandbox pause --name") spec="names sandboxes" ;;
+        "kafkabal sandbox pause --color") spec="words auto always never" ;;
+        "kafkabal sandbox pause #*") spec="names nodes" ;;
+        "kafkabal sandbox start --name") spec="names sandboxes" ;;
+        "kafkabal sandbox start --color") spec="words auto always never" ;;
+        "kafkabal sandbox start #*") spec="names nodes" ;;
+        "kafkabal sandbox stop --name") spec="names sandboxes" ;;
+        "kafkabal sandbox stop --color") spec="words auto always never" ;;
+        "kafkabal sandbox stop #*") spec="names nodes" ;;
+        "kafkabal sandbox down --name") spec="names sandboxes" ;;
+        "kafkabal sandbox down --color") spec="words auto always never" ;;
+        "kafkabal demo --color") spec="words auto always never" ;;
+        "kafkabal route-simulate --policy") spec="words random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load" ;;
+        "kafkabal route-simulate --topic") spec="names topics" ;;
+        "kafkabal route-simulate --seeds") spec="value" ;;
+        "kafkabal route-simulate --plot") spec="files" ;;
+        "kafkabal route-simulate -b" | "kafkabal route-simulate --bootstrap-server") spec="value" ;;
+        "kafkabal route-simulate --command-config") spec="files" ;;
+        "kafkabal route-simulate --profile") spec="names profiles" ;;
+        "kafkabal route-simulate --snapshot") spec="files" ;;
+        "kafkabal route-simulate --zookeeper") spec="value" ;;
+        "kafkabal route-simulate --broker-timeout") spec="value" ;;
+        "kafkabal route-simulate --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
+        "kafkabal route-simulate -o" | "kafkabal route-simulate --output") spec="words table json yaml csv" ;;
+        "kafkabal route-simulate --output-file") spec="files" ;;
+        "kafkabal route-simulate --workload") spec="words delayed-broker events images records slow-broker uneven" ;;
+        "kafkabal route-simulate --records") spec="value" ;;
+        "kafkabal route-simulate --bytes") spec="value" ;;
+        "kafkabal route-simulate --data") spec="files" ;;
+        "kafkabal route-simulate --storage") spec="words local-ssd nfs lustre" ;;
+        "kafkabal route-simulate --training") spec="files" ;;
+        "kafkabal route-simulate --rack") spec="value" ;;
+        "kafkabal route-simulate --color") spec="words auto always never" ;;
+        "kafkabal policies -o" | "kafkabal policies --output") spec="words table json yaml csv" ;;
+        "kafkabal policies --output-file") spec="files" ;;
+        "kafkabal policies --color") spec="words auto always never" ;;
+        "kafkabal policies #*") spec="words random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load" ;;
+        "kafkabal scores -b" | "kafkabal scores --bootstrap-server") spec="value" ;;
+        "kafkabal scores --command-config") spec="files" ;;
+        "kafkabal scores --profile") spec="names profiles" ;;
+        "kafkabal scores --snapshot") spec="files" ;;
+        "kafkabal scores --zookeeper") spec="value" ;;
+        "kafkabal scores --broker-timeout") spec="value" ;;
+        "kafkabal scores -o" | "kafkabal scores --output") spec="words table json yaml csv" ;;
+        "kafkabal scores --output-file") spec="files" ;;
+        "kafkabal scores --color") spec="words auto always never" ;;
+        "kafkabal scores #*") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
+        "kafkabal telemetry subscribe --name") spec="value" ;;
+        "kafkabal telemetry subscribe --metric") spec="value" ;;
+        "kafkabal telemetry subscribe --interval") spec="value" ;;
+        "kafkabal telemetry subscribe --match") spec="value" ;;
+        "kafkabal telemetry subscribe --topic") spec="names topics" ;;
+        "kafkabal telemetry subscribe -b" | "kafkabal telemetry subscribe --bootstrap-server") spec="value" ;;
+        "kafkabal telemetry subscribe --command-config") spec="files" ;;
+        "kafkabal telemetry subscribe --profile") spec="names profiles" ;;
+        "kafkabal telemetry subscribe --color") spec="words auto always never" ;;
+        "kafkabal telemetry list -b" | "kafkabal telemetry list --bootstrap-server") spec="value" ;;
+        "kafkabal telemetry list --command-config") spec="files" ;;
+        "kafkabal telemetry list --profile") spec="names profiles" ;;
+        "kafkabal telemetry list -o" | "kafkabal telemetry list --output") spec="words table json yaml csv" ;;
+        "kafkabal telemetry list --output-file") spec="files" ;;
+        "kafkabal telemetry list --color") spec="words auto always never" ;;
+        "kafkabal telemetry remove -b" | "kafkabal telemetry remove --bootstrap-server") spec="value" ;;
+        "kafkabal telemetry remove --command-config") spec="files" ;;
+        "kafkabal telemetry remove --profile") spec="names profiles" ;;
+        "kafkabal telemetry remove --color") spec="words auto always never" ;;
+        "kafkabal telemetry remove #*") spec="value" ;;
+        "kafkabal telemetry plugin --libs") spec="files" ;;
+        "kafkabal telemetry plugin --out") spec="files" ;;
+        "kafkabal telemetry plugin --color") spec="words auto always never" ;;
+        "kafkabal telemetry latency --topic") spec="names topics" ;;
+        "kafkabal telemetry latency --listen") spec="value" ;;
+        "kafkabal telemetry latency --for") spec="value" ;;
+        "kafkabal telemetry latency --last") spec="value" ;;
+        "kafkabal telemetry latency -b" | "kafkabal telemetry latency --bootstrap-server") spec="value" ;;
+        "kafkabal telemetry latency --command-config") spec="files" ;;
+        "kafkabal telemetry latency --profile") spec="names profiles" ;;
+        "kafkabal telemetry latency -o" | "kafkabal telemetry latency --output") spec="words table json yaml csv" ;;
+        "kafkabal telemetry latency --output-file") spec="files" ;;
+        "kafkabal telemetry latency --color") spec="words auto always never" ;;
+        "kafkabal completion install --color") spec="words auto always never" ;;
+        "kafkabal completion install #0") spec="words bash zsh fish" ;;
+        "kafkabal completion bash --color") spec="words auto always never" ;;
+        "kafkabal completion zsh --color") spec="words auto always never" ;;
+        "kafkabal completion fish --color") spec="words auto always never" ;;
+        "kafkabal completion candidates --name") spec="value" ;;
+        "kafkabal completion candidates --plan") spec="files" ;;
+        "kafkabal completion candidates -b" | "kafkabal completion candidates --bootstrap-server") spec="value" ;;
+        "kafkabal completion candidates --command-config") spec="files" ;;
+        "kafkabal completion candidates --profile") spec="names profiles" ;;
+        "kafkabal completion candidates --snapshot") spec="files" ;;
+        "kafkabal completion candidates --zookeeper") spec="value" ;;
+        "kafkabal completion candidates --color") spec="words auto always never" ;;
+        "kafkabal completion candidates #0") spec="words topics brokers profiles sandboxes nodes partitions" ;;
+        *) spec= ;;
+    esac
+}
+
+# remember what tells kafkabal of which cluster, sandbox or plan names are wanted
+_kafkabal_note() {
+    case "$1" in
+        -b | --bootstrap-server | --command-config | --profile | --snapshot | --zookeeper | --name)
+            asked+=("$1" "$2") ;;
+    esac
 }
 
 _kafkabal() {
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local command=kafkabal words= i
+    local line=${COMP_LINE:0:COMP_POINT} command=kafkabal option= spec= words= position=0 prefix= word i
+    local tokens=() asked=()
+    read -ra tokens <<< "$line"
+    [[ $line == *[[:space:]] ]] && tokens+=("")
+    local last=$((${#tokens[@]} - 1)) current
+    current=${tokens[last]}
     COMPREPLY=()
-    for ((i = 1; i < COMP_CWORD; i++)); do
-        case "$command ${COMP_WORDS[i]}" in
-            "kafkabal inspect" | \
-            "kafkabal create" | \
-            "kafkabal produce" | \
-            "kafkabal read" | \
-            "kafkabal rebalance" | \
-            "kafkabal rebalance plan" | \
-            "kafkabal rebalance explain" | \
-            "kafkabal rebalance show" | \
-            "kafkabal rebalance diff" | \
-            "kafkabal rebalance apply" | \
-            "kafkabal rebalance status" | \
-            "kafkabal rebalance resume" | \
-            "kafkabal rebalance cancel" | \
-            "kafkabal rebalance rollback" | \
-            "kafkabal rebalance repair" | \
-            "kafkabal rebalance history" | \
-            "kafkabal rebalance throttle" | \
-            "kafkabal watch" | \
-            "kafkabal sandbox" | \
-            "kafkabal sandbox up" | \
-            "kafkabal sandbox status" | \
-            "kafkabal sandbox logs" | \
-            "kafkabal sandbox kill" | \
-            "kafkabal sandbox pause" | \
-            "kafkabal sandbox start" | \
-            "kafkabal sandbox stop" | \
-            "kafkabal sandbox down" | \
-            "kafkabal demo" | \
-            "kafkabal route-simulate" | \
-            "kafkabal policies" | \
-            "kafkabal scores" | \
-            "kafkabal telemetry" | \
-            "kafkabal telemetry subscribe" | \
-            "kafkabal telemetry list" | \
-            "kafkabal telemetry remove" | \
-            "kafkabal telemetry plugin" | \
-            "kafkabal telemetry latency" | \
-            "kafkabal completion")
-                command="$command ${COMP_WORDS[i]}" ;;
+    for ((i = 1; i < last; i++)); do
+        word=${tokens[i]}
+        if [[ -n $option ]]; then
+            _kafkabal_note "$option" "$word"
+            option=
+            continue
+        fi
+        case "$word" in
+            --*=*) _kafkabal_note "${word%%=*}" "${word#*=}" ;;
+            -*) _kafkabal_spec "$command" "$word"; [[ -n $spec ]] && option=$word ;;
+            *)
+                _kafkabal_words "$command $word"
+                if [[ -n $words ]]; then
+                    command="$command $word"
+                else
+                    [[ -f $word ]] && asked+=(--plan "$word")
+                    position=$((position + 1))
+                fi ;;
         esac
     done
-    case "$command $previous" in
-        "kafkabal inspect --by") COMPREPLY=($(compgen -W "broker log-dir rack topic partition" -- "$current")); return ;;
-        "kafkabal inspect --top") return ;;
-        "kafkabal inspect --sample") return ;;
-        "kafkabal inspect --watch") return ;;
-        "kafkabal inspect --save") return ;;
-        "kafkabal inspect -b" | "kafkabal inspect --bootstrap-server") return ;;
-        "kafkabal inspect --command-config") return ;;
-        "kafkabal inspect --profile") return ;;
-        "kafkabal inspect --snapshot") return ;;
-        "kafkabal inspect --zookeeper") return ;;
-        "kafkabal inspect --broker-timeout") return ;;
-        "kafkabal inspect --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
-        "kafkabal inspect --tolerance") return ;;
-        "kafkabal inspect -o" | "kafkabal inspect --output") COMPREPLY=($(compgen -W "table json yaml csv markdown prometheus" -- "$current")); return ;;
-        "kafkabal inspect --output-file") return ;;
-        "kafkabal inspect -w" | "kafkabal inspect --warning") return ;;
-        "kafkabal inspect -c" | "kafkabal inspect --critical") return ;;
-        "kafkabal inspect --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal create --placement") return ;;
-        "kafkabal create -b" | "kafkabal create --bootstrap-server") return ;;
-        "kafkabal create --command-config") return ;;
-        "kafkabal create --profile") return ;;
-        "kafkabal create --snapshot") return ;;
-        "kafkabal create --zookeeper") return ;;
-        "kafkabal create --broker-timeout") return ;;
-        "kafkabal create --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
-        "kafkabal create --tolerance") return ;;
-        "kafkabal create --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
-        "kafkabal create -o" | "kafkabal create --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
-        "kafkabal create --output-file") return ;;
-        "kafkabal create -p" | "kafkabal create --partitions") return ;;
-        "kafkabal create -r" | "kafkabal create --replication-factor") return ;;
-        "kafkabal create --preset") return ;;
-        "kafkabal create --config") return ;;
-        "kafkabal create --partition-bytes") return ;;
-        "kafkabal create -f" | "kafkabal create --file") return ;;
-        "kafkabal create --save") return ;;
-        "kafkabal create --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal produce -b" | "kafkabal produce --bootstrap-server") return ;;
-        "kafkabal produce --command-config") return ;;
-        "kafkabal produce --profile") return ;;
-        "kafkabal produce --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
-        "kafkabal produce -o" | "kafkabal produce --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
-        "kafkabal produce --output-file") return ;;
-        "kafkabal produce --format") return ;;
-        "kafkabal produce --key") return ;;
-        "kafkabal produce --value") return ;;
-        "kafkabal produce --chunk") return ;;
-        "kafkabal produce --read-ahead") return ;;
-        "kafkabal produce --policy") COMPREPLY=($(compgen -W "random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load" -- "$current")); return ;;
-        "kafkabal produce --refresh") return ;;
-        "kafkabal produce --producer-config") return ;;
-        "kafkabal produce --manifest") return ;;
-        "kafkabal produce --telemetry") return ;;
-        "kafkabal produce --prometheus") return ;;
-        "kafkabal produce --prometheus-query") return ;;
-        "kafkabal produce --prometheus-label") return ;;
-        "kafkabal produce --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal read -b" | "kafkabal read --bootstrap-server") return ;;
-        "kafkabal read --command-config") return ;;
-        "kafkabal read --profile") return ;;
-        "kafkabal read -o" | "kafkabal read --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
-        "kafkabal read --output-file") return ;;
-        "kafkabal read --to") return ;;
-        "kafkabal read --for") return ;;
-        "kafkabal read --rack") return ;;
-        "kafkabal read --readers") return ;;
-        "kafkabal read --prefetch") return ;;
-        "kafkabal read --cache") return ;;
-        "kafkabal read --cache-bytes") return ;;
-        "kafkabal read --out") return ;;
-        "kafkabal read --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance -b" | "kafkabal rebalance --bootstrap-server") return ;;
-        "kafkabal rebalance --command-config") return ;;
-        "kafkabal rebalance --profile") return ;;
-        "kafkabal rebalance --snapshot") return ;;
-        "kafkabal rebalance --zookeeper") return ;;
-        "kafkabal rebalance --broker-timeout") return ;;
-        "kafkabal rebalance --bootstrap-controller") return ;;
-        "kafkabal rebalance --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
-        "kafkabal rebalance --tolerance") return ;;
-        "kafkabal rebalance --max-bytes") return ;;
-        "kafkabal rebalance --max-moves") return ;;
-        "kafkabal rebalance --max-leader-changes") return ;;
-        "kafkabal rebalance --max-duration") return ;;
-        "kafkabal rebalance --topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
-        "kafkabal rebalance --exclude-topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
-        "kafkabal rebalance --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
-        "kafkabal rebalance --dead-after") return ;;
-        "kafkabal rebalance --throttle") return ;;
-        "kafkabal rebalance --log-dir-throttle") return ;;
-        "kafkabal rebalance --window") return ;;
-        "kafkabal rebalance --drain") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
-        "kafkabal rebalance --below") return ;;
-        "kafkabal rebalance --broker-limit") return ;;
-        "kafkabal rebalance --keep-moved") return ;;
-        "kafkabal rebalance --replication-factor") return ;;
-        "kafkabal rebalance --allow") COMPREPLY=($(compgen -W "other-reassignments recently-dead offline-partitions under-replicated replication-factor rack-spread closed-target throttle" -- "$current")); return ;;
-        "kafkabal rebalance --on-unfinished") COMPREPLY=($(compgen -W "resume refuse" -- "$current")); return ;;
-        "kafkabal rebalance --rollback-file") return ;;
-        "kafkabal rebalance --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;
-        "kafkabal rebalance --max-runtime") return ;;
-        "kafkabal rebalance --moves-per-broker") return ;;
-        "kafkabal rebalance -o" | "kafkabal rebalance --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
-        "kafkabal rebalance --textfile") return ;;
-        "kafkabal rebalance --save") return ;;
-        "kafkabal rebalance --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance plan --out") return ;;
-        "kafkabal rebalance plan --what-if") return ;;
-        "kafkabal rebalance plan -b" | "kafkabal rebalance plan --bootstrap-server") return ;;
-        "kafkabal rebalance plan --command-config") return ;;
-        "kafkabal rebalance plan --profile") return ;;
-        "kafkabal rebalance plan --snapshot") return ;;
-        "kafkabal rebalance plan --zookeeper") return ;;
-        "kafkabal rebalance plan --broker-timeout") return ;;
-        "kafkabal rebalance plan --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
-        "kafkabal rebalance plan --tolerance") return ;;
-        "kafkabal rebalance plan --max-bytes") return ;;
-        "kafkabal rebalance plan --max-moves") return ;;
-        "kafkabal rebalance plan --max-leader-changes") return ;;
-        "kafkabal rebalance plan --max-duration") return ;;
-        "kafkabal rebalance plan --topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
-        "kafkabal rebalance plan --exclude-topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
-        "kafkabal rebalance plan --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
-        "kafkabal rebalance plan --dead-after") return ;;
-        "kafkabal rebalance plan --count-capacity") return ;;
-        "kafkabal rebalance plan --throttle") return ;;
-        "kafkabal rebalance plan --drain") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
-        "kafkabal rebalance plan --below") return ;;
-        "kafkabal rebalance plan --broker-limit") return ;;
-        "kafkabal rebalance plan --keep-moved") return ;;
-        "kafkabal rebalance plan --replication-factor") return ;;
-        "kafkabal rebalance plan -o" | "kafkabal rebalance plan --output") COMPREPLY=($(compgen -W "table json yaml csv markdown" -- "$current")); return ;;
-        "kafkabal rebalance plan --output-file") return ;;
-        "kafkabal rebalance plan --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance explain -b" | "kafkabal rebalance explain --bootstrap-server") return ;;
-        "kafkabal rebalance explain --command-config") return ;;
-        "kafkabal rebalance explain --profile") return ;;
-        "kafkabal rebalance explain --snapshot") return ;;
-        "kafkabal rebalance explain --zookeeper") return ;;
-        "kafkabal rebalance explain --broker-timeout") return ;;
-        "kafkabal rebalance explain --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
-        "kafkabal rebalance explain --tolerance") return ;;
-        "kafkabal rebalance explain --max-bytes") return ;;
-        "kafkabal rebalance explain --max-moves") return ;;
-        "kafkabal rebalance explain --max-leader-changes") return ;;
-        "kafkabal rebalance explain --max-duration") return ;;
-        "kafkabal rebalance explain --topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
-        "kafkabal rebalance explain --exclude-topics") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
-        "kafkabal rebalance explain --exclude-brokers") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
-        "kafkabal rebalance explain --dead-after") return ;;
-        "kafkabal rebalance explain --count-capacity") return ;;
-        "kafkabal rebalance explain --drain") COMPREPLY=($(compgen -W "$(_kafkabal_names brokers)" -- "$current")); return ;;
-        "kafkabal rebalance explain --below") return ;;
-        "kafkabal rebalance explain --broker-limit") return ;;
-        "kafkabal rebalance explain --keep-moved") return ;;
-        "kafkabal rebalance explain --replication-factor") return ;;
-        "kafkabal rebalance explain -o" | "kafkabal rebalance explain --output") COMPREPLY=($(compgen -W "table json yaml" -- "$current")); return ;;
-        "kafkabal rebalance explain --output-file") return ;;
-        "kafkabal rebalance explain --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance show -o" | "kafkabal rebalance show --output") COMPREPLY=($(compgen -W "table json yaml csv markdown" -- "$current")); return ;;
-        "kafkabal rebalance show --output-file") return ;;
-        "kafkabal rebalance show --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance diff -o" | "kafkabal rebalance diff --output") COMPREPLY=($(compgen -W "table json yaml csv markdown" -- "$current")); return ;;
-        "kafkabal rebalance diff --output-file") return ;;
-        "kafkabal rebalance diff --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance apply -b" | "kafkabal rebalance apply --bootstrap-server") return ;;
-        "kafkabal rebalance apply --command-config") return ;;
-        "kafkabal rebalance apply --profile") return ;;
-        "kafkabal rebalance apply --snapshot") return ;;
-        "kafkabal rebalance apply --zookeeper") return ;;
-        "kafkabal rebalance apply --broker-timeout") return ;;
-        "kafkabal rebalance apply --bootstrap-controller") return ;;
-        "kafkabal rebalance apply --throttle") return ;;
-        "kafkabal rebalance apply --log-dir-throttle") return ;;
-        "kafkabal rebalance apply --window") return ;;
-        "kafkabal rebalance apply --dead-after") return ;;
-        "kafkabal rebalance apply --allow") COMPREPLY=($(compgen -W "other-reassignments recently-dead offline-partitions under-replicated replication-factor rack-spread closed-target throttle" -- "$current")); return ;;
-        "kafkabal rebalance apply --on-unfinished") COMPREPLY=($(compgen -W "resume refuse" -- "$current")); return ;;
-        "kafkabal rebalance apply --rollback-file") return ;;
-        "kafkabal rebalance apply --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;
-        "kafkabal rebalance apply --max-runtime") return ;;
-        "kafkabal rebalance apply --moves-per-broker") return ;;
-        "kafkabal rebalance apply -o" | "kafkabal rebalance apply --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
-        "kafkabal rebalance apply --textfile") return ;;
-        "kafkabal rebalance apply --save") return ;;
-        "kafkabal rebalance apply --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance status --journal") return ;;
-        "kafkabal rebalance status -b" | "kafkabal rebalance status --bootstrap-server") return ;;
-        "kafkabal rebalance status --command-config") return ;;
-        "kafkabal rebalance status --profile") return ;;
-        "kafkabal rebalance status --snapshot") return ;;
-        "kafkabal rebalance status --zookeeper") return ;;
-        "kafkabal rebalance status --broker-timeout") return ;;
-        "kafkabal rebalance status -o" | "kafkabal rebalance status --output") COMPREPLY=($(compgen -W "table json yaml" -- "$current")); return ;;
-        "kafkabal rebalance status --output-file") return ;;
-        "kafkabal rebalance status --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance resume --journal") return ;;
-        "kafkabal rebalance resume -b" | "kafkabal rebalance resume --bootstrap-server") return ;;
-        "kafkabal rebalance resume --command-config") return ;;
-        "kafkabal rebalance resume --profile") return ;;
-        "kafkabal rebalance resume --snapshot") return ;;
-        "kafkabal rebalance resume --zookeeper") return ;;
-        "kafkabal rebalance resume --broker-timeout") return ;;
-        "kafkabal rebalance resume --bootstrap-controller") return ;;
-        "kafkabal rebalance resume --throttle") return ;;
-        "kafkabal rebalance resume --log-dir-throttle") return ;;
-        "kafkabal rebalance resume --window") return ;;
-        "kafkabal rebalance resume --on-interrupt") COMPREPLY=($(compgen -W "cancel finish detach" -- "$current")); return ;;
-        "kafkabal rebalance resume --max-runtime") return ;;
-        "kafkabal rebalance resume --moves-per-broker") return ;;
-        "kafkabal rebalance resume -o" | "kafkabal rebalance resume --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
-        "kafkabal rebalance resume --textfile") return ;;
-        "kafkabal rebalance resume --save") return ;;
-        "kafkabal rebalance resume --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance cancel --journal") return ;;
-        "kafkabal rebalance cancel -b" | "kafkabal rebalance cancel --bootstrap-server") return ;;
-        "kafkabal rebalance cancel --command-config") return ;;
-        "kafkabal rebalance cancel --profile") return ;;
-        "kafkabal rebalance cancel --snapshot") return ;;
-        "kafkabal rebalance cancel --zookeeper") return ;;
-        "kafkabal rebalance cancel --broker-timeout") return ;;
-        "kafkabal rebalance cancel --bootstrap-controller") return ;;
-        "kafkabal rebalance cancel -o" | "kafkabal rebalance cancel --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
-        "kafkabal rebalance cancel --textfile") return ;;
-        "kafkabal rebalance cancel --save") return ;;
-        "kafkabal rebalance cancel --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance rollback --journal") return ;;
-        "kafkabal rebalance rollback -b" | "kafkabal rebalance rollback --bootstrap-server") return ;;
-        "kafkabal rebalance rollback --command-config") return ;;
-        "kafkabal rebalance rollback --profile") return ;;
-        "kafkabal rebalance rollback --snapshot") return ;;
-        "kafkabal rebalance rollback --zookeeper") return ;;
-        "kafkabal rebalance rollback --broker-timeout") return ;;
-        "kafkabal rebalance rollback --bootstrap-controller") return ;;
-        "kafkabal rebalance rollback -o" | "kafkabal rebalance rollback --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
-        "kafkabal rebalance rollback --textfile") return ;;
-        "kafkabal rebalance rollback --save") return ;;
-        "kafkabal rebalance rollback --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance repair --journal") return ;;
-        "kafkabal rebalance repair -b" | "kafkabal rebalance repair --bootstrap-server") return ;;
-        "kafkabal rebalance repair --command-config") return ;;
-        "kafkabal rebalance repair --profile") return ;;
-        "kafkabal rebalance repair --snapshot") return ;;
-        "kafkabal rebalance repair --zookeeper") return ;;
-        "kafkabal rebalance repair --broker-timeout") return ;;
-        "kafkabal rebalance repair --bootstrap-controller") return ;;
-        "kafkabal rebalance repair -o" | "kafkabal rebalance repair --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
-        "kafkabal rebalance repair --textfile") return ;;
-        "kafkabal rebalance repair --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance history --last") return ;;
-        "kafkabal rebalance history -b" | "kafkabal rebalance history --bootstrap-server") return ;;
-        "kafkabal rebalance history --command-config") return ;;
-        "kafkabal rebalance history --profile") return ;;
-        "kafkabal rebalance history --snapshot") return ;;
-        "kafkabal rebalance history --zookeeper") return ;;
-        "kafkabal rebalance history --broker-timeout") return ;;
-        "kafkabal rebalance history -o" | "kafkabal rebalance history --output") COMPREPLY=($(compgen -W "table json yaml csv markdown" -- "$current")); return ;;
-        "kafkabal rebalance history --output-file") return ;;
-        "kafkabal rebalance history --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal rebalance throttle --log-dir-throttle") return ;;
-        "kafkabal rebalance throttle -b" | "kafkabal rebalance throttle --bootstrap-server") return ;;
-        "kafkabal rebalance throttle --command-config") return ;;
-        "kafkabal rebalance throttle --profile") return ;;
-        "kafkabal rebalance throttle --snapshot") return ;;
-        "kafkabal rebalance throttle --zookeeper") return ;;
-        "kafkabal rebalance throttle --broker-timeout") return ;;
-        "kafkabal rebalance throttle --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal watch --every") return ;;
-        "kafkabal watch --slow") return ;;
-        "kafkabal watch -b" | "kafkabal watch --bootstrap-server") return ;;
-        "kafkabal watch --command-config") return ;;
-        "kafkabal watch --profile") return ;;
-        "kafkabal watch --snapshot") return ;;
-        "kafkabal watch --zookeeper") return ;;
-        "kafkabal watch --broker-timeout") return ;;
-        "kafkabal watch --bootstrap-controller") return ;;
-        "kafkabal watch --throttle") return ;;
-        "kafkabal watch --tolerance") return ;;
-        "kafkabal watch --window") return ;;
-        "kafkabal watch --heal") COMPREPLY=($(compgen -W "none leaders all" -- "$current")); return ;;
-        "kafkabal watch --dead-after") return ;;
-        "kafkabal watch --move-after") return ;;
-        "kafkabal watch --max-bytes-per-day") return ;;
-        "kafkabal watch --max-actions-per-day") return ;;
-        "kafkabal watch --max-dead") return ;;
-        "kafkabal watch --rebalance-above") return ;;
-        "kafkabal watch -o" | "kafkabal watch --output") COMPREPLY=($(compgen -W "table json jsonl" -- "$current")); return ;;
-        "kafkabal watch --textfile") return ;;
-        "kafkabal watch --notify") return ;;
-        "kafkabal watch --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal sandbox up --name") return ;;
-        "kafkabal sandbox up --timeout") return ;;
-        "kafkabal sandbox up --brokers") return ;;
-        "kafkabal sandbox up --racks") return ;;
-        "kafkabal sandbox up --log-dirs") return ;;
-        "kafkabal sandbox up --capacity") return ;;
-        "kafkabal sandbox up --controllers") return ;;
-        "kafkabal sandbox up --kafka-version") return ;;
-        "kafkabal sandbox up --replicas") return ;;
-        "kafkabal sandbox up --heap") return ;;
-        "kafkabal sandbox up --property") return ;;
-        "kafkabal sandbox up --broker-property") return ;;
-        "kafkabal sandbox up --listener") return ;;
-        "kafkabal sandbox up --class-path") return ;;
-        "kafkabal sandbox up -o" | "kafkabal sandbox up --output") COMPREPLY=($(compgen -W "table json yaml" -- "$current")); return ;;
-        "kafkabal sandbox up --output-file") return ;;
-        "kafkabal sandbox up --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal sandbox status --name") return ;;
-        "kafkabal sandbox status -o" | "kafkabal sandbox status --output") COMPREPLY=($(compgen -W "table json yaml" -- "$current")); return ;;
-        "kafkabal sandbox status --output-file") return ;;
-        "kafkabal sandbox status --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal sandbox logs --name") return ;;
-        "kafkabal sandbox logs -n" | "kafkabal sandbox logs --lines") return ;;
-        "kafkabal sandbox logs --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal sandbox kill --name") return ;;
-        "kafkabal sandbox kill --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal sandbox pause --name") return ;;
-        "kafkabal sandbox pause --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal sandbox start --name") return ;;
-        "kafkabal sandbox start --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal sandbox stop --name") return ;;
-        "kafkabal sandbox stop --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal sandbox down --name") return ;;
-        "kafkabal sandbox down --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal demo --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal route-simulate --policy") COMPREPLY=($(compgen -W "random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load" -- "$current")); return ;;
-        "kafkabal route-simulate --topic") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
-        "kafkabal route-simulate --seeds") return ;;
-        "kafkabal route-simulate --plot") return ;;
-        "kafkabal route-simulate -b" | "kafkabal route-simulate --bootstrap-server") return ;;
-        "kafkabal route-simulate --command-config") return ;;
-        "kafkabal route-simulate --profile") return ;;
-        "kafkabal route-simulate --snapshot") return ;;
-        "kafkabal route-simulate --zookeeper") return ;;
-        "kafkabal route-simulate --broker-timeout") return ;;
-        "kafkabal route-simulate --score") COMPREPLY=($(compgen -W "disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" -- "$current")); return ;;
-        "kafkabal route-simulate -o" | "kafkabal route-simulate --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
-        "kafkabal route-simulate --output-file") return ;;
-        "kafkabal route-simulate --workload") return ;;
-        "kafkabal route-simulate --records") return ;;
-        "kafkabal route-simulate --bytes") return ;;
-        "kafkabal route-simulate --data") return ;;
-        "kafkabal route-simulate --storage") return ;;
-        "kafkabal route-simulate --training") return ;;
-        "kafkabal route-simulate --rack") return ;;
-        "kafkabal route-simulate --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal policies -o" | "kafkabal policies --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
-        "kafkabal policies --output-file") return ;;
-        "kafkabal policies --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal scores -b" | "kafkabal scores --bootstrap-server") return ;;
-        "kafkabal scores --command-config") return ;;
-        "kafkabal scores --profile") return ;;
-        "kafkabal scores --snapshot") return ;;
-        "kafkabal scores --zookeeper") return ;;
-        "kafkabal scores --broker-timeout") return ;;
-        "kafkabal scores -o" | "kafkabal scores --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
-        "kafkabal scores --output-file") return ;;
-        "kafkabal scores --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal telemetry subscribe --name") return ;;
-        "kafkabal telemetry subscribe --metric") return ;;
-        "kafkabal telemetry subscribe --interval") return ;;
-        "kafkabal telemetry subscribe --match") return ;;
-        "kafkabal telemetry subscribe --topic") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
-        "kafkabal telemetry subscribe -b" | "kafkabal telemetry subscribe --bootstrap-server") return ;;
-        "kafkabal telemetry subscribe --command-config") return ;;
-        "kafkabal telemetry subscribe --profile") return ;;
-        "kafkabal telemetry subscribe --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal telemetry list -b" | "kafkabal telemetry list --bootstrap-server") return ;;
-        "kafkabal telemetry list --command-config") return ;;
-        "kafkabal telemetry list --profile") return ;;
-        "kafkabal telemetry list -o" | "kafkabal telemetry list --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
-        "kafkabal telemetry list --output-file") return ;;
-        "kafkabal telemetry list --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal telemetry remove -b" | "kafkabal telemetry remove --bootstrap-server") return ;;
-        "kafkabal telemetry remove --command-config") return ;;
-        "kafkabal telemetry remove --profile") return ;;
-        "kafkabal telemetry remove --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal telemetry plugin --libs") return ;;
-        "kafkabal telemetry plugin --out") return ;;
-        "kafkabal telemetry plugin --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal telemetry latency --topic") COMPREPLY=($(compgen -W "$(_kafkabal_names topics)" -- "$current")); return ;;
-        "kafkabal telemetry latency --listen") return ;;
-        "kafkabal telemetry latency --for") return ;;
-        "kafkabal telemetry latency --last") return ;;
-        "kafkabal telemetry latency -b" | "kafkabal telemetry latency --bootstrap-server") return ;;
-        "kafkabal telemetry latency --command-config") return ;;
-        "kafkabal telemetry latency --profile") return ;;
-        "kafkabal telemetry latency -o" | "kafkabal telemetry latency --output") COMPREPLY=($(compgen -W "table json yaml csv" -- "$current")); return ;;
-        "kafkabal telemetry latency --output-file") return ;;
-        "kafkabal telemetry latency --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        "kafkabal completion --color") COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
+    if [[ -n $option ]]; then
+        _kafkabal_spec "$command" "$option"
+    elif [[ $current == --*=* ]]; then
+        _kafkabal_spec "$command" "${current%%=*}"
+        prefix=${current%%=*}=
+        current=${current#*=}
+    elif [[ $current == -* ]]; then
+        _kafkabal_words "$command"
+        spec="words ${words#*|}"
+    else
+        _kafkabal_words "$command"
+        _kafkabal_spec "$command" "#$position"
+        [[ -n $spec ]] || _kafkabal_spec "$command" "#*"
+        [[ -n $spec ]] || spec="words ${words%%|*}"
+    fi
+    # readline replaces what follows the last sign that breaks words
+    local kept="$prefix" typed="$prefix$current"
+    if [[ $spec == list\ * ]]; then
+        spec=${spec#list }
+        prefix=$prefix${current%"${current##*,}"}
+        current=${current##*,}
+    fi
+    local breaks=${COMP_WORDBREAKS//[^=:]/}
+    kept=
+    [[ -n $breaks ]] && kept=${typed%"${typed##*[$breaks]}"}
+    case "$spec" in
+        words\ *)
+            for word in ${spec#words }; do
+                [[ $word == "$current"* ]] && COMPREPLY+=("$prefix$word")
+            done ;;
+        files)
+            compopt -o filenames 2> /dev/null
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current")
+            return ;;
+        names\ *)
+            local ask=(kafkabal completion candidates "${spec#names }")
+            while IFS= read -r word; do
+                [[ $word == "$current"* ]] && COMPREPLY+=("$prefix$word")
+            done < <("${ask[@]}" ${asked[@]+"${asked[@]}"} 2> /dev/null < /dev/null) ;;
     esac
-    case "$command" in
-        "kafkabal") words="inspect create produce read rebalance watch sandbox demo route-simulate policies scores telemetry completion --version -h --help" ;;
-        "kafkabal inspect") words="--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal create") words="--placement --if-not-exists --dry-run --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
-        "kafkabal produce") words="-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
-        "kafkabal read") words="-b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help $(_kafkabal_names topics)" ;;
-        "kafkabal rebalance") words="plan explain show diff apply status resume cancel rollback repair history throttle --all --check -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance plan") words="--out --all --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance explain") words="--why-not -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance show") words="--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance diff") words="--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance apply") words="--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance status") words="--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance resume") words="--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance cancel") words="--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance rollback") words="--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance repair") words="--journal --remove -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance history") words="--last -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance throttle") words="--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal watch") words="--every --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --tolerance --window --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal sandbox") words="up status logs kill pause start stop down -h --help" ;;
-        "kafkabal sandbox up") words="--name --timeout --brokers --racks --log-dirs --capacity --controllers --zookeeper --kafka-version --replicas --heap --property --broker-property --listener --class-path -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal sandbox status") words="--name -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal sandbox logs") words="--name -n --lines -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal sandbox kill") words="--name -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal sandbox pause") words="--name -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal sandbox start") words="--name -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal sandbox stop") words="--name -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal sandbox down") words="--name -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal demo") words="--keep -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal route-simulate") words="--policy --topic --seeds --latency --no-latency --plot -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score -o --output --output-file --workload --records --bytes --data --storage --training --rack -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal policies") words="-o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal scores") words="-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal telemetry") words="subscribe list remove plugin latency -h --help" ;;
-        "kafkabal telemetry subscribe") words="--name --metric --interval --match --topic -b --bootstrap-server --command-config --profile -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal telemetry list") words="-b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal telemetry remove") words="-b --bootstrap-server --command-config --profile -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal telemetry plugin") words="--libs --out -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal telemetry latency") words="--topic --listen --for --last -b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal completion") words="-q --quiet -v --verbose --color --no-color -h --help bash zsh fish" ;;
-    esac
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
+    for ((i = 0; i < ${#COMPREPLY[@]}; i++)); do
+        COMPREPLY[i]=${COMPREPLY[i]#"$kept"}
+    done
 }
 
-complete -o default -F _kafkabal kafkabal
+complete -F _kafkabal kafkabal

@@ -1,19 +1,60 @@
 # fish completion for kafkabal. Generated: change the commands, then run  python -m tools.reference
-# Topics and brokers come from files that every command refreshes: no cluster is asked, no Python is started.
+# Commands, options and fixed words stand here; for names (topics, profiles, ...) kafkabal is asked, never a cluster.
 
-function __kafkabal_names
-    set -l cache $XDG_CACHE_HOME
-    test -n "$cache"; or set cache $HOME/.cache
-    cat $cache/kafkabal/$argv[1] 2>/dev/null
+# the command that the words typed so far lead to, and how many arguments follow it
+function __kafkabal_place
+    set -l found kafkabal
+    set -l arguments 0
+    set -l is_value 0
+    for word in (commandline -opc)[2..-1]
+        if test $is_value = 1
+            set is_value 0
+        else if string match -q -- '-*' $word
+            contains -- $word $__kafkabal_valued; and set is_value 1
+        else if contains -- "$found $word" $__kafkabal_commands
+            set found "$found $word"
+        else
+            set arguments (math $arguments + 1)
+        end
+    end
+    echo $found
+    echo $arguments
 end
 
-# whether the words typed so far lead to exactly this command
+# whether they lead to exactly this command
 function __kafkabal_at
-    set -l found kafkabal
-    for word in (commandline -opc)[2..-1]
-        contains -- "$found $word" $__kafkabal_commands; and set found "$found $word"
+    test (__kafkabal_place)[1] = "$argv"
+end
+
+# whether they lead to this command and its argument of this number
+function __kafkabal_argument
+    set -l place (__kafkabal_place)
+    test $place[1] = "$argv[2..-1]"; and test $place[2] = $argv[1]
+end
+
+function __kafkabal_names
+    set -l asked
+    set -l words (commandline -opc)
+    for i in (seq 2 (count $words))
+        switch $words[$i]
+            case -b --bootstrap-server --command-config --profile --snapshot --zookeeper --name
+                test $i -lt (count $words); and set -a asked $words[$i] $words[(math $i + 1)]
+            case '--bootstrap-server=*' '--command-config=*' '--profile=*' '--snapshot=*' '--zookeeper=*' '--name=*'
+                set -a asked $words[$i]
+            case '*'
+                test -f $words[$i]; and set -a asked --plan $words[$i]
+        end
     end
-    test "$found" = "$argv"
+    kafkabal completion candidates $argv[1] $asked 2>/dev/null </dev/null
+end
+
+# the same after what was typed up to the last comma
+function __kafkabal_list
+    set -l typed (string replace -r '^--[^=]*=' '' -- (commandline -ct))
+    set -l before (string match -r '^.*,' -- $typed)
+    for name in (__kafkabal_names $argv[1])
+        echo "$before$name"
+    end
 end
 
 set -g __kafkabal_commands \
@@ -54,7 +95,134 @@ set -g __kafkabal_commands \
     'kafkabal telemetry remove' \
     'kafkabal telemetry plugin' \
     'kafkabal telemetry latency' \
-    'kafkabal completion'
+    'kafkabal completion' \
+    'kafkabal completion install' \
+    'kafkabal completion bash' \
+    'kafkabal completion zsh' \
+    'kafkabal completion fish' \
+    'kafkabal completion candidates'
+
+set -g __kafkabal_valued \
+    '--allow' \
+    '--below' \
+    '--bootstrap-controller' \
+    '--bootstrap-server' \
+    '--broker-limit' \
+    '--broker-property' \
+    '--broker-timeout' \
+    '--brokers' \
+    '--by' \
+    '--bytes' \
+    '--cache' \
+    '--cache-bytes' \
+    '--capacity' \
+    '--chunk' \
+    '--class-path' \
+    '--color' \
+    '--command-config' \
+    '--config' \
+    '--controllers' \
+    '--count-capacity' \
+    '--critical' \
+    '--data' \
+    '--dead-after' \
+    '--drain' \
+    '--every' \
+    '--exclude-brokers' \
+    '--exclude-topics' \
+    '--file' \
+    '--for' \
+    '--format' \
+    '--heal' \
+    '--heap' \
+    '--interval' \
+    '--journal' \
+    '--kafka-version' \
+    '--keep-moved' \
+    '--key' \
+    '--last' \
+    '--libs' \
+    '--lines' \
+    '--listen' \
+    '--listener' \
+    '--log-dir-throttle' \
+    '--log-dirs' \
+    '--manifest' \
+    '--match' \
+    '--max-actions-per-day' \
+    '--max-bytes' \
+    '--max-bytes-per-day' \
+    '--max-dead' \
+    '--max-duration' \
+    '--max-leader-changes' \
+    '--max-moves' \
+    '--max-runtime' \
+    '--metric' \
+    '--move-after' \
+    '--moves-per-broker' \
+    '--name' \
+    '--notify' \
+    '--on-interrupt' \
+    '--on-unfinished' \
+    '--out' \
+    '--output' \
+    '--output-file' \
+    '--partition-bytes' \
+    '--partitions' \
+    '--placement' \
+    '--plan' \
+    '--plot' \
+    '--policy' \
+    '--prefetch' \
+    '--preset' \
+    '--producer-config' \
+    '--profile' \
+    '--prometheus' \
+    '--prometheus-label' \
+    '--prometheus-query' \
+    '--property' \
+    '--rack' \
+    '--racks' \
+    '--read-ahead' \
+    '--readers' \
+    '--rebalance-above' \
+    '--records' \
+    '--refresh' \
+    '--replicas' \
+    '--replication-factor' \
+    '--rollback-file' \
+    '--sample' \
+    '--save' \
+    '--score' \
+    '--seeds' \
+    '--slow' \
+    '--snapshot' \
+    '--storage' \
+    '--telemetry' \
+    '--textfile' \
+    '--throttle' \
+    '--timeout' \
+    '--to' \
+    '--tolerance' \
+    '--top' \
+    '--topic' \
+    '--topics' \
+    '--training' \
+    '--value' \
+    '--warning' \
+    '--watch' \
+    '--what-if' \
+    '--window' \
+    '--workload' \
+    '--zookeeper' \
+    '-b' \
+    '-c' \
+    '-f' \
+    '-n' \
+    '-o' \
+    '-p' \
+    '-r' \
+    '-w'
 
 complete -c kafkabal -f
 
@@ -70,7 +238,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a route-simulate -d 'Simulate 
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a policies -d 'List routing policies: how each decides, what it needs, whether it keeps key order.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a scores -d 'List scores: what each measures and needs, and whether this cluster supplies it.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a telemetry -d 'Collect client metrics for latency-aware routing (KIP-714).'
-complete -c kafkabal -n '__kafkabal_at kafkabal' -a completion -d 'Print the completion script of a shell.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a completion -d 'Complete commands, options and names in bash, zsh and fish.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -l version -d 'Show the version.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -s h -l help -d 'Show this message and exit.'
 
@@ -81,7 +249,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l watch -r -f -d 'Refr
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l save -r -F -d 'Save a snapshot of the cluster; compressed if FILE ends in .gz.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -99,25 +267,25 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l color -r -f -a 'auto
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal create' -a '(__kafkabal_names topics)'
-complete -c kafkabal -n '__kafkabal_at kafkabal create' -l placement -r -f -d 'How leaders are spread: score, even, brokers+2[:SEED] or binomial:P[:SEED]. [default: score]'
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal create' -a '(__kafkabal_names topics)'
+complete -c kafkabal -n '__kafkabal_at kafkabal create' -l placement -r -f -a 'score even brokers+2 binomial:0.5' -d 'How leaders are spread: score, even, brokers+2[:SEED] or binomial:P[:SEED]. [default: score]'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l if-not-exists -d 'Skip topics that exist; report how they differ.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l dry-run -d 'Show the assignment and the resulting scores; create nothing.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l yes -d 'Do not prompt where --save overwrites the snapshot that is read.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal create' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal create' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to balance by (see \'kafkabal scores\'), or package.module:object. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
-complete -c kafkabal -n '__kafkabal_at kafkabal create' -l exclude-brokers -r -f -a '(__kafkabal_names brokers)' -d 'Brokers that receive no replicas or leaders.'
+complete -c kafkabal -n '__kafkabal_at kafkabal create' -l exclude-brokers -r -f -a '(__kafkabal_list brokers)' -d 'Brokers that receive no replicas or leaders.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l output-file -r -F -d 'Write the output to FILE atomically.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s p -l partitions -r -f -d 'Number of partitions. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s r -l replication-factor -r -f -d 'Replication factor. [x>=1]'
-complete -c kafkabal -n '__kafkabal_at kafkabal create' -l preset -r -f -d '\'training\': 10 partitions, factor 3, lz4, 168 h, messages up to 10 MiB. Other flags override it.'
+complete -c kafkabal -n '__kafkabal_at kafkabal create' -l preset -r -f -a 'training' -d '\'training\': 10 partitions, factor 3, lz4, 168 h, messages up to 10 MiB. Other flags override it.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l config -r -f -d 'Topic config. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l partition-bytes -r -f -d 'Expected size of a partition. [default: mean of the cluster]'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s f -l file -r -F -d 'Create the topics in a topics.yaml. Existing topics are compared, not changed.'
@@ -128,10 +296,11 @@ complete -c kafkabal -n '__kafkabal_at kafkabal create' -l color -r -f -a 'auto 
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal produce' -a '(__kafkabal_names topics)'
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal produce' -a '(__kafkabal_names topics)'
+complete -c kafkabal -n '__kafkabal_argument 1 kafkabal produce' -F
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to balance by (see \'kafkabal scores\'), or package.module:object. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l output-file -r -F -d 'Write the output to FILE atomically.'
@@ -147,7 +316,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l any-key-order -d 'Al
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l manifest -r -F -d 'File that records what has been sent. [default: one per topic and source]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l no-manifest -d 'Keep no manifest: a repeated run sends everything again.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l resend -d 'Send files again that changed since they were sent.'
-complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l telemetry -r -f -d 'Source of produce latencies: \'topic\' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver). [default: this producer\'s own]'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l telemetry -r -F -d 'Source of produce latencies: \'topic\' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver). [default: this producer\'s own]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l prometheus -r -f -d 'Prometheus server for the score \'prometheus\'.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l prometheus-query -r -f -d 'PromQL query that returns one series per broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l prometheus-label -r -f -d 'Label whose value ends in the broker id. [default: broker]'
@@ -157,10 +326,10 @@ complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l color -r -f -a 'auto
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal read' -a '(__kafkabal_names topics)'
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal read' -a '(__kafkabal_names topics)'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal read' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l output-file -r -F -d 'Write the output to FILE atomically.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l to -r -F -d 'Write the files that were sent from a folder there.'
@@ -195,7 +364,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l all -d 'List all p
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l check -d 'With --drain: say within seconds whether the brokers can be drained, and exit 4 if not.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -208,20 +377,20 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l max-leader-changes
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l max-duration -r -f -d 'Maximum duration of the moves at the throttle.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l topics -r -f -a '(__kafkabal_names topics)' -d 'Only topics that match this glob pattern. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l exclude-topics -r -f -a '(__kafkabal_names topics)' -d 'Do not move topics that match this glob pattern. Repeatable.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l exclude-brokers -r -f -a '(__kafkabal_names brokers)' -d 'Brokers that receive no replicas or leaders.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l exclude-brokers -r -f -a '(__kafkabal_list brokers)' -d 'Brokers that receive no replicas or leaders.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l include-internal -d 'Also balance internal topics.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l dead-after -r -f -d 'How long a broker must have been dead before its replicas are copied elsewhere; 0: now. [default: 10m]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l throttle -r -f -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l throttle -r -f -a 'auto none' -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l log-dir-throttle -r -f -d 'Throttle for moves between log dirs of one broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l window -r -f -d 'Only move data in this time window, local time.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l drain -r -f -a '(__kafkabal_names brokers)' -d 'Move all replicas and leaders off these brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l drain -r -f -a '(__kafkabal_list brokers)' -d 'Move all replicas and leaders off these brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l repair-only -d 'Repair only: dead brokers, offline log dirs, racks.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l leaders-only -d 'Only change leaders; move no data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l log-dirs-only -d 'Only move data between log dirs of the same broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l only-to-new -d 'Only move data to brokers without data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l below -r -f -d 'Only move data off brokers above this disk usage.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l broker-limit -r -f -d 'Maximum replicas and bytes of a broker. Repeatable.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l keep-moved -r -f -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l keep-moved -r -F -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l replication-factor -r -f -d 'Change the replication factor. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l yes -d 'Do not prompt.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l dry-run -d 'Show the requests that would be sent; change nothing.'
@@ -250,7 +419,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l frontier -d '
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l what-if -r -f -d 'Simulate adding (add=ID:RACK:SIZE) or removing (remove=ID) brokers; write no plan.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -262,19 +431,19 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l max-leader-ch
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l max-duration -r -f -d 'Maximum duration of the moves at the throttle.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l topics -r -f -a '(__kafkabal_names topics)' -d 'Only topics that match this glob pattern. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l exclude-topics -r -f -a '(__kafkabal_names topics)' -d 'Do not move topics that match this glob pattern. Repeatable.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l exclude-brokers -r -f -a '(__kafkabal_names brokers)' -d 'Brokers that receive no replicas or leaders.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l exclude-brokers -r -f -a '(__kafkabal_list brokers)' -d 'Brokers that receive no replicas or leaders.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l include-internal -d 'Also balance internal topics.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l dead-after -r -f -d 'How long a broker must have been dead before its replicas are copied elsewhere; 0: now. [default: 10m]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l count-capacity -r -f -d 'Target replica and leader counts per broker: \'equal\', or proportional to \'disk\'.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l throttle -r -f -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l drain -r -f -a '(__kafkabal_names brokers)' -d 'Move all replicas and leaders off these brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l count-capacity -r -f -a 'equal disk' -d 'Target replica and leader counts per broker: \'equal\', or proportional to \'disk\'.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l throttle -r -f -a 'auto none' -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l drain -r -f -a '(__kafkabal_list brokers)' -d 'Move all replicas and leaders off these brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l repair-only -d 'Repair only: dead brokers, offline log dirs, racks.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l leaders-only -d 'Only change leaders; move no data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l log-dirs-only -d 'Only move data between log dirs of the same broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l only-to-new -d 'Only move data to brokers without data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l below -r -f -d 'Only move data off brokers above this disk usage.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l broker-limit -r -f -d 'Maximum replicas and bytes of a broker. Repeatable.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l keep-moved -r -f -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l keep-moved -r -F -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l replication-factor -r -f -d 'Change the replication factor. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l output-file -r -F -d 'Write the output to FILE atomically.'
@@ -284,10 +453,12 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l color -r -f -
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -s h -l help -d 'Show this message and exit.'
 
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal rebalance explain' -F
+complete -c kafkabal -n '__kafkabal_argument 1 kafkabal rebalance explain' -a '(__kafkabal_names partitions)'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l why-not -d 'Explain why a plan does not bring PARTITION to BROKER.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -299,18 +470,18 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l max-leader
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l max-duration -r -f -d 'Maximum duration of the moves at the throttle.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l topics -r -f -a '(__kafkabal_names topics)' -d 'Only topics that match this glob pattern. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l exclude-topics -r -f -a '(__kafkabal_names topics)' -d 'Do not move topics that match this glob pattern. Repeatable.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l exclude-brokers -r -f -a '(__kafkabal_names brokers)' -d 'Brokers that receive no replicas or leaders.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l exclude-brokers -r -f -a '(__kafkabal_list brokers)' -d 'Brokers that receive no replicas or leaders.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l include-internal -d 'Also balance internal topics.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l dead-after -r -f -d 'How long a broker must have been dead before its replicas are copied elsewhere; 0: now. [default: 10m]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l count-capacity -r -f -d 'Target replica and leader counts per broker: \'equal\', or proportional to \'disk\'.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l drain -r -f -a '(__kafkabal_names brokers)' -d 'Move all replicas and leaders off these brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l count-capacity -r -f -a 'equal disk' -d 'Target replica and leader counts per broker: \'equal\', or proportional to \'disk\'.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l drain -r -f -a '(__kafkabal_list brokers)' -d 'Move all replicas and leaders off these brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l repair-only -d 'Repair only: dead brokers, offline log dirs, racks.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l leaders-only -d 'Only change leaders; move no data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l log-dirs-only -d 'Only move data between log dirs of the same broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l only-to-new -d 'Only move data to brokers without data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l below -r -f -d 'Only move data off brokers above this disk usage.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l broker-limit -r -f -d 'Maximum replicas and bytes of a broker. Repeatable.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l keep-moved -r -f -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l keep-moved -r -F -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l replication-factor -r -f -d 'Change the replication factor. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -s o -l output -r -f -a 'table json yaml' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l output-file -r -F -d 'Write the output to FILE atomically.'
@@ -320,6 +491,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l color -r -
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -s h -l help -d 'Show this message and exit.'
 
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal rebalance show' -F
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -l all -d 'List all partitions, not only the first 20.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -l output-file -r -F -d 'Write the output to FILE atomically.'
@@ -338,15 +510,16 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -l color -r -f -
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -s h -l help -d 'Show this message and exit.'
 
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal rebalance apply' -F
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l skip-drifted -d 'Skip partitions that have changed since planning.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l bootstrap-controller -r -f -d 'KRaft controllers; needed to change configs of dead brokers.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l throttle -r -f -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l throttle -r -f -a 'auto none' -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l log-dir-throttle -r -f -d 'Throttle for moves between log dirs of one broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l window -r -f -d 'Only move data in this time window, local time.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l dead-after -r -f -d 'How long a broker must have been dead before its replicas are copied elsewhere; 0: now. [default: 10m]'
@@ -374,7 +547,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -s h -l help -d
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -390,12 +563,12 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l journal -r 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l yes -d 'Do not prompt where --save overwrites the snapshot that is read.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l bootstrap-controller -r -f -d 'KRaft controllers; needed to change configs of dead brokers.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l throttle -r -f -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l throttle -r -f -a 'auto none' -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l log-dir-throttle -r -f -d 'Throttle for moves between log dirs of one broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l window -r -f -d 'Only move data in this time window, local time.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l override-throttle -d 'Replace existing lower throttles.'
@@ -416,7 +589,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l journal -r 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l yes -d 'Do not prompt where --save overwrites the snapshot that is read.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -434,7 +607,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l journal -
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l yes -d 'Do not prompt where --save overwrites the snapshot that is read.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -452,7 +625,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l journal -r 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l remove -d 'Also delete throttles that no known run has set.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -468,7 +641,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s h -l help -
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l last -r -f -d 'Only runs that began so recently.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -483,7 +656,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s h -l help 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l log-dir-throttle -r -f -d 'Throttle for moves between log dirs of one broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -498,12 +671,12 @@ complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l slow -r -f -d 'A broke
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l once -d 'Check once and exit: 0, or 3 with findings.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l bootstrap-controller -r -f -d 'KRaft controllers; needed to change configs of dead brokers.'
-complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l throttle -r -f -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l throttle -r -f -a 'auto none' -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l window -r -f -d 'Only move data in this time window, local time.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l heal -r -f -a 'none leaders all' -d 'What may be changed: nothing, leadership, or replicas too. [default: none]'
@@ -532,7 +705,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a stop -d 'Shut nodes 
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a down -d 'Remove a sandbox: its processes and files.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l name -r -f -d 'Sandbox name. [default: default]'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l name -r -f -a '(__kafkabal_names sandboxes)' -d 'Sandbox name. [default: default]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l timeout -r -f -d 'Time to wait. [default: 90s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l brokers -r -f -d 'Number of brokers. [default: 3]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l racks -r -f -d 'Number of racks, 0 for none. [default: up to 3]'
@@ -555,7 +728,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l color -r -f -a 'a
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -l name -r -f -d 'Sandbox name. [default: all]'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -l name -r -f -a '(__kafkabal_names sandboxes)' -d 'Sandbox name. [default: all]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -s o -l output -r -f -a 'table json yaml' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -l output-file -r -F -d 'Write the output to FILE atomically.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -s q -l quiet -d 'Show only results and errors.'
@@ -564,7 +737,8 @@ complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -l color -r -f -
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox logs' -l name -r -f -d 'Sandbox name. [default: default]'
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal sandbox logs' -a '(__kafkabal_names nodes)'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox logs' -l name -r -f -a '(__kafkabal_names sandboxes)' -d 'Sandbox name. [default: default]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox logs' -s n -l lines -r -f -d 'Number of lines. [default: 50; x>=0]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox logs' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox logs' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
@@ -572,35 +746,39 @@ complete -c kafkabal -n '__kafkabal_at kafkabal sandbox logs' -l color -r -f -a 
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox logs' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox logs' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox kill' -l name -r -f -d 'Sandbox name. [default: default]'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox kill' -a '(__kafkabal_names nodes)'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox kill' -l name -r -f -a '(__kafkabal_names sandboxes)' -d 'Sandbox name. [default: default]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox kill' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox kill' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox kill' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox kill' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox kill' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox pause' -l name -r -f -d 'Sandbox name. [default: default]'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox pause' -a '(__kafkabal_names nodes)'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox pause' -l name -r -f -a '(__kafkabal_names sandboxes)' -d 'Sandbox name. [default: default]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox pause' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox pause' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox pause' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox pause' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox pause' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox start' -l name -r -f -d 'Sandbox name. [default: default]'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox start' -a '(__kafkabal_names nodes)'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox start' -l name -r -f -a '(__kafkabal_names sandboxes)' -d 'Sandbox name. [default: default]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox start' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox start' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox start' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox start' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox start' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox stop' -l name -r -f -d 'Sandbox name. [default: default]'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox stop' -a '(__kafkabal_names nodes)'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox stop' -l name -r -f -a '(__kafkabal_names sandboxes)' -d 'Sandbox name. [default: default]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox stop' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox stop' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox stop' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox stop' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox stop' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox down' -l name -r -f -d 'Sandbox name. [default: default]'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox down' -l name -r -f -a '(__kafkabal_names sandboxes)' -d 'Sandbox name. [default: default]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox down' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox down' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox down' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -621,18 +799,18 @@ complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l latency -l no
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l plot -r -F -d 'Write a plot: .svg, .png or .html (needs the extra \'plots\').'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to balance by (see \'kafkabal scores\'), or package.module:object. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l output-file -r -F -d 'Write the output to FILE atomically.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l workload -r -f -d 'Built-in workload or .yaml file. [default: records]'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l workload -r -f -a 'delayed-broker events images records slow-broker uneven' -d 'Built-in workload or .yaml file. [default: records]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l records -r -f -d 'Number of records to write. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l bytes -r -f -d 'Bytes to write.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l data -r -F -d 'Take record sizes from the files of this folder, each once unless --records or --bytes is given.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l storage -r -f -d 'Predict training time with this storage: local-ssd, nfs, lustre or one of --training.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l storage -r -f -a 'local-ssd nfs lustre' -d 'Predict training time with this storage: local-ssd, nfs, lustre or one of --training.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l training -r -F -d 'YAML file with storage profiles, the training job and read rates of brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l rack -r -f -d 'Rack of the training readers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s q -l quiet -d 'Show only results and errors.'
@@ -641,6 +819,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l color -r -f -
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s h -l help -d 'Show this message and exit.'
 
+complete -c kafkabal -n '__kafkabal_at kafkabal policies' -a 'random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load'
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -l output-file -r -F -d 'Write the output to FILE atomically.'
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s q -l quiet -d 'Show only results and errors.'
@@ -649,9 +828,10 @@ complete -c kafkabal -n '__kafkabal_at kafkabal policies' -l color -r -f -a 'aut
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s h -l help -d 'Show this message and exit.'
 
+complete -c kafkabal -n '__kafkabal_at kafkabal scores' -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
@@ -677,7 +857,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l match -r
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l topic -r -f -a '(__kafkabal_names topics)' -d 'Topic to which brokers forward metrics.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -686,7 +866,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -s h -l hel
 
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l output-file -r -F -d 'Write the output to FILE atomically.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s q -l quiet -d 'Show only results and errors.'
@@ -697,7 +877,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s h -l help -d 
 
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -705,7 +885,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -l no-color -d
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry remove' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -l libs -r -F -d 'Kafka\'s libs folder, or jars from it. [required]'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -l out -r -f -d 'Path of the jar to write. [required]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -l out -r -F -d 'Path of the jar to write. [required]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry plugin' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -718,7 +898,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l for -r -f 
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l last -r -f -d 'Also include the preceding TIME. [default: 1m]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l profile -r -f -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l output-file -r -F -d 'Write the output to FILE atomically.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s q -l quiet -d 'Show only results and errors.'
@@ -727,9 +907,48 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l color -r -
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal completion' -a 'bash zsh fish'
-complete -c kafkabal -n '__kafkabal_at kafkabal completion' -s q -l quiet -d 'Show only results and errors.'
-complete -c kafkabal -n '__kafkabal_at kafkabal completion' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
-complete -c kafkabal -n '__kafkabal_at kafkabal completion' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
-complete -c kafkabal -n '__kafkabal_at kafkabal completion' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion' -a install -d 'Install completion for your shell.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion' -a bash -d 'Print the completion script for bash.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion' -a zsh -d 'Print the completion script for zsh.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion' -a fish -d 'Print the completion script for fish.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion' -a candidates -d 'Print the names that a shell can offer, one per line.'
 complete -c kafkabal -n '__kafkabal_at kafkabal completion' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal completion install' -a 'bash zsh fish'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion install' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion install' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion install' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion install' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion install' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal completion bash' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion bash' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion bash' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion bash' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion bash' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal completion zsh' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion zsh' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion zsh' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion zsh' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion zsh' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal completion fish' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion fish' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion fish' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion fish' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion fish' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal completion candidates' -a 'topics brokers profiles sandboxes nodes partitions'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -l name -r -f -d 'Sandbox whose nodes to print. [default: default]'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -l plan -r -F -d 'Plan file whose partitions to print.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -s h -l help -d 'Show this message and exit.'

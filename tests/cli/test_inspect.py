@@ -253,16 +253,6 @@ def test_watch_leaves_the_terminal_as_it_was(run_cli: Callable[..., Any]) -> Non
     assert re.search(r"\.\.\. and \d+ more lines", out)
 
 
-def test_reading_a_cluster_refreshes_the_names_for_completion(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Topics without internal ones, and broker ids, lie where the shell's completion reads them."""
-    run_cli("inspect", "--snapshot", str(SNAPSHOTS / "broken.jsonl"))
-
-    assert (tmp_path / "cache" / "topics").read_text() == "clicks\nimages\narchive\n".replace(
-        "clicks\nimages\narchive", "archive\nclicks\nimages"
-    )
-    assert (tmp_path / "cache" / "brokers").read_text() == "1\n2\n3\n4\n5\n"
-
-
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -89,81 +88,6 @@ def test_the_completion_command_prints_the_shipped_script(run_cli: Callable[...,
     name = {"bash": "kafkabal.bash", "zsh": "_kafkabal", "fish": "kafkabal.fish"}[shell]
 
     assert run_cli("completion", shell).out == (ROOT / "completions" / name).read_text()
-
-
-def complete(words: str, cache: Path) -> list[str]:
-    """What bash offers for the last of the words."""
-    script = (
-        f"source {ROOT}/completions/kafkabal.bash\n"
-        f"COMP_WORDS=({words}); [[ '{words}' == *' ' ]] && COMP_WORDS+=('')\n"
-        "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _kafkabal; printf '%s\\n' \"${COMPREPLY[@]}\""
-    )
-    done = subprocess.run(
-        ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True, env={"XDG_CACHE_HOME": str(cache)}
-    )
-    assert done.stderr == ""
-    return done.stdout.split()
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("kafkabal insp", ["inspect"]),
-        ("kafkabal sandbox st", ["status", "start", "stop"]),
-        ("kafkabal inspect --by ", ["broker", "log-dir", "rack", "topic", "partition"]),
-        ("kafkabal inspect --by pa", ["partition"]),
-        ("kafkabal inspect --tol", ["--tolerance"]),
-        ("kafkabal inspect --snapshot ", []),
-        ("kafkabal inspect --score topic", ["topic-spread"]),
-    ],
-)
-def test_bash_completes(tmp_path: Path, words: str, offered: list[str]) -> None:
-    """Commands, options, choices and scores complete; where a file is meant, bash itself does."""
-    assert complete(words, tmp_path) == offered
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_completes_topics_from_the_cache(tmp_path: Path) -> None:
-    """Names come from the file that commands refresh, and without it there are none."""
-    by_topic = [
-        (page.title, option.flags[-1]) for page in PAGES for option in page.options if option.values.source == "topics"
-    ]
-    if not by_topic:
-        pytest.skip("no command takes a topic yet")
-    title, flag = by_topic[0]
-
-    assert complete(f"{title} {flag} im", tmp_path) == []
-    (tmp_path / "kafkabal").mkdir()
-    (tmp_path / "kafkabal" / "topics").write_text("clicks\nimages\nimagery\n")
-    assert complete(f"{title} {flag} im", tmp_path) == ["images", "imagery"]
-
-
-@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("kafkabal insp", ["inspect"]),
-        ("kafkabal sandbox st", ["start", "status", "stop"]),
-        ("kafkabal inspect --by ", ["broker", "log-dir", "partition", "rack", "topic"]),
-        ("kafkabal inspect --tol", ["--tolerance"]),
-        ("kafkabal inspect --bootstrap-server ", []),
-        ("kafkabal inspect --snapshot cl", ["cluster.jsonl"]),
-    ],
-)
-def test_fish_completes(tmp_path: Path, words: str, offered: list[str]) -> None:
-    """Commands, options and choices complete; files only where a file is meant."""
-    (tmp_path / "cluster.jsonl").touch()
-    done = subprocess.run(
-        ["fish", "--no-config", "-c", f"source {ROOT}/completions/kafkabal.fish; complete -C '{words}'"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env={"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PATH": os.environ["PATH"]},
-    )
-    assert done.stderr == ""
-    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == offered
 
 
 @pytest.mark.skipif(shutil.which("man") is None or shutil.which("groff") is None, reason="needs man")

@@ -1,12 +1,24 @@
-"""``kafkabal completion``: print the completion script of a shell."""
+"""``kafkabal completion``: what shells need to complete commands, options and names."""
 
+import re
 from enum import StrEnum
 from importlib import import_module
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.shared_options import CLUSTER, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# other signs could mean something to a shell: such a name has to be typed
+_SAFE: Final = re.compile(r"[\w.:/@+-]+")
+_CLUSTER: Final = tuple(key for key in CLUSTER if key != "broker_timeout")
 
 
 class Shell(StrEnum):
@@ -17,22 +29,173 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def completion(
-    context: CommandContext, shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="Shell: bash, zsh or fish.")]
-) -> None:
-    """Print the completion script of a shell.
+class Kind(StrEnum):
+    """What there are names of."""
 
-    The script contains the commands and options; topic names and broker ids come from a cache that every command
-    updates, so completion never waits for a cluster.
+    TOPICS = "topics"
+    BROKERS = "brokers"
+    PROFILES = "profiles"
+    SANDBOXES = "sandboxes"
+    NODES = "nodes"
+    PARTITIONS = "partitions"
+
+
+def bash(context: CommandContext) -> None:
+    """Print the completion script for bash.
 
     Examples:
 
       source <(kafkabal completion bash)
+    """
+    context.stdout.write(_script(Shell.BASH))
+
+
+def zsh(context: CommandContext) -> None:
+    """Print the completion script for zsh.
+
+    Examples:
 
       kafkabal completion zsh > ~/.zfunc/_kafkabal
+    """
+    context.stdout.write(_script(Shell.ZSH))
+
+
+def fish(context: CommandContext) -> None:
+    """Print the completion script for fish.
+
+    Examples:
 
       kafkabal completion fish > ~/.config/fish/completions/kafkabal.fish
     """
+    context.stdout.write(_script(Shell.FISH))
+
+
+def install(
+    context: CommandContext,
+    shell: Annotated[
+        Shell | None, typer.Argument(metavar="[SHELL]", help="Shell: bash, zsh or fish. [default: that of $SHELL]")
+    ] = None,
+) -> None:
+    """Install completion for your shell.
+
+    Writes the script to the folder from which the shell loads completions; other files are not touched. Where the
+    shell does not look there yet, the lines to add to its start-up file are printed.
+
+    Examples:
+
+      kafkabal completion install
+
+      kafkabal completion install zsh
+    """
+    from kafkabal.files import replacing
+
+    chosen = shell or _own_shell(context)
+    path = _script_path(chosen, context)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(_script(chosen).encode())
+    context.say(f"completion for {chosen} written to {path}")
+    for line in _next_step(chosen, path, context):
+        context.say(line)
+
+
+def candidates(
+    context: CommandContext,
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="Names to print.")],
+    settings: Annotated[Settings, Uses(*_CLUSTER)],
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Sandbox whose nodes to print.")] = "default",
+    plan: Annotated[
+        Path | None, typer.Option("--plan", metavar="FILE", help="Plan file whose partitions to print.")
+    ] = None,
+) -> None:
+    """Print the names that a shell can offer, one per line.
+
+    No cluster is asked: topics and brokers are those that the last command saw on the cluster that the options name.
+
+    Examples:
+
+      kafkabal completion candidates topics --profile prod
+    """
+    names = _names(kind, context, settings, name, plan)
+    context.stdout.write("".join(f"{each}\n" for each in names if _SAFE.fullmatch(each)))
+
+
+def _script(shell: Shell) -> str:
     from kafkabal.cli.framework.completion.command_pages import pages
 
-    context.stdout.write(import_module(f"kafkabal.cli.framework.completion.{shell}").script(pages()))
+    text: str = import_module(f"kafkabal.cli.framework.completion.{shell}").script(pages())
+    return text
+
+
+def _own_shell(context: CommandContext) -> Shell:
+    name = Path(context.environ.get("SHELL", "")).name
+    if name not in {*Shell}:
+        raise UsageError(
+            f"no completion for the shell {name!r}" if name else "SHELL is not set",
+            hint=f"name a shell: kafkabal completion install {'|'.join(Shell)}",
+        )
+    return Shell(name)
+
+
+def _script_path(shell: Shell, context: CommandContext) -> Path:
+    """Where each shell looks by itself, or can be told to."""
+    environ, home = context.environ, Path(context.environ.get("HOME") or Path.home())
+    data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    match shell:
+        case Shell.BASH:
+            own = Path(environ.get("BASH_COMPLETION_USER_DIR") or data / "bash-completion")
+            return own / "completions" / "kafkabal"
+        case Shell.ZSH:
+            return data / "zsh" / "site-functions" / "_kafkabal"
+        case Shell.FISH:
+            config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+            return config / "fish" / "completions" / "kafkabal.fish"
+
+
+def _next_step(shell: Shell, path: Path, context: CommandContext) -> "Iterable[str]":
+    home = Path(context.environ.get("HOME") or Path.home())
+    match shell:
+        case Shell.BASH:
+            start_up, lines = home / ".bashrc", [f"source {path}"]
+            note = "loaded by the package bash-completion; without that package, add to"
+        case Shell.ZSH:
+            start_up = Path(context.environ.get("ZDOTDIR") or home) / ".zshrc"
+            lines = [f"fpath=({path.parent} $fpath)", "autoload -Uz compinit && compinit"]
+            note = "add to"
+        case Shell.FISH:
+            return ("new shells load it",)
+    text = start_up.read_text(errors="replace") if start_up.is_file() else ""
+    if lines[0] in text:
+        return ("new shells load it",)
+    return (f"{note} {start_up}:", *(f"  {line}" for line in lines))
+
+
+def _names(kind: Kind, context: CommandContext, settings: Settings, name: str, plan: Path | None) -> "Iterable[str]":
+    from kafkabal.cli.framework.command_settings import PROFILES_FILE
+    from kafkabal.cli.framework.completion_names import remembered_names
+
+    match kind:
+        case Kind.TOPICS:
+            return remembered_names(settings, context.cache_dir).topics
+        case Kind.BROKERS:
+            return map(str, remembered_names(settings, context.cache_dir).brokers)
+        case Kind.PROFILES:
+            from kafkabal.config.profiles import profile_names
+
+            return profile_names(context.config_dir / PROFILES_FILE)
+        case Kind.PARTITIONS:
+            from kafkabal.plan.plan_file import read_plan
+
+            return (str(change.name) for change in read_plan(plan).partitions) if plan else ()
+        case Kind.SANDBOXES | Kind.NODES:
+            return _sandbox_names(kind, context, name)
+
+
+def _sandbox_names(kind: Kind, context: CommandContext, name: str) -> "Iterable[str]":
+    from kafkabal.sandbox.sandbox_home import home_of
+    from kafkabal.sandbox.sandbox_record import readable_records
+
+    records = [record for _, record in readable_records(home_of(context.environ, context.state_dir))]
+    if kind is Kind.SANDBOXES:
+        return (record.name for record in records)
+    return (str(node.id) for record in records if record.name == name for node in record.nodes)

@@ -130,7 +130,7 @@ def read_cluster(
     reading = cluster.read(request)
     for problem in reading.problems:
         context.warn(f"broker {problem.broker}: {problem.message}")
-    remember_names(reading.state, context.cache_dir)
+    remember_names(reading.state, settings, context.cache_dir)
     if not settings.snapshot:
         note_brokers(reading.state, context)
     return Reading(with_stated_disks(reading.state, settings), reading.problems)

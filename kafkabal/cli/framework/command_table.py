@@ -124,5 +124,17 @@ COMMANDS: Final[Mapping[str, Row]] = {
             ),
         },
     ),
-    "completion": Row("Print the completion script of a shell.", "kafkabal.cli.commands.completion:completion"),
+    "completion": Row(
+        "Complete commands, options and names in bash, zsh and fish.",
+        commands={
+            "install": Row("Install completion for your shell.", "kafkabal.cli.commands.completion:install"),
+            "bash": Row("Print the completion script for bash.", "kafkabal.cli.commands.completion:bash"),
+            "zsh": Row("Print the completion script for zsh.", "kafkabal.cli.commands.completion:zsh"),
+            "fish": Row("Print the completion script for fish.", "kafkabal.cli.commands.completion:fish"),
+            "candidates": Row(
+                "Print the names that a shell can offer, one per line.",
+                "kafkabal.cli.commands.completion:candidates",
+            ),
+        },
+    ),
 }

@@ -1,39 +1,70 @@
-"""Names of topics and ids of brokers for the completion of shells: two plain files, which the shell itself reads.
+"""Names of topics and ids of brokers for the completion of shells: a small file for each cluster.
 
-Every command that reads a cluster refreshes them, so completion never waits for one. They hold the names of the
-cluster that was read last.
+Every command that reads a cluster refreshes its file, so completion never waits for a cluster, and never offers the
+topics of one cluster for another.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from kafkabal.errors import OutputError
 from kafkabal.files import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
+    from kafkabal.config.settings import Settings
     from kafkabal.model.cluster_state import ClusterState
 
-TOPICS_FILE: Final = "topics"
-BROKERS_FILE: Final = "brokers"
+_FOLDER: Final = "completion"
 # a shell that is offered more is no help, and gets slow
 _MOST_NAMES: Final = 10_000
+# so that snapshots that are looked at once do not fill the folder
+_MOST_CLUSTERS: Final = 100
+_DIGITS: Final = 20
 
 
-def remember_names(cluster: ClusterState, folder: Path) -> None:
-    """Write the two files; that this is not possible is no reason to fail."""
-    topics = (name for name, internal in zip(cluster.topics.name, cluster.topics.internal, strict=True) if not internal)
+class Names(msgspec.Struct, frozen=True):
+    """What can be completed for one cluster."""
+
+    topics: tuple[str, ...] = ()
+    """Without internal ones."""
+    brokers: tuple[int, ...] = ()
+
+
+def remember_names(cluster: ClusterState, settings: Settings, cache: Path) -> None:
+    """Write the names of the cluster that the settings name; that this is not possible is no reason to fail."""
+    topics = [name for name, internal in zip(cluster.topics.name, cluster.topics.internal, strict=True) if not internal]
+    names = Names(tuple(topics[:_MOST_NAMES]), tuple(cluster.brokers.id[:_MOST_NAMES].tolist()))
+    path = _path(settings, cache)
     with suppress(OSError, OutputError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write(folder / TOPICS_FILE, topics)
-        _write(folder / BROKERS_FILE, map(str, cluster.brokers.id.tolist()))
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _remove_oldest(path.parent)
+        with replacing(path) as file:
+            file.write(msgspec.json.encode(names))
 
 
-def _write(path: Path, names: Iterable[str]) -> None:
-    lines = [f"{name}\n" for name, _ in zip(names, range(_MOST_NAMES), strict=False)]
-    with replacing(path) as file:
-        file.write("".join(lines).encode())
+def remembered_names(settings: Settings, cache: Path) -> Names:
+    """The names that were seen last on the cluster that the settings name; none where it was never read."""
+    try:
+        return msgspec.json.decode(_path(settings, cache).read_bytes(), type=Names)
+    except (OSError, msgspec.DecodeError):
+        return Names()
+
+
+def _path(settings: Settings, cache: Path) -> Path:
+    """One file for each way of naming a cluster: completion cannot ask the cluster for its id."""
+    named_files = (settings.snapshot, settings.command_config)
+    files = [None if path is None else str(Path(path).absolute()) for path in named_files]
+    named_by = (*files, settings.zookeeper, sorted(settings.bootstrap_servers))
+    return cache / _FOLDER / f"{sha256(repr(named_by).encode()).hexdigest()[:_DIGITS]}.json"
+
+
+def _remove_oldest(folder: Path) -> None:
+    files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
+    for path in files[: 1 - _MOST_CLUSTERS]:
+        path.unlink(missing_ok=True)

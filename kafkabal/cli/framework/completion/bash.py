@@ -1,76 +1,152 @@
-"""The completion script for bash."""
+"""The completion script for bash (3.2 and later, so that it works on macOS)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.framework.completion.option_values import Source
+from kafkabal.cli.framework.completion.option_values import Source, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kafkabal.cli.framework.completion.command_pages import Page
-    from kafkabal.cli.framework.completion.option_values import Values
 
 _HEAD = """\
 # bash completion for kafkabal. Generated: change the commands, then run  python -m tools.reference
-# Topics and brokers come from files that every command refreshes: no cluster is asked, no Python is started.
+# Commands, options and fixed words stand here; for names (topics, profiles, ...) kafkabal is asked, never a cluster.
 
-_kafkabal_names() {
-    cat "${XDG_CACHE_HOME:-$HOME/.cache}/kafkabal/$1" 2>/dev/null
+# words=  commands and options of the command $1
+_kafkabal_words() {
+    case "$1" in
+"""
+_SPECS = """\
+        *) words= ;;
+    esac
+}
+
+# spec=  what is expected after the option $2 of the command $1, or as its argument #0, #1 ... or #* for all others
+_kafkabal_spec() {
+    case "$1 $2" in
+"""
+_TAIL = r"""        *) spec= ;;
+    esac
+}
+
+# remember what tells kafkabal of which cluster, sandbox or plan names are wanted
+_kafkabal_note() {
+    case "$1" in
+        -b | --bootstrap-server | --command-config | --profile | --snapshot | --zookeeper | --name)
+            asked+=("$1" "$2") ;;
+    esac
 }
 
 _kafkabal() {
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local command=kafkabal words= i
+    local line=${COMP_LINE:0:COMP_POINT} command=kafkabal option= spec= words= position=0 prefix= word i
+    local tokens=() asked=()
+    read -ra tokens <<< "$line"
+    [[ $line == *[[:space:]] ]] && tokens+=("")
+    local last=$((${#tokens[@]} - 1)) current
+    current=${tokens[last]}
     COMPREPLY=()
-    for ((i = 1; i < COMP_CWORD; i++)); do
-        case "$command ${COMP_WORDS[i]}" in
-            """
-_AFTER_COMMANDS = """)
-                command="$command ${COMP_WORDS[i]}" ;;
+    for ((i = 1; i < last; i++)); do
+        word=${tokens[i]}
+        if [[ -n $option ]]; then
+            _kafkabal_note "$option" "$word"
+            option=
+            continue
+        fi
+        case "$word" in
+            --*=*) _kafkabal_note "${word%%=*}" "${word#*=}" ;;
+            -*) _kafkabal_spec "$command" "$word"; [[ -n $spec ]] && option=$word ;;
+            *)
+                _kafkabal_words "$command $word"
+                if [[ -n $words ]]; then
+                    command="$command $word"
+                else
+                    [[ -f $word ]] && asked+=(--plan "$word")
+                    position=$((position + 1))
+                fi ;;
         esac
     done
-    case "$command $previous" in
-"""
-_AFTER_VALUES = """\
+    if [[ -n $option ]]; then
+        _kafkabal_spec "$command" "$option"
+    elif [[ $current == --*=* ]]; then
+        _kafkabal_spec "$command" "${current%%=*}"
+        prefix=${current%%=*}=
+        current=${current#*=}
+    elif [[ $current == -* ]]; then
+        _kafkabal_words "$command"
+        spec="words ${words#*|}"
+    else
+        _kafkabal_words "$command"
+        _kafkabal_spec "$command" "#$position"
+        [[ -n $spec ]] || _kafkabal_spec "$command" "#*"
+        [[ -n $spec ]] || spec="words ${words%%|*}"
+    fi
+    # readline replaces what follows the last sign that breaks words
+    local kept="$prefix" typed="$prefix$current"
+    if [[ $spec == list\ * ]]; then
+        spec=${spec#list }
+        prefix=$prefix${current%"${current##*,}"}
+        current=${current##*,}
+    fi
+    local breaks=${COMP_WORDBREAKS//[^=:]/}
+    kept=
+    [[ -n $breaks ]] && kept=${typed%"${typed##*[$breaks]}"}
+    case "$spec" in
+        words\ *)
+            for word in ${spec#words }; do
+                [[ $word == "$current"* ]] && COMPREPLY+=("$prefix$word")
+            done ;;
+        files)
+            compopt -o filenames 2> /dev/null
+            while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current")
+            return ;;
+        names\ *)
+            local ask=(kafkabal completion candidates "${spec#names }")
+            while IFS= read -r word; do
+                [[ $word == "$current"* ]] && COMPREPLY+=("$prefix$word")
+            done < <("${ask[@]}" ${asked[@]+"${asked[@]}"} 2> /dev/null < /dev/null) ;;
     esac
-    case "$command" in
-"""
-_TAIL = """\
-    esac
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
+    for ((i = 0; i < ${#COMPREPLY[@]}; i++)); do
+        COMPREPLY[i]=${COMPREPLY[i]#"$kept"}
+    done
 }
 
-complete -o default -F _kafkabal kafkabal
+complete -F _kafkabal kafkabal
 """
 
 
 def script(pages: Sequence[Page]) -> str:
     """The text of ``completions/kafkabal.bash``."""
-    commands = " | \\\n            ".join(f'"{page.title}"' for page in pages[1:])
-    return "".join([_HEAD, commands, _AFTER_COMMANDS, *_values(pages), _AFTER_VALUES, *_words(pages), _TAIL])
+    return "".join([_HEAD, *_words(pages), _SPECS, *_specs(pages), _TAIL])
 
 
-def _values(pages: Sequence[Page]) -> Iterator[str]:
-    """What follows an option with a value; an empty reply makes readline offer the names of files."""
+def _words(pages: Sequence[Page]) -> Iterator[str]:
+    """Commands before the bar, options after it."""
+    for page in pages:
+        flags = (flag for option in page.options for flag in option.flags)
+        yield f'        "{page.title}") words="{" ".join(page.commands)}|{" ".join(flags)}" ;;\n'
+
+
+def _specs(pages: Sequence[Page]) -> Iterator[str]:
     for page in pages:
         for option in page.options:
             if option.metavar:
                 patterns = " | ".join(f'"{page.title} {flag}"' for flag in option.flags)
-                words = _list(option.values)
-                reply = f'COMPREPLY=($(compgen -W "{words}" -- "$current")); return' if words else "return"
-                yield f"        {patterns}) {reply} ;;\n"
+                yield f'        {patterns}) spec="{_spec(option.values)}" ;;\n'
+        for i, argument in enumerate(page.arguments):
+            place = "*" if argument.repeated else str(i)
+            yield f'        "{page.title} #{place}") spec="{_spec(argument.values)}" ;;\n'
 
 
-def _words(pages: Sequence[Page]) -> Iterator[str]:
-    for page in pages:
-        words = [*page.commands, *(flag for option in page.options for flag in option.flags)]
-        words += [listed for argument in page.arguments if (listed := _list(argument.values))]
-        yield f'        "{page.title}") words="{" ".join(words)}" ;;\n'
-
-
-def _list(values: Values) -> str:
-    if values.source is Source.WORDS:
-        return " ".join(values.words)
-    return f"$(_kafkabal_names {values.source})" if values.source in (Source.TOPICS, Source.BROKERS) else ""
+def _spec(values: Values) -> str:
+    if values.is_dynamic:
+        return f"{'list ' if values.is_list else ''}names {values.source}"
+    match values.source:
+        case Source.WORDS:
+            return f"words {' '.join(values.words)}"
+        case Source.FILES:
+            return "files"
+        case _:
+            return "value"

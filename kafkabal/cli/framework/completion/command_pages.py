@@ -89,7 +89,8 @@ def _page(command: Command | Group, path: tuple[str, ...], context: Any, rows: M
     text = inspect.cleandoc(command.help or "")
     body, _, examples = text.partition(_EXAMPLES)
     summary, *paragraphs = [" ".join(part.split()) for part in body.split("\n\n") if part.strip()]
-    options = [_option(parameter, context) for parameter in command.get_params(context)]
+    group = path[1] if len(path) > 1 else ""
+    options = [_option(parameter, context, group) for parameter in command.get_params(context)]
     return Page(
         path=path,
         summary=summary,
@@ -101,7 +102,7 @@ def _page(command: Command | Group, path: tuple[str, ...], context: Any, rows: M
     )
 
 
-def _option(parameter: Any, context: Any) -> Option:
+def _option(parameter: Any, context: Any, command: str) -> Option:
     is_option = parameter.param_type_name == "option"
     takes_value = not (is_option and (parameter.is_flag or parameter.count))
     metavar = _metavar(parameter, context) if takes_value else ""
@@ -112,7 +113,7 @@ def _option(parameter: Any, context: Any) -> Option:
         metavar=metavar,
         help=" ".join(record[1].split()) if record else "",
         section=getattr(parameter, "rich_help_panel", None) or "Options",
-        values=values_of(parameter, metavar) if takes_value else Values(),
+        values=values_of(parameter, metavar, command) if takes_value else Values(),
         repeated=bool(parameter.multiple) if is_option else parameter.nargs == -1,
     )
 

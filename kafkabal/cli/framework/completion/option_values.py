@@ -1,26 +1,31 @@
-"""What can be typed where an option wants a value, told by its choices or its metavar."""
+"""What can be typed where an option or argument wants a value, told by its choices, its name or its metavar."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from kafkabal.config.topics_file import PRESETS
 from kafkabal.routing.registry import BUILT_IN as POLICIES
-from kafkabal.scoring.registry import BUILT_IN
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from kafkabal.scoring.registry import BUILT_IN as SCORES
+from kafkabal.simulator.training_time import PROFILES as STORAGES
+from kafkabal.simulator.workload_file import workload_names
 
 
 class Source(StrEnum):
-    """Where words for completion come from."""
+    """Where words for completion come from; from TOPICS on, ``kafkabal completion candidates`` is asked for them."""
 
     NOTHING = "nothing"
     WORDS = "words"
     FILES = "files"
     TOPICS = "topics"
     BROKERS = "brokers"
+    PROFILES = "profiles"
+    SANDBOXES = "sandboxes"
+    NODES = "nodes"
+    PARTITIONS = "partitions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +34,63 @@ class Values:
 
     source: Source = Source.NOTHING
     words: tuple[str, ...] = ()
+    is_list: bool = False
+    """Several may be given, with commas between."""
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether they are known only when the shell asks."""
+        return self.source not in (Source.NOTHING, Source.WORDS, Source.FILES)
 
 
+_FILES: Final = Values(Source.FILES)
 _BY_METAVAR: Final[Mapping[str, Values]] = {
-    "FILE": Values(Source.FILES),
-    "DIR": Values(Source.FILES),
-    "PATH": Values(Source.FILES),
+    "FILE": _FILES,
+    "FILE.jar": _FILES,
+    "DIR": _FILES,
+    "PATH": _FILES,
+    "PLAN": _FILES,
+    "SOURCE": _FILES,
     "TOPIC": Values(Source.TOPICS),
     "PATTERN": Values(Source.TOPICS),
+    "TOPIC-PARTITION": Values(Source.PARTITIONS),
     "ID": Values(Source.BROKERS),
-    "NAME[=WEIGHT]": Values(Source.WORDS, tuple(BUILT_IN)),
+    "NODE": Values(Source.NODES),
+    "NAME[=WEIGHT]": Values(Source.WORDS, tuple(SCORES)),
     "NAME[:OPTION=VALUE,...]": Values(Source.WORDS, tuple(POLICIES)),
+}
+_BY_FLAG: Final[Mapping[str, Values]] = {
+    "--profile": Values(Source.PROFILES),
+    "--preset": Values(Source.WORDS, tuple(PRESETS)),
+    "--workload": Values(Source.WORDS, tuple(workload_names())),
+    "--storage": Values(Source.WORDS, tuple(STORAGES)),
+    "--placement": Values(Source.WORDS, ("score", "even", "brokers+2", "binomial:0.5")),
+    "--count-capacity": Values(Source.WORDS, ("equal", "disk")),
+    "--throttle": Values(Source.WORDS, ("auto", "none")),
+}
+_BY_COMMAND: Final[Mapping[tuple[str, str], Values]] = {
+    ("sandbox", "--name"): Values(Source.SANDBOXES),
+    ("demo", "--name"): Values(Source.SANDBOXES),
+    ("policies", "names"): Values(Source.WORDS, tuple(POLICIES)),
+    ("scores", "names"): Values(Source.WORDS, tuple(SCORES)),
 }
 
 
-def values_of(parameter: Any, metavar: str) -> Values:
-    """What an option or argument takes: its choices, else what its metavar stands for."""
+def values_of(parameter: Any, metavar: str, command: str) -> Values:
+    """What an option or argument takes: its choices, else what its name or its metavar stands for.
+
+    Parameters
+    ----------
+    command
+        First word after the program's: ``sandbox`` for all commands of that group.
+    """
     descriptor = parameter.type_descriptor
     if descriptor.is_choice:
         return Values(Source.WORDS, tuple(str(getattr(c, "value", c)) for c in descriptor.choices or ()))
+    name = max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.name
+    known = _BY_COMMAND.get((command, name)) or _BY_FLAG.get(name)
+    if known:
+        return known
     bare = metavar.removeprefix("[").split("...")[0].removesuffix("[,").removesuffix("]")
-    return _BY_METAVAR.get(metavar) or _BY_METAVAR.get(bare, Values())
+    found = _BY_METAVAR.get(metavar) or _BY_METAVAR.get(bare, Values())
+    return replace(found, is_list="[,...]" in metavar)

@@ -15,12 +15,31 @@ if TYPE_CHECKING:
 _HEAD = """\
 #compdef kafkabal
 # zsh completion for kafkabal. Generated: change the commands, then run  python -m tools.reference
-# Topics and brokers come from files that every command refreshes: no cluster is asked, no Python is started.
+# Commands, options and fixed words stand here; for names (topics, profiles, ...) kafkabal is asked, never a cluster.
 
+# the last argument says which names; those before it are for compadd
 _kafkabal_names() {
-    local -a names
-    names=(${(f)"$(cat "${XDG_CACHE_HOME:-$HOME/.cache}/kafkabal/$1" 2>/dev/null)"})
-    compadd -a names
+    local -a names asked
+    local i word
+    for ((i = 2; i < CURRENT; i++)); do
+        word=${(Q)words[i]}
+        case $word in
+            -b|--bootstrap-server|--command-config|--profile|--snapshot|--zookeeper|--name)
+                ((i + 1 < CURRENT)) && asked+=($word ${(Q)words[i + 1]}) ;;
+            --bootstrap-server=*|--command-config=*|--profile=*|--snapshot=*|--zookeeper=*|--name=*)
+                asked+=($word) ;;
+            *)
+                [[ -f $word ]] && asked+=(--plan $word) ;;
+        esac
+    done
+    names=(${(f)"$(kafkabal completion candidates $argv[-1] $asked 2>/dev/null </dev/null)"})
+    compadd "${(@)argv[1,-2]}" -a names
+}
+
+# the same after what was typed up to the last comma
+_kafkabal_list() {
+    compset -P '*,'
+    _kafkabal_names "$@"
 }
 """
 _TAIL = """
@@ -74,10 +93,12 @@ def _option(option: Option) -> str:
         f":{_escaped(option.metavar)}:{_action(option.values)}" if option.metavar else ""
     )
     many = "\\*" if option.repeated else ""
-    if len(option.flags) == 1:
-        return (many and "'*'") + option.flags[0] + _quoted(text)
+    # with a sign of equality after it, a value may stand in the same word: --by=topic
+    flags = [f"{flag}=" if option.metavar and flag.startswith("--") else flag for flag in option.flags]
+    if len(flags) == 1:
+        return (many and "'*'") + flags[0] + _quoted(text)
     excluded = "'*'" if option.repeated else f"'({' '.join(option.flags)})'"
-    return excluded + "{" + ",".join(option.flags) + "}" + _quoted(text)
+    return excluded + "{" + ",".join(flags) + "}" + _quoted(text)
 
 
 def _argument(argument: Option) -> str:
@@ -85,13 +106,14 @@ def _argument(argument: Option) -> str:
 
 
 def _action(values: Values) -> str:
+    if values.is_dynamic:
+        # the blank keeps _arguments from putting options of its own before the name
+        return f" {'_kafkabal_list' if values.is_list else '_kafkabal_names'} {values.source}"
     match values.source:
         case Source.WORDS:
             return f"({' '.join(values.words)})"
         case Source.FILES:
             return "_files"
-        case Source.TOPICS | Source.BROKERS:
-            return f"_kafkabal_names {values.source}"
         case _:
             return " "
 

@@ -1,0 +1,227 @@
+"""Completion as people have it: real bash, zsh and fish in a pseudo-terminal, and what is behind it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pyte
+import pytest
+
+from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.plan.plan_file import write_plan
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.sandbox import Node, Role, SandboxSpec
+from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
+
+ROOT = Path(__file__).parents[2]
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+SIZE = (40, 200)
+# names come from a program that has to start first, on a machine that may be busy
+SLOW_S = 6.0
+LONGEST_S = 30.0
+START = {
+    "bash": ["bash", "--norc", "--noprofile", "-i"],
+    "zsh": ["zsh", "-f", "-i"],
+    "fish": ["fish", "--no-config", "-i"],
+}
+PREPARE = {
+    "bash": (
+        "bind 'set show-all-if-ambiguous on'; bind 'set bell-style none'; bind 'set page-completions off'; "
+        f"bind 'set completion-query-items 0'; source {ROOT}/completions/kafkabal.bash; PS1='> '"
+    ),
+    "zsh": (
+        f"PS1='> '; fpath=({ROOT}/completions $fpath); autoload -U compinit; compinit -u -D; "
+        "zstyle ':completion:*' list-prompt ''; LISTMAX=1000"
+    ),
+    "fish": f"source {ROOT}/completions/kafkabal.fish; function fish_prompt; echo '> '; end",
+}
+
+
+class Shell:
+    """A shell in a terminal of 200 columns, and what is on its screen."""
+
+    def __init__(self, name: str, env: dict[str, str], folder: Path) -> None:
+        self.screen = pyte.Screen(SIZE[1], SIZE[0])
+        self._stream = pyte.Stream(self.screen)
+        command, *words = START[name]
+        self.child = pexpect.spawn(command, words, env=env, cwd=str(folder), dimensions=SIZE, encoding="utf-8")
+        self.send("", quiet_s=1.5)
+        self.send(PREPARE[name] + "\r", quiet_s=1.5)
+
+    def send(self, text: str, quiet_s: float = 0.4, until: Callable[[str], bool] = lambda _: False) -> str:
+        """Type, and return the screen when it shows what is waited for, or nothing came for a while."""
+        self.child.send(text)
+        end_s = time.monotonic() + LONGEST_S
+        while time.monotonic() < end_s and not until(self.shown()):
+            try:
+                self._stream.feed(self.child.read_nonblocking(65536, timeout=quiet_s))
+            except pexpect.TIMEOUT:
+                break
+        return self.shown()
+
+    def shown(self) -> str:
+        """The screen without blanks at the ends."""
+        return "\n".join(line.rstrip() for line in self.screen.display).strip()
+
+    def complete(self, line: str, until: Callable[[str], bool] = lambda _: False) -> str:
+        """The screen after typing this and pressing the tabulator key, on an empty line of an empty screen."""
+        self.send("\x15")
+        self.send("clear\r")
+        self.screen.reset()
+        return self.send(f"{line}\t", quiet_s=SLOW_S, until=until)
+
+
+@pytest.fixture
+def world(tmp_path: Path, run_cli: Callable[..., Any]) -> dict[str, str]:
+    """An environment with a profile, a sandbox, a plan, and two clusters that were read before."""
+    bin_dir = tmp_path / "bin"
+    bin_dir.mkdir()
+    program = bin_dir / "kafkabal"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m kafkabal "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "config").mkdir()
+    profiles = f"profiles:\n  prod:\n    snapshot: {SNAPSHOTS}/lopsided.jsonl\n  staging: {{}}\n"
+    (tmp_path / "config" / "profiles.yaml").write_text(profiles)
+    for name in ("lab", "test9"):
+        nodes = tuple(Node(i, Role.BROKER, None, {"PLAINTEXT": 9000 + i}) for i in (4, 17))
+        folder = tmp_path / "state" / "sandboxes" / name
+        folder.mkdir(parents=True)
+        write_record(SandboxRecord(name, SandboxSpec(brokers=2), "id", 0.0, nodes), folder)
+    state = read_snapshot(SNAPSHOTS / "lopsided.jsonl")
+    write_plan(make_plan(state), tmp_path / "plan.json")
+    (tmp_path / "broken.jsonl").write_text((SNAPSHOTS / "broken.jsonl").read_text())
+    kept = {key: os.environ[key] for key in ("LD_LIBRARY_PATH", "VIRTUAL_ENV") if key in os.environ}
+    return {
+        **kept,
+        "PYTHONPATH": str(ROOT),
+        "PATH": f"{bin_dir}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "TERM": "xterm",
+        "LANG": "C.UTF-8",
+        "XDG_CONFIG_HOME": str(tmp_path / "xdg-config"),
+        "XDG_CACHE_HOME": str(tmp_path / "xdg-cache"),
+        "XDG_STATE_HOME": str(tmp_path / "xdg-state"),
+        "KAFKABAL_SANDBOX_HOME": str(tmp_path / "state" / "sandboxes"),
+    }
+
+
+@pytest.fixture(params=["bash", "zsh", "fish"])
+def shell(request: pytest.FixtureRequest, world: dict[str, str], tmp_path: Path) -> Iterator[Shell]:
+    """One of the shells, where the files of the world lie."""
+    if shutil.which(request.param) is None:
+        pytest.skip(f"{request.param} is not installed")
+    (tmp_path / "xdg-config").mkdir()
+    (tmp_path / "config").rename(tmp_path / "xdg-config" / "kafkabal")
+    for words in (["--profile", "prod"], ["--snapshot", "broken.jsonl"]):
+        command = [f"{tmp_path}/bin/kafkabal", "inspect", "-q", *words]
+        done = subprocess.run(command, env=world, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    found = Shell(request.param, world, tmp_path)
+    yield found
+    found.child.close(force=True)
+
+
+ONE = [
+    ("kafkabal insp", "kafkabal inspect"),
+    ("kafkabal inspect --by to", "--by topic"),
+    ("kafkabal inspect --by=to", "--by=topic"),
+    ("kafkabal inspect --tol", "--tolerance"),
+    ("kafkabal inspect --profile pr", "--profile prod"),
+    ("kafkabal inspect --snapshot brok", "--snapshot broken.jsonl"),
+    ("kafkabal inspect --score topic", "--score topic-spread"),
+    ("kafkabal rebalance --profile prod --topics im", "--topics images"),
+    ("kafkabal rebalance --profile=prod --topics im", "--topics images"),
+    ("kafkabal rebalance --snapshot broken.jsonl --topics arch", "--topics archive"),
+    ("kafkabal create new --preset tr", "--preset training"),
+    ("kafkabal route-simulate --workload ima", "--workload images"),
+    ("kafkabal route-simulate --storage lus", "--storage lustre"),
+    ("kafkabal policies smooth", "policies smooth-weighted"),
+    ("kafkabal scores leader-", "scores leader-bytes-in"),
+    ("kafkabal sandbox status --name la", "--name lab"),
+    ("kafkabal sandbox kill --name lab 1", "--name lab 17"),
+    ("kafkabal rebalance explain pl", "explain plan.json"),
+    ("kafkabal completion inst", "completion install"),
+]
+MANY = [
+    ("kafkabal sandbox st", {"status", "start", "stop"}),
+    ("kafkabal inspect --by ", {"broker", "log-dir", "rack", "topic", "partition"}),
+    ("kafkabal rebalance --profile prod --drain ", {"1", "2", "3", "4", "5", "6"}),
+    ("kafkabal rebalance --profile prod --drain 1,", {"2", "3", "4", "5", "6"}),
+    ("kafkabal rebalance explain plan.json ", {"images-0", "labels-0"}),
+]
+
+
+def words_of(screen: str) -> set[str]:
+    """What stands on a screen below the line that was typed, of lists the last part."""
+    return {word.rpartition(",")[2] for line in screen.splitlines()[1:] for word in line.split()}
+
+
+def test_a_shell_completes_what_is_meant(shell: Shell) -> None:
+    """Commands, options, choices, files and names of all kinds: one that fits is inserted, several are listed."""
+    wrong = []
+    for typed, completed in ONE:
+        shown = shell.complete(typed, until=lambda screen, completed=completed: completed in screen)
+        if completed not in shown:
+            wrong.append((typed, shown))
+    for typed, offered in MANY:
+        shown = shell.complete(typed, until=lambda screen, offered=offered: offered <= words_of(screen))
+        if not offered <= words_of(shown):
+            wrong.append((typed, shown))
+    assert not wrong
+
+
+def test_nothing_is_offered_that_is_not_meant(shell: Shell) -> None:
+    """No options before a dash, no topics of another cluster, no names where a number is wanted."""
+    assert "--" not in shell.complete("kafkabal produce ").replace("> kafkabal produce", "")
+    assert "archive" not in shell.complete("kafkabal rebalance --profile prod --topics ")
+    assert shell.complete("kafkabal inspect --tolerance ").count("\n") == 0
+
+
+def test_candidates_are_those_of_the_cluster_that_is_named(run_cli: Callable[..., Any]) -> None:
+    """Each cluster has names of its own, without internal topics; one that was never read has none."""
+    broken, even = ["--snapshot", str(SNAPSHOTS / "broken.jsonl")], ["--snapshot", str(SNAPSHOTS / "even.jsonl")]
+
+    assert run_cli("completion", "candidates", "topics", *broken).out == ""
+    run_cli("inspect", *broken)
+    assert run_cli("completion", "candidates", "topics", *broken).out == "archive\nclicks\nimages\n"
+    assert run_cli("completion", "candidates", "brokers", *broken).out == "1\n2\n3\n4\n5\n"
+    assert run_cli("completion", "candidates", "topics", *even).out == ""
+
+
+def test_names_that_mean_something_to_a_shell_are_not_offered(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """A snapshot may hold any name; one with a command in it never reaches the completion of a shell."""
+    text = (SNAPSHOTS / "even.jsonl").read_text()
+    (tmp_path / "evil.jsonl").write_text(text.replace('"images"', '"$(touch owned)"'))
+    words = ["--snapshot", str(tmp_path / "evil.jsonl")]
+    run_cli("inspect", *words)
+
+    assert "$" not in run_cli("completion", "candidates", "topics", *words).out
+
+
+@pytest.mark.parametrize(
+    ("shell", "path"),
+    [
+        ("bash", ".local/share/bash-completion/completions/kafkabal"),
+        ("zsh", ".local/share/zsh/site-functions/_kafkabal"),
+        ("fish", ".config/fish/completions/kafkabal.fish"),
+    ],
+)
+def test_install_writes_where_the_shell_looks(
+    run_cli: Callable[..., Any], tmp_path: Path, shell: str, path: str
+) -> None:
+    """The script is written for the user's own shell, and what is left to do is said."""
+    environ = {"HOME": str(tmp_path), "SHELL": f"/usr/bin/{shell}"}
+    outcome = run_cli("completion", "install", environ=environ)
+
+    assert outcome.code == 0
+    assert (tmp_path / path).read_text() == run_cli("completion", shell).out
+    assert str(tmp_path / path) in outcome.err
+    assert run_cli("completion", "install", environ={**environ, "SHELL": "/bin/dash"}).code == 2
