@@ -73,6 +73,7 @@ set -g __kafkabal_commands \
     'kafkabal rebalance cancel' \
     'kafkabal rebalance rollback' \
     'kafkabal rebalance repair' \
+    'kafkabal rebalance adopt' \
     'kafkabal rebalance history' \
     'kafkabal rebalance throttle' \
     'kafkabal watch' \
@@ -358,6 +359,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a resume -d 'Resume 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a cancel -d 'Cancel the latest run\'s reassignments in flight and restore its throttles.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a rollback -d 'Roll back the latest run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a repair -d 'Restore throttles left by an earlier run and list unused ones.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a adopt -d 'List, throttle, finish or cancel reassignments of another tool.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a history -d 'List the runs of the cluster\'s record and of this host\'s journals.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a throttle -d 'Change the throttle of the active run, from any host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l all -d 'List all partitions, not only the first 20.'
@@ -637,6 +639,32 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s v -l verbos
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l finish -d 'Take them over and wait until they have finished.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l cancel -d 'Take them over and cancel them.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l yes -d 'Do not prompt.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l bootstrap-controller -r -f -d 'KRaft controllers; needed to change configs of dead brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l throttle -r -f -a 'auto none' -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l log-dir-throttle -r -f -d 'Throttle for moves between log dirs of one broker.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l window -r -f -d 'Only move data in this time window, local time.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l override-throttle -d 'Replace existing lower throttles.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l on-interrupt -r -f -a 'cancel finish detach' -d 'What to do with moves in flight on Ctrl-C or SIGTERM. [default: cancel]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l max-runtime -r -f -d 'Stop gracefully after TIME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l moves-per-broker -r -f -d 'Maximum concurrent moves per broker, in and out. [default: 10; x>=1]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l one-replica-at-a-time -d 'Replace replicas one at a time.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -s o -l output -r -f -a 'table json jsonl' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l textfile -r -F -d 'Update a Prometheus textfile during the run.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance adopt' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l last -r -f -d 'Only runs that began so recently.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -32,6 +32,7 @@ from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.executor.throttle.run_throttles import read_originals
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_sizes import move_bytes
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.drift import find_drift, partition_rows, placements
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import write_plan
@@ -49,6 +50,7 @@ def begin_run(
     *,
     rollback_file: Path | None = None,
     skip_drifted: bool = False,
+    starts: Mapping[TopicPartition, Placement] | None = None,
 ) -> RunContext | None:
     """Take the lock, check the plan against the cluster as it is now, and write down everything before any effect.
 
@@ -58,6 +60,8 @@ def begin_run(
         Where to write the plan of the way back; beside the journal if None.
     skip_drifted
         Leave out partitions that have changed since the plan was made.
+    starts
+        Where partitions were before a reassignment of another tool that this run takes over; they have not drifted.
 
     Returns
     -------
@@ -74,19 +78,25 @@ def begin_run(
         If an earlier run has not been ended.
     """
     return _anew_if_lock_lost(
-        lambda: _begin(environment, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted)
+        lambda: _begin(environment, plan, options, starts or {}, rollback_file=rollback_file, skip_drifted=skip_drifted)
     )
 
 
 def _begin(
-    environment: RunEnvironment, plan: Plan, options: RunOptions, *, rollback_file: Path | None, skip_drifted: bool
+    environment: RunEnvironment,
+    plan: Plan,
+    options: RunOptions,
+    starts: Mapping[TopicPartition, Placement],
+    *,
+    rollback_file: Path | None,
+    skip_drifted: bool,
 ) -> RunContext | None:
     with ExitStack() as undo:
         lock = lock_cluster(environment, options)
         undo.callback(release_lock, lock)
         _refuse_unfinished(find_run(environment))
         state = environment.read_state()
-        partitions = _planned(_without_drifted(plan, state, skip_drifted=skip_drifted), state)
+        partitions = _planned(_without_drifted(plan, state, starts, skip_drifted=skip_drifted), state, starts)
         if not partitions:
             return None
         record = _record(environment, plan, options, partitions)
@@ -176,8 +186,10 @@ def _refuse_unfinished(found: FoundRun | None) -> None:
         )
 
 
-def _without_drifted(plan: Plan, state: ClusterState, *, skip_drifted: bool) -> tuple[PartitionChange, ...]:
-    drifts = find_drift(plan, state)
+def _without_drifted(
+    plan: Plan, state: ClusterState, starts: Mapping[TopicPartition, Placement], *, skip_drifted: bool
+) -> tuple[PartitionChange, ...]:
+    drifts = [drift for drift in find_drift(plan, state) if drift.partition not in starts]
     if drifts and not skip_drifted:
         named = "; ".join(map(str, drifts[:5])) + (f"; and {len(drifts) - 5} more" if len(drifts) > 5 else "")
         raise DriftError(
@@ -188,7 +200,9 @@ def _without_drifted(plan: Plan, state: ClusterState, *, skip_drifted: bool) -> 
     return tuple(c for c in plan.partitions if c.name not in drifted)
 
 
-def _planned(changes: Collection[PartitionChange], state: ClusterState) -> tuple[PlannedPartition, ...]:
+def _planned(
+    changes: Collection[PartitionChange], state: ClusterState, starts: Mapping[TopicPartition, Placement]
+) -> tuple[PlannedPartition, ...]:
     """The partitions in which something is to be done."""
     names = [c.name for c in changes]
     found = placements(state, names)
@@ -198,7 +212,7 @@ def _planned(changes: Collection[PartitionChange], state: ClusterState) -> tuple
         PlannedPartition(
             topic=c.topic,
             partition=c.partition,
-            start=found[c.name].placement,
+            start=starts.get(c.name, found[c.name].placement),
             replicas=c.replicas,
             log_dirs=c.log_dirs,
             copy_bytes=size_of[c.name],
@@ -236,6 +250,8 @@ def _why(plan: Plan) -> str:
     if plan.cluster_id is None:
         return "plan of another tool"
     asked = {name: value for name, value in plan.options.items() if name not in _OF_NO_INTEREST}
+    if asked.get("adopted"):
+        return "adopted from another tool"
     words = [
         f"--{value}" if name == "mode" else f"--{name.replace('_', '-')} {_text(value)}"
         for name, value in asked.items()

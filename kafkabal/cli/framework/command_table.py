@@ -60,6 +60,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "Restore throttles left by an earlier run and list unused ones.",
                 "kafkabal.cli.commands.rebalance.repair:repair",
             ),
+            "adopt": Row(
+                "List, throttle, finish or cancel reassignments of another tool.",
+                "kafkabal.cli.commands.rebalance.adopt:adopt",
+            ),
             "history": Row(
                 "List the runs of the cluster's record and of this host's journals.",
                 "kafkabal.cli.commands.rebalance.history:history",

@@ -1,0 +1,67 @@
+"""``kafkabal rebalance adopt``: take over reassignments of another tool."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS, RunFlags, RunFormat, RunOutput
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+from kafkabal.errors import ExitCode, UsageError
+
+
+def adopt(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
+    flags: RunFlags,
+    output: RunOutput,
+    finish: Annotated[bool, typer.Option("--finish", help="Take them over and wait until they have finished.")] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Take them over and cancel them.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not prompt.")] = False,
+) -> ExitCode:
+    """List, throttle, finish or cancel reassignments of another tool.
+
+    Without --finish or --cancel they are listed and left alone. Once they are taken over they are a run: locked,
+    journaled, with 'status', 'throttle', 'resume' and 'cancel'. A throttle is set only if --throttle is given.
+
+    Examples:
+
+      kafkabal rebalance adopt
+
+      kafkabal rebalance adopt --finish --throttle 50MB
+
+      kafkabal rebalance adopt --cancel --yes
+    """
+    if finish and cancel:
+        raise UsageError("--finish and --cancel cannot be combined")
+    from msgspec.structs import replace as changed
+
+    from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.executor.adopt_run import adopt as take_over
+    from kafkabal.executor.adopt_run import find_foreign
+    from kafkabal.reporting.runs.adopt_report import adopt_report
+
+    # whoever started them chose how fast they run: only a throttle that is given changes that
+    settings = settings if settings.throttle is not None else replace(settings, throttle="none")
+    with open_run_command("rebalance adopt", settings, context, output) as command:
+        foreign = find_foreign(command.environment)
+        acts = foreign and (finish or cancel)
+        if not acts or (output.output is RunFormat.TABLE and not context.quiet):
+            form = Format.TABLE if acts or output.output is RunFormat.JSONL else Format(output.output.value)
+            if form is not Format.TABLE or not context.quiet:
+                show(adopt_report(foreign), OutputOptions(output=form), context)
+        if not acts:
+            return ExitCode.DONE
+        what = "cancel" if cancel else "take over"
+        if not yes and not context.confirm(f"{what} {len(foreign)} reassignments?", flag="--yes"):
+            context.say("nothing changed")
+            return ExitCode.DONE
+        moves = {f.name: f.reassignment.adding for f in foreign}
+        options = command.run_options(flags, command.measured_load(moves), moves)
+        options = changed(options, elect_leaders=False)
+        result = command.execute(lambda: take_over(command.environment, foreign, options, cancels=cancel))
+        assert result is not None
+        return command.end(result)

@@ -1,0 +1,107 @@
+"""Take over reassignments that another tool has started: from then on they are a run like any other.
+
+What a run needs to be resumed or cancelled is known of them too: a partition was on its replicas without those that
+are being added, and goes to its replicas without those that are being removed. Only their order before is lost, since
+Kafka itself does not keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafkabal.clusters.protocol import Reassignment
+from kafkabal.errors import UsageError
+from kafkabal.executor.begin_run import begin_run
+from kafkabal.executor.execute_run import execute
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.state.find_run import find_run
+from kafkabal.executor.state.run_states import Goal
+from kafkabal.model.replica_sizes import move_bytes
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.plan.drift import partition_rows
+from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignReassignment:
+    """A reassignment that runs, and is none of an open run of ours."""
+
+    name: TopicPartition
+    reassignment: Reassignment
+    leader: int
+    """Broker id, -1 where there is none."""
+    copy_bytes: int
+    """Bytes of one copy; 0 where not known."""
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """Replicas before it was started."""
+        return tuple(b for b in self.reassignment.replicas if b not in self.reassignment.adding)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes of all copies that it makes."""
+        return self.copy_bytes * len(self.reassignment.adding)
+
+
+def find_foreign(environment: RunEnvironment) -> tuple[ForeignReassignment, ...]:
+    """Reassignments that another tool has started, by name."""
+    cluster, found = environment.cluster, find_run(environment)
+    ours = {p.name for p in found.record.partitions} if found is not None and found.is_open else set()
+    running = {name: r for name, r in cluster.reassignments().items() if name not in ours}
+    if not running:
+        return ()
+    state = environment.read_state()
+    status = cluster.partition_status({name.topic for name in running})
+    sizes = move_bytes(state)
+    size_of = {name: max(int(sizes[row]), 0) for name, row in partition_rows(state, running)}
+    return tuple(
+        ForeignReassignment(name, running[name], status[name].leader if name in status else -1, size_of.get(name, 0))
+        for name in sorted(running)
+    )
+
+
+def adopt(
+    environment: RunEnvironment, foreign: Sequence[ForeignReassignment], options: RunOptions, *, cancels: bool
+) -> RunResult:
+    """Take them over, under the lock and in the journal, and wait until they have finished, or cancel them.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    BusyError, UnsafeError
+        If another run is active or unfinished.
+    KafkabalError
+        What ended the run early.
+    """
+    if not foreign:
+        raise UsageError("no reassignment of another tool is running")
+    starts = {f.name: _placement(f.before, f.leader) for f in foreign}
+    plan = Plan(
+        partitions=tuple(
+            PartitionChange(
+                topic=f.name.topic,
+                partition=f.name.partition,
+                replicas=f.reassignment.target,
+                log_dirs=(ANY_DIR,) * len(f.reassignment.target),
+                previous=starts[f.name],
+                bytes=f.moved_bytes,
+                reason="started by another tool",
+            )
+            for f in foreign
+        ),
+        cluster_id=environment.cluster.cluster_id(),
+        options={"adopted": True},
+    )
+    context = begin_run(environment, plan, options, skip_drifted=True, starts=starts)
+    if context is None:
+        raise UsageError("the reassignments have finished meanwhile")
+    return execute(context, Goal.CANCEL if cancels else Goal.APPLY)
+
+
+def _placement(replicas: tuple[int, ...], leader: int) -> Placement:
+    return Placement(replicas=replicas, leader=leader, log_dirs=(ANY_DIR,) * len(replicas))

@@ -1,0 +1,67 @@
+"""Reassignments of another tool, taken over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.model.rows import TopicRow
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
+from tests.cli.simulated import Simulation, simulate
+
+_MB = 10**6
+_NAMES = [TopicPartition("img", i) for i in range(4)]
+
+
+@pytest.fixture
+def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """Four partitions that another tool is moving from broker 2 to broker 3, slowly."""
+    rows = [partition(i, [1, 2], 1000 * _MB) for i in range(4)]
+    memory = InMemoryCluster.of(cluster(brokers(4), [TopicRow(topic="img", partitions=rows)]))
+    memory.alter_reassignments(dict.fromkeys(_NAMES, (1, 3)))
+    return simulate(memory, run_cli, monkeypatch)
+
+
+def _configs(simulation: Simulation) -> list[dict[str, str]]:
+    parts = simulation.memory.kafka.parts
+    return [dict(b.own_configs) for b in parts.brokers.values()] + [dict(t.configs) for t in parts.topics.values()]
+
+
+def test_they_are_listed_and_left_alone(simulation: Simulation) -> None:
+    """Without a word what to do, nothing changes."""
+    found = json.loads(simulation.run("rebalance", "adopt", "-o", "json").out)
+    assert [(r["previous_replicas"], r["replicas"]) for r in found["reassignments"]] == [([1, 2], [1, 3])] * 4
+    assert len(simulation.memory.reassignments()) == 4
+    assert not list(simulation.memory.kafka.parts.records)
+
+
+def test_they_are_finished_under_a_throttle(simulation: Simulation) -> None:
+    """They end where the other tool wanted them, the throttle is set and restored, and history knows of the run."""
+    before = _configs(simulation)
+    done = simulation.run("rebalance", "adopt", "--finish", "--yes", "--throttle", "200MB")
+    assert done.code == 0, done.err
+    assert set(simulation.replicas().values()) == {(1, 3)}
+    assert _configs(simulation) == before
+    assert not simulation.memory.reassignments()
+    (run,) = json.loads(simulation.run("rebalance", "history", "-o", "json").out)["runs"]
+    assert (run["why"], run["outcome"]) == ("adopted from another tool", "complete")
+
+
+def test_they_are_cancelled(simulation: Simulation) -> None:
+    """Every partition is where it was before the other tool began."""
+    done = simulation.run("rebalance", "adopt", "--cancel", "--yes")
+    assert not simulation.memory.reassignments(), done.err
+    assert set(simulation.replicas().values()) == {(1, 2)}
+    assert simulation.run("rebalance", "adopt", "--cancel", "--yes").code == 0
+
+
+def test_without_a_terminal_it_has_to_be_said(simulation: Simulation) -> None:
+    """Nothing is taken over without --yes where nobody can be asked."""
+    assert simulation.run("rebalance", "adopt", "--cancel").code == 2
+    assert simulation.run("rebalance", "adopt", "--cancel", "--finish").code == 2
+    assert len(simulation.memory.reassignments()) == 4
