@@ -385,6 +385,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l dead-after -r -f -
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l throttle -r -f -a 'auto none' -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l log-dir-throttle -r -f -d 'Throttle for moves between log dirs of one broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l window -r -f -d 'Only move data in this time window, local time.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l count-capacity -r -f -a 'equal disk' -d 'Target replica and leader counts per broker: \'equal\', or proportional to \'disk\'.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l drain -r -f -a '(__kafkabal_list brokers)' -d 'Move all replicas and leaders off these brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l repair-only -d 'Repair only: dead brokers, offline log dirs, racks.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l leaders-only -d 'Only change leaders; move no data.'

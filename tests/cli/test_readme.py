@@ -1,37 +1,155 @@
-"""What the README tells people to type exists, and its profile is one."""
+"""What README, docs, man pages, alerts and hints tell people to type is parsed by the real commands."""
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer
 
+from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.completion.command_pages import pages
+from kafkabal.cli.main import root_command
 from kafkabal.config.profiles import load_profile
+from kafkabal.errors import KafkabalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-FLAGS = {page.title: {flag for option in page.options for flag in option.flags} for page in pages()}
-CODE = "\n".join(re.findall(r"```sh\n.*?```|`[^`\n]+`", README, re.DOTALL))
-SHOWN = sorted(set(re.findall(r"\bkafkabal [a-z][^`#\n)]*", CODE)))
+TITLES = {page.title for page in pages()}
+TEXTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "monitoring" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+# what stands for a value in a text, and a value that can be parsed in its place
+VALUES = {
+    "ID": "3",
+    "N": "3",
+    "RATE": "50MB/s",
+    "TIME": "10s",
+    "SIZE": "1GB",
+    "HOST:PORT": "h:1",
+    "PARTITION": "t-0",
+    "BROKER": "3",
+    "PLAN": "plan.json",
+}
 
 
-@pytest.mark.parametrize("line", SHOWN)
-def test_every_command_line_exists(line: str) -> None:
-    """Commands are in the table, and each flag is one of the command."""
-    words = line.split()[1:]
-    title = "kafkabal"
-    while words and f"{title} {words[0]}" in FLAGS:
-        title += f" {words.pop(0)}"
+def _words(line: str) -> list[str]:
+    """The words of the first command of a line of shell, with values in place of placeholders."""
+    words: list[str] = []
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    with suppress(ValueError):  # an apostrophe of a sentence, behind the command
+        for word in lexer:
+            if word[0] in "|&;<>":
+                break
+            words.append(VALUES.get(word, word))
+    return [word for word in words if word not in ("...", "…")]
 
-    assert title != "kafkabal", line
-    assert {word for word in words if word.startswith("-")} <= FLAGS[title], line
+
+def _commands_in(line: str) -> Iterator[str]:
+    for part in re.split(r"\s(?:&&|\|\|?)\s", re.sub(r"\$\([^)]*\)", "x", line)):
+        found = re.search(r"(?:^|[\s(/])(kafkabal [a-z].*)", part)
+        if found is not None and not part[: found.start(1)].rstrip().endswith("install"):
+            yield found[1].removesuffix(")") if part[: found.start(1)].endswith("(") else found[1]
+
+
+def _in_markdown(text: str) -> Iterator[str]:
+    """Command lines in the blocks and code spans of Markdown."""
+    for block in re.findall(r"^ *```(?:sh|console)\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
+        for line in block.replace("\\\n", " ").splitlines():
+            yield from _commands_in(line)
+    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
+    for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose):
+        if span.startswith(("kafkabal ", "source <(kafkabal")):
+            yield from _commands_in(span)
+
+
+def _in_man_page(text: str) -> Iterator[str]:
+    for line in text.replace("\\-", "-").replace("\\(aq", "'").splitlines():
+        if re.match(r"kafkabal [a-z]", line):
+            yield line
+
+
+def _in_alerts(text: str) -> Iterator[str]:
+    for found in re.findall(r'(?:"|; |: |env )(kafkabal [a-z][^";,:\n]*)', text):
+        yield re.sub(r" on the host.*", "", found)
+
+
+def _in_hints(text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
+            yield from re.findall(r"'(kafkabal [a-z][^'{}]*)'", node.value)
+
+
+def _shown() -> Iterator[tuple[str, str]]:
+    """Where a command line is shown, and the line."""
+    sources: list[tuple[Iterable[Path], Callable[[str], Iterator[str]]]] = [
+        (TEXTS, _in_markdown),
+        ((ROOT / "man").glob("*.1"), _in_man_page),
+        ((ROOT / "monitoring").rglob("*.yml"), _in_alerts),
+        ((ROOT / "monitoring").rglob("*.service"), _in_alerts),
+        ((ROOT / "kafkabal").rglob("*.py"), _in_hints),
+    ]
+    for paths, found_in in sources:
+        for path in paths:
+            for command in found_in(path.read_text()):
+                yield str(path.relative_to(ROOT)), command
+    for page in pages():
+        for example in page.examples:
+            yield f"examples of {page.title}", next(_commands_in(example))
+
+
+SHOWN = sorted(set(_shown()))
+
+
+def _parse(words: list[str]) -> str:
+    """Parse as the program does, without running anything; the title of the command."""
+    command: Any = root_command()
+    context = command.make_context("kafkabal", [], resilient_parsing=True, obj=CommandContext(environ={}))
+    title, words = "kafkabal", words[1:]
+    while words and f"{title} {words[0]}" in TITLES:
+        name = words.pop(0)
+        title = f"{title} {name}"
+        command = command.get_command(context, name)
+        context = command.make_context(name, [], parent=context, resilient_parsing=True)
+    if words:
+        command.make_context(title, words, parent=context.parent)
+    return title
+
+
+@pytest.mark.parametrize(("where", "line"), SHOWN)
+def test_every_command_line_can_be_typed(
+    where: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command exists, takes these options, and every value is one that it reads."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("plans", "imagenet"):
+        (tmp_path / folder).mkdir()
+    words = [re.sub(r"^/(var|tmp)/.*/", "", word) for word in _words(line)]
+    try:
+        title = _parse(words)
+    except (KafkabalError, typer.Exit) as error:
+        pytest.fail(f"{where}: {line}: {getattr(error, 'message', 'exits')}")
+
+    assert title != "kafkabal", f"{where}: no such command: {line}"
 
 
 def test_the_commands_are_found() -> None:
-    """The pattern still matches what the README shows."""
-    assert len(SHOWN) >= 15
+    """The patterns still match what is shown: in the README, in docs, in man pages, in alerts and in hints."""
+    assert len([line for where, line in SHOWN if where == "README.md"]) >= 15
+    for place, least in (("docs/", 60), ("man/", 30), ("monitoring/", 5), ("kafkabal/", 10), ("examples of", 30)):
+        assert len([where for where, _ in SHOWN if where.startswith(place)]) >= least, place
 
 
 def test_the_profile_can_be_read(tmp_path: Path) -> None:
@@ -46,8 +164,9 @@ def test_the_profile_can_be_read(tmp_path: Path) -> None:
     assert set(profile.settings) == {"bootstrap_servers", "command_config", "tolerance", "throttle"}
 
 
-def test_links_lead_somewhere() -> None:
+@pytest.mark.parametrize("page", TEXTS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
     """Every file that is linked exists, but for the picture, which is made by the demo."""
-    links = set(re.findall(r"\]\(((?!http)[^)]+)\)", README)) - {"docs/demo.svg"}
+    links = set(re.findall(r"\]\(((?!http|#)[^)#]+)", page.read_text())) - {"docs/demo.svg"}
 
-    assert [link for link in sorted(links) if not (ROOT / link).exists()] == []
+    assert [link for link in sorted(links) if not (page.parent / link).exists()] == []

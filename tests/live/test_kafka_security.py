@@ -229,8 +229,8 @@ _STEPS: dict[str, Callable[[KafkaCluster], Any]] = {
     "read subscriptions": lambda c: c.client_metrics_names(),
     "change subscriptions": lambda c: c.alter_configs([ConfigChange(_SUBSCRIPTION, "interval.ms", "1000")]),
     "take the lock": lambda c: c.lock("me", 10.0).release(),
-    "remember a run": lambda c: c.records().put("k", b"v"),
-    "recall a run": lambda c: c.records().get_all(),
+    "write the run record": lambda c: c.records().put("k", b"v"),
+    "read the run record": lambda c: c.records().get_all(),
 }
 
 
@@ -317,7 +317,7 @@ def test_the_documented_permissions_suffice_and_none_is_idle(sandbox: Sandbox, d
     for left_out, permission in enumerate(permissions):
         poorer = f"{user}-without-{left_out}"
         _grant(sandbox, poorer, [p for p in permissions if p != permission])
-        if (step, left_out) == ("remember a run", 0):
+        if (step, left_out) == ("write the run record", 0):
             continue  # the topic exists already
         # permissions come one after the other: what is refused for the right reason stays refused
         time.sleep(0.2)

@@ -25,7 +25,7 @@ from kafkabal.errors import ExitCode
 
 def rebalance(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *PLAN_SETTINGS, *RUN_SETTINGS)],
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *PLAN_SETTINGS, *RUN_SETTINGS, "count_capacity")],
     planning: PlanFlags,
     begin: BeginFlags,
     flags: RunFlags,

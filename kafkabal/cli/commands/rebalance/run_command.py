@@ -101,7 +101,7 @@ class RunCommand:
         Raises
         ------
         InterruptedRunError
-            On a second signal; it says what may be left on the cluster.
+            On a second signal; the message names what may be left on the cluster.
         """
         from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
         from kafkabal.executor.run_events import StopRequested
@@ -124,7 +124,7 @@ class RunCommand:
             self.reporters.flush()
 
     def end(self, result: RunResult) -> ExitCode:
-        """Say how a run ended, and give its exit code.
+        """Report how a run ended and return its exit code.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class RunCommand:
         return ExitCode.DONE
 
     def measured_load(self, moves: Moves) -> Load | None:
-        """What the brokers carry now; None where no throttle needs to know, or the cluster cannot tell."""
+        """Current load of the brokers; None if no throttle depends on it or the cluster cannot report it."""
         from kafkabal.clusters.protocol import Capability
         from kafkabal.executor.observe.cluster_load import SAMPLE_S, measure_load
         from kafkabal.units import format_duration
@@ -174,9 +174,9 @@ class RunCommand:
         Parameters
         ----------
         load
-            What the brokers carry now, where that was measured.
+            Measured load of the brokers, if any.
         moves
-            Brokers to which each partition comes.
+            Destination brokers of each partition.
         """
         from kafkabal.executor.run_options import Limits, RunOptions, Timeouts
 
