@@ -15,7 +15,7 @@ from itertools import repeat
 from math import inf, nan
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from confluent_kafka import KafkaException, Producer
@@ -26,6 +26,7 @@ from kafkabal.producer.background_refresh import Refresher
 from kafkabal.producer.deferred_signals import signals_held_back
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
 from kafkabal.producer.live_views import StateReader, ViewSource
+from kafkabal.producer.records_in_flight import Acknowledged, Flight, Lane
 from kafkabal.routing.broker_first_policy import of_length
 from kafkabal.routing.checked_policy import GuardedPolicy
 from kafkabal.routing.policy_protocol import Feedback, Input, Policy, RecordBatch
@@ -79,17 +80,6 @@ class Deliveries:
     def in_flight(self) -> int:
         """Neither delivered nor given up on."""
         return self.accepted - self.delivered - sum(self.failed.values())
-
-
-class Acknowledged(NamedTuple):
-    """What became of records that were queued together."""
-
-    records: int
-    """How many of them were sent: all, unless an error kept the last ones from being queued."""
-    next_offsets: Mapping[int, int]
-    """By partition: all of these records that went there lie before this offset."""
-    value_bytes: Mapping[int, int]
-    """By partition: bytes of their values."""
 
 
 class RoutingProducer:
@@ -164,6 +154,7 @@ class RoutingProducer:
         self._unseen_view: RoutingView | None = None
         self._delivered = 0
         self._failed: Counter[str] = Counter()
+        self._lanes: set[Lane] = set()
         self._install(policy)
         read = StatisticsReader(own, memory_s=refresh_s, backlogged=self._backlogged)
         by_latency = Input.LATENCY in policy.about.inputs or self._scores_latency
@@ -261,11 +252,16 @@ class RoutingProducer:
         RefusedByClusterError, OperationError
             See :meth:`produce`; the records before the one that was refused are queued.
         """
-        flight = _Flight(values, on_acknowledged, on_failed)
-        reports = _Reports(partial(self._flight_report, flight, max(0, sizes[0] - len(values[0])) if sizes else 0))
-        picks = self._picks(flight.partitions, sizes, keys)
+        flight = Flight(
+            values,
+            sizes,
+            on_acknowledged,
+            partial(self._given_up, on_failed),
+            partial(self._finish_lane, self._settled),
+        )
+        picks = self._picks(flight, sizes, keys)
+        reports = _Reports(lambda partition: self._lane_report(flight.lane(partition)))
         queued = 0
-        self._accepted += len(values)
         try:
             for value, key, partition, of_record in zip(
                 values, keys or repeat(None), picks, headers or repeat(None), strict=False
@@ -279,7 +275,7 @@ class RoutingProducer:
                         self.poll(_FULL_QUEUE_POLL_S)
                 queued += 1
         except Exception as error:
-            self._drop_unsent(flight, queued, sizes)
+            self._close_flight(flight, queued, sizes)
             if isinstance(error, KafkaException):
                 refused = error_of(error.args[0], self.topic)
                 raise type(refused)(f"{name_of(queued)}: {refused.message}", hint=refused.hint) from error
@@ -288,59 +284,62 @@ class RoutingProducer:
             raise
         except BaseException:
             # the record at hand may or may not be queued: these records must not count as all done
-            self._drop_unsent(flight, queued + 1, sizes)
+            self._close_flight(flight, queued + 1, sizes)
             raise
+        self._close_flight(flight, queued, sizes)
         self.poll()
 
-    def _picks(self, picked: list[int], sizes: list[int], keys: list[bytes | None] | None) -> Iterable[int]:
-        """Partition of each record, also in ``picked``: of all at once, or each when it is asked for.
+    def _picks(self, flight: Flight, sizes: list[int], keys: list[bytes | None] | None) -> Iterable[int]:
+        """Partition of each record: of all at once, or each when it is asked for.
 
         A policy that learns, one that needs keys, and one of a plug-in, which may fail, decide record by record.
         """
         if keys is not None or self._learn is not None or isinstance(self._policy, GuardedPolicy):
-            return self._picks_one_by_one(picked, sizes, keys)
+            return self._picks_one_by_one(flight, sizes, keys)
         out = np.empty(len(sizes), np.int32)
         size_bytes = np.maximum(np.array(sizes, np.int64), 1)
         self._policy.pick_batch(RecordBatch(size_bytes=size_bytes, at_s=np.full(len(sizes), self._clock())), out)
-        picked += out.tolist()
-        return picked
+        flight.expect(out.tolist())
+        self._accepted += len(sizes)
+        return flight.partitions
 
-    def _picks_one_by_one(self, picked: list[int], sizes: list[int], keys: list[bytes | None] | None) -> Iterator[int]:
+    def _picks_one_by_one(self, flight: Flight, sizes: list[int], keys: list[bytes | None] | None) -> Iterator[int]:
         for key, size_bytes in zip(keys or repeat(None), sizes, strict=False):
             partition = self._pick(key, size_bytes or 1)
-            picked.append(partition)
+            flight.expect([partition])
+            self._accepted += 1
             yield partition
 
-    def _flight_report(self, flight: _Flight, around_bytes: int, partition: int) -> DeliveryCallback:
-        """The report of records of a flight that go to a partition."""
-        settled, learn, start_s = self._settled, self._learn, self._clock()
-        last = flight.last
+    def _close_flight(self, flight: Flight, queued: int, sizes: list[int]) -> None:
+        """Count the records from a position on as neither sent nor in flight."""
+        unsent = list(zip(flight.partitions[queued:], sizes[queued:], strict=False))
+        self._accepted -= len(unsent)
+        for partition, size_bytes in unsent:
+            self._forget(partition, size_bytes)
+        flight.close(queued)
+
+    def _finish_lane(self, settled: list[int] | None, lane: Lane) -> None:
+        self._lanes.discard(lane)
+        self._delivered += lane.records - lane.failed
+        if settled is not None:
+            settled[lane.partition] += lane.size_bytes
+
+    def _lane_report(self, lane: Lane) -> DeliveryCallback:
+        """The report of the records of a lane, which a policy that learns hears of too."""
+        self._lanes.add(lane)
+        learn, start_s, partition = self._learn, self._clock(), lane.partition
+        if learn is None:
+            return lane.report
 
         def report(error: KafkaError | None, message: Message) -> None:
-            if error is None:
-                self._delivered += 1
-                last[partition] = message
-            else:
-                self._report(error, message)
-                flight.on_failed(error)
-            if settled is not None:
-                settled[partition] += len(message) + around_bytes
-            elif learn is not None:
-                took_s = nan if error is not None else self._clock() - start_s
-                learn(partition, len(message) + around_bytes, took_s)
-            if error is None:
-                flight.left = left = flight.left - 1
-                if not left:
-                    flight.end()
+            learn(partition, len(message) or 1, nan if error is not None else self._clock() - start_s)
+            lane.report(error, message)
 
         return report
 
-    def _drop_unsent(self, flight: _Flight, queued: int, sizes: list[int]) -> None:
-        """Count the records from a position on as neither sent nor in flight."""
-        self._accepted -= len(sizes[queued:])
-        for partition, size_bytes in zip(flight.partitions[queued:], sizes[queued:], strict=False):
-            self._forget(partition, size_bytes)
-        flight.cut(queued)
+    def _given_up(self, on_failed: Callable[[KafkaError], None], error: KafkaError, message: Message) -> None:
+        self._report(error, message)
+        on_failed(error)
 
     def poll(self, timeout_s: float = 0.0) -> None:
         """Call what waits to be called back; at most for so long. A signal is handled when it is over."""
@@ -393,7 +392,8 @@ class RoutingProducer:
     @property
     def deliveries(self) -> Deliveries:
         """What has become of the records, as far as :meth:`poll` has told."""
-        return Deliveries(self._accepted, self._delivered, dict(self._failed))
+        delivered = sum(lane.records - lane.left - lane.failed for lane in self._lanes)
+        return Deliveries(self._accepted, self._delivered + delivered, dict(self._failed))
 
     @property
     def view(self) -> RoutingView:
@@ -587,47 +587,6 @@ class RoutingProducer:
 def _hides_a_signal(error: Exception, headers: Headers) -> bool:
     """Whether a name was refused that is one: the binding takes what a signal's handler raises meanwhile for that."""
     return _NO_NAME in str(error) and all(isinstance(name, str) for name, _ in headers)
-
-
-class _Flight:
-    """Records that are queued together, until all of them are acknowledged."""
-
-    __slots__ = ("_on_acknowledged", "_records", "_value_bytes", "last", "left", "on_failed", "partitions")
-
-    def __init__(
-        self,
-        values: list[bytes],
-        on_acknowledged: Callable[[Acknowledged], None],
-        on_failed: Callable[[KafkaError], None],
-    ) -> None:
-        self._value_bytes = list(map(len, values))
-        self._on_acknowledged = on_acknowledged
-        self._records = len(values)
-        self.on_failed = on_failed
-        self.left = self._records
-        """Records that are not acknowledged."""
-        self.partitions: list[int] = []
-        """Of each record that a partition was picked for."""
-        self.last: dict[int, Message] = {}
-        """Of each partition, the record that was acknowledged last."""
-
-    def cut(self, queued: int) -> None:
-        """Leave out the records from a position on."""
-        if queued < self._records:
-            self.left -= self._records - queued
-            self._records = queued
-            if not self.left:
-                self.end()
-
-    def end(self) -> None:
-        """Report that all are acknowledged."""
-        value_bytes: Counter[int] = Counter()
-        for partition, n_bytes in zip(self.partitions[: self._records], self._value_bytes, strict=False):
-            value_bytes[partition] += n_bytes
-        # a broker that had a record already, from a retry, does not say where
-        offsets = {p: message.offset() for p, message in self.last.items()}
-        next_offsets = {p: offset + 1 for p, offset in offsets.items() if offset is not None and offset >= 0}
-        self._on_acknowledged(Acknowledged(self._records, next_offsets, value_bytes))
 
 
 class _Reports(dict[int, DeliveryCallback]):

@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
-from operator import add
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +21,8 @@ from kafkabal.producer.delivery_ledger import Ledger
 from kafkabal.producer.delivery_listener import Progress
 from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.manifest import Manifest
-from kafkabal.producer.routing_producer import Acknowledged, RoutingProducer
+from kafkabal.producer.records_in_flight import Acknowledged
+from kafkabal.producer.routing_producer import RoutingProducer
 from kafkabal.routing.checked_policy import PolicyFaultError
 from kafkabal.sources.source_protocol import (
     Block,
@@ -360,6 +360,7 @@ class Run:
             block,
             numbers=[block.numbers[at] for at in left],
             values=[block.values[at] for at in left],
+            sizes=[block.sizes[at] for at in left],
             keys=None if block.keys is None else [block.keys[at] for at in left],
             headers=None if block.headers is None else [block.headers[at] for at in left],
             name_of=lambda at: block.name_of(left[at]),
@@ -394,25 +395,18 @@ class Run:
             self._given = block.numbers[-1] + 1
 
     def _name_records(self, block: Block) -> list[int]:
-        """Give each record its name, by which a later run finds it; bytes of each record, headers included."""
-        sizes = list(map(len, block.values))
-        if block.headers is not None:
-            around = [sum(len(name) + len(value or b"") for name, value in of_record) for of_record in block.headers]
-            sizes = list(map(add, sizes, around))
-        if block.keys is not None:
-            sizes = [size + len(key or b"") for size, key in zip(sizes, block.keys, strict=True)]
-        if self._manifest.is_kept:
-            name = self._name
-            names = [(RECORD_HEADER, b"%b%d" % (name, number)) for number in block.numbers]
-            if block.headers is None:
-                block.headers = [[of_record] for of_record in names]
-            else:
-                for headers, of_record in zip(block.headers, names, strict=True):
-                    headers.append(of_record)
-            # all names of a block are as long as the last, or a digit shorter
-            name_bytes = len(RECORD_HEADER) + len(names[-1][1])
-            sizes = [size + name_bytes for size in sizes]
-        return sizes
+        """Give each record its name, by which a later run finds it; bytes of each record with it."""
+        if not self._manifest.is_kept:
+            return block.sizes
+        name = self._name
+        if block.headers is None:
+            block.headers = [[(RECORD_HEADER, b"%b%d" % (name, number))] for number in block.numbers]
+        else:
+            for headers, number in zip(block.headers, block.numbers, strict=True):
+                headers.append((RECORD_HEADER, b"%b%d" % (name, number)))
+        # names of a block are as long as the last, or a digit shorter
+        name_bytes = len(RECORD_HEADER) + len(b"%b%d" % (name, block.numbers[-1]))
+        return [size + name_bytes for size in block.sizes]
 
     def _acknowledged(self, block: Block, acknowledged: Acknowledged) -> None:
         """The first so many records of a block, which are all that were sent of it, are in the topic."""

@@ -134,15 +134,18 @@ class FolderSource:
         tick: Callable[[], None],  # noqa: ARG002 - nothing is read
     ) -> Iterator[RecordSize]:
         """See :meth:`Source.too_large`; the size of the largest record of each part is known without reading it."""
-        for part in parts:
+        listed = list(parts)
+        longest_name = max((len(part.name) for part in listed), default=0)
+        largest_part = max((part.size_bytes for part in listed), default=0)
+        # a character of a path takes 4 bytes at most, and path, label and key may all be there
+        if min(largest_part, self._chunk_bytes or largest_part) + 12 * longest_name + _AROUND_BYTES <= limit_bytes:
+            return
+        for part in listed:
             largest = min(part.size_bytes, self._chunk_bytes or part.size_bytes)
-            # a character of a path takes 4 bytes at most, and path, label and key may all be there
-            if largest + 12 * len(part.name) + _AROUND_BYTES <= limit_bytes:
-                continue
             headers = file_headers(part.name, _NO_CHECKSUM)
             if part.records > 1:
                 headers.append((CHUNK_HEADER, f"{part.records}/{part.records}".encode()))
-            around = sum(len(name) + len(value or b"") for name, value in headers) + len(self._key_of(part) or b"")
+            around = _header_bytes(headers) + len(self._key_of(part) or b"")
             if largest + around > limit_bytes:
                 yield RecordSize(printable(self._path(part)), largest + around, around)
 
@@ -221,11 +224,15 @@ class FolderSource:
         """Files that are a record each."""
         good = [each for each in read if not each.fault]
         parts = [each.wanted.part for each in good]
+        values = [each.data for each in good]
+        keys = None if self._key is None else [self._key_of(part) for part in parts]
+        headers = [file_headers(each.wanted.part.name, each.checksum) for each in good]
         return Block(
             numbers=[each.wanted.first for each in good],
-            values=[each.data for each in good],
-            keys=None if self._key is None else [self._key_of(part) for part in parts],
-            headers=[file_headers(each.wanted.part.name, each.checksum) for each in good],
+            values=values,
+            sizes=_sizes(values, keys, headers),
+            keys=keys,
+            headers=headers,
             name_of=lambda at: printable(self._path(parts[at])),
             progress_bytes=sum(part.size_bytes for part in parts),
             checksums={each.wanted.part_index: each.checksum for each in good},
@@ -273,10 +280,12 @@ class FolderSource:
             for number, of_chunk in enumerate(headers, start + 1):
                 of_chunk.append((CHUNK_HEADER, b"%d/%d" % (number, records)))
         path = printable(self._path(part))
+        keys = None if self._key is None else [self._key_of(part)] * len(values)
         return Block(
             numbers=range(wanted.first + start, wanted.first + end),
             values=values,
-            keys=None if self._key is None else [self._key_of(part)] * len(values),
+            sizes=_sizes(values, keys, headers),
+            keys=keys,
             headers=headers,
             name_of=lambda at: f"{path}, chunk {start + at + 1}/{records}" if records > 1 else path,
             progress_bytes=sum(map(len, values)),
@@ -353,7 +362,20 @@ def _groups(wanted: Iterable[Wanted]) -> Iterator[list[Wanted]]:
 
 
 def _failed(wanted: Wanted, why: str) -> Block:
-    return Block(numbers=(), values=[], name_of=str, failures=[(wanted, why)])
+    return Block(numbers=(), values=[], sizes=[], name_of=str, failures=[(wanted, why)])
+
+
+def _sizes(values: list[bytes], keys: list[bytes | None] | None, headers: list[Headers]) -> list[int]:
+    """Bytes of each record, key and headers included."""
+    sizes = [len(value) + _header_bytes(of_record) for value, of_record in zip(values, headers, strict=True)]
+    return sizes if keys is None else [n + len(key or b"") for n, key in zip(sizes, keys, strict=True)]
+
+
+def _header_bytes(headers: Headers) -> int:
+    n_bytes = 0
+    for name, value in headers:
+        n_bytes += len(name) + len(value or b"")
+    return n_bytes
 
 
 def _label(name: str) -> bytes | None:

@@ -148,14 +148,25 @@ class RowSource:
         for part in parts:
             if part.size_bytes <= limit_bytes and not (self._key_field or self._value_field or self._is_table):
                 continue
+            if not (self._key_field or self._value_field or self._is_table or self._has_long_lines(part, limit_bytes)):
+                continue
             for block in self.blocks([Wanted(0, 0, part)]):
                 tick()
-                keys = block.keys or ()
-                if block.values and max(map(len, block.values)) + max(map(_length, keys), default=0) > limit_bytes:
-                    for at, value in enumerate(block.values):
-                        size_bytes = len(value) + (_length(keys[at]) if keys else 0)
+                if max(block.sizes, default=0) > limit_bytes:
+                    for at, size_bytes in enumerate(block.sizes):
                         if size_bytes > limit_bytes:
                             yield RecordSize(block.name_of(at), size_bytes)
+
+    def _has_long_lines(self, part: Part, limit_bytes: int) -> bool:
+        """Whether a line may be longer; quick, since the first line break of every half of the limit is enough.
+
+        A longer line covers one of these halves as a whole.
+        """
+        with self._opened(part) as file:
+            while piece := file.read(max(1, limit_bytes // 2)):
+                if b"\n" not in piece:
+                    return True
+        return False
 
     def checksum(self, part: Part) -> str | None:  # noqa: ARG002
         """See :meth:`Source.checksum`."""
@@ -201,6 +212,7 @@ class RowSource:
                 yield Block(
                     numbers=range(wanted.first + first, wanted.first + passed),
                     values=values,
+                    sizes=_sizes(values, keys),
                     keys=keys,
                     name_of=lambda at, places=left.places: self._row_name(places[at]),  # type: ignore[misc]
                     progress_bytes=left.n_bytes,
@@ -213,7 +225,7 @@ class RowSource:
         if passed < known.rows:
             raise self._other_rows(known, passed)
         if skipped_bytes:
-            yield Block(numbers=(), values=[], name_of=str, skipped_bytes=skipped_bytes)
+            yield Block(numbers=(), values=[], sizes=[], name_of=str, skipped_bytes=skipped_bytes)
         return RowChecksum(rows=passed, sha256=digest.hexdigest())
 
     def _pass(self, rows: _Rows, digest: Any) -> int:
@@ -510,8 +522,9 @@ def _digest(digest: Any, keys: list[bytes | None] | None, values: list[bytes]) -
         digest.update(b"\n")
 
 
-def _length(key: bytes | None) -> int:
-    return 0 if key is None else len(key)
+def _sizes(values: list[bytes], keys: list[bytes | None] | None) -> list[int]:
+    sizes = list(map(len, values))
+    return sizes if keys is None else [n + len(key or b"") for n, key in zip(sizes, keys, strict=True)]
 
 
 def _format_of(path: Path | None) -> RowFormat:

@@ -69,6 +69,8 @@ class Block:
     numbers: Sequence[int]
     """Ascending, over all parts."""
     values: list[bytes]
+    sizes: list[int]
+    """Bytes of each record, key and headers included."""
     keys: list[bytes | None] | None = None
     """None where no record has one."""
     headers: list[Headers] | None = None
@@ -157,4 +159,4 @@ class Source(Protocol):
 
 def printable(name: str) -> str:
     """A name with bytes that are not UTF-8 as ``\\xff``; others stay as they are."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return name if name.isascii() else name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -54,7 +54,7 @@ def one_by_one(blocks: Iterable[Block]) -> Iterator[Block]:
     """Blocks of a record each."""
     for block in blocks:
         for number, value in zip(block.numbers, block.values, strict=True):
-            yield Block(numbers=[number], values=[value], name_of=str)
+            yield Block(numbers=[number], values=[value], sizes=[len(value)], name_of=str)
 
 
 class CrashError(Exception):
@@ -518,7 +518,7 @@ def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
 def test_a_long_look_at_sizes_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row takes a fifth of a second here: it is said after the fifth of them, and not again."""
     monkeypatch.setattr("kafkabal.sources.row_files._READ_BYTES", 2)
-    (tmp_path / "a.txt").write_bytes(b"x\n" * 20)
+    (tmp_path / "a.txt").write_bytes(b"x\n" * 20 + b"x" * 10 + b"\n")
     now_s = itertools.count(0.0, 0.2)
     told: list[float] = []
     source = RowSource(tmp_path / "a.txt")

@@ -1,0 +1,171 @@
+"""Speed of ``produce`` against a bare loop that reads, hashes and produces, for many small files and many short rows.
+
+The bare loop passes a delivery callback, as whoever wants to know what arrived must, and polls; it keeps no manifest,
+names no records, and survives nothing. Pairs are interleaved; the median of the ratios is what counts. The brokers are
+those inside librdkafka. What a run takes until its first record (listing, sizes, manifest) is part of it.
+
+    python benchmarks/produce_sources.py --pairs 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import tempfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from time import monotonic, perf_counter
+
+from confluent_kafka import Producer
+
+from benchmarks.producer import Metadata
+from kafkabal.config.librdkafka_settings import ClientSetting
+from kafkabal.producer.manifest import Manifest, ManifestHeader
+from kafkabal.producer.routing_producer import RoutingProducer
+from kafkabal.producer.send_source import Run, check_sizes
+from kafkabal.routing.policy_protocol import Context
+from kafkabal.routing.registry import load_policy
+from kafkabal.scoring.registry import load_scores
+from kafkabal.sources.folder import FolderSource
+from kafkabal.sources.row_files import RowSource
+from kafkabal.sources.source_protocol import Source
+
+TOPIC = "benchmark"
+TARGET = 1.25
+"""Times the bare loop that a run may take."""
+FILES, FILE_BYTES, ROWS, ROW_BYTES = 20_000, 4096, 700_000, 150
+SETTINGS: dict[str, ClientSetting] = {
+    "linger.ms": 5,
+    "enable.idempotence": True,
+    "queue.buffering.max.messages": 100_000,
+    "log_level": 2,
+}
+
+
+class Bare:
+    """A producer, its partitions in turn, and a count of what arrived."""
+
+    def __init__(self, settings: dict[str, ClientSetting]) -> None:
+        self._producer = Producer(settings)
+        found = self._producer.list_topics(TOPIC, timeout=10)
+        self._partitions = itertools.cycle(sorted(found.topics[TOPIC].partitions))
+        self._delivered = self._sent = 0
+
+    def send(self, value: bytes) -> None:
+        """Queue a record; a thousand in a row go to one partition."""
+        if not self._sent % 1000:
+            self._partition = next(self._partitions)
+        while True:
+            try:
+                self._producer.produce(TOPIC, value, None, self._partition, self._count)
+                break
+            except BufferError:
+                self._producer.poll(0.05)
+        self._sent += 1
+        if not self._sent & 63:
+            self._producer.poll(0)
+
+    def flush(self) -> None:
+        """Wait for all."""
+        self._producer.flush()
+        assert self._delivered == self._sent
+
+    def _count(self, error: object, _message: object) -> None:
+        self._delivered += error is None
+
+
+def bare_files(settings: dict[str, ClientSetting], folder: Path) -> None:
+    """Read, hash and send every file."""
+    bare = Bare(settings)
+    for path in sorted(folder.rglob("*.bin")):
+        value = path.read_bytes()
+        sha256(value).hexdigest()
+        bare.send(value)
+    bare.flush()
+
+
+def bare_rows(settings: dict[str, ClientSetting], path: Path) -> None:
+    """Read, hash and send every line."""
+    bare, digest = Bare(settings), sha256()
+    with path.open("rb") as file:
+        for line in file:
+            digest.update(line)
+            bare.send(line.rstrip(b"\n"))
+    bare.flush()
+
+
+def routed(settings: dict[str, ClientSetting], source: Source, state: Path, policy: str) -> None:
+    """One run as the command does it, with a manifest of its own."""
+    header = ManifestHeader(id="0" * 16, cluster_id="c", topic=TOPIC, topic_id="T", source=source.name, offsets={})
+    listing = source.listing()
+    check_sizes(source, listing.parts, 1_048_588)
+    path = state / f"{monotonic()}.jsonl"
+    with (
+        Manifest.open(path, header) as manifest,
+        RoutingProducer(
+            Metadata(Producer(settings), TOPIC),
+            TOPIC,
+            load_policy(policy).create(Context()),
+            settings,
+            scores=load_scores(["disk"]),
+        ) as producer,
+    ):
+        outcome = Run(producer, source, manifest, clock=monotonic).send(listing)
+    assert outcome.is_complete
+    assert outcome.sent in (FILES, ROWS)
+    path.unlink()
+
+
+def timed(run: Callable[[], None]) -> float:
+    """Seconds that it takes."""
+    start = perf_counter()
+    run()
+    return perf_counter() - start
+
+
+def main() -> None:
+    """Print a line for each source."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--pairs", type=int, default=5)
+    options.add_argument("--policy", default="score")
+    given = options.parse_args()
+    owner = Producer({"test.mock.num.brokers": 3, "log_level": 2})
+    while not (found := owner.list_topics(TOPIC, timeout=10)).topics[TOPIC].partitions:
+        owner.poll(0.1)
+    settings = {"bootstrap.servers": ",".join(f"{b.host}:{b.port}" for b in found.brokers.values()), **SETTINGS}
+    with tempfile.TemporaryDirectory() as temporary:
+        state, folder, rows = Path(temporary), Path(temporary) / "files", Path(temporary) / "rows.jsonl"
+        for number in range(FILES):
+            (folder / f"label{number % 100}").mkdir(parents=True, exist_ok=True)
+            (folder / f"label{number % 100}" / f"{number}.bin").write_bytes(b"%07d" % number * (FILE_BYTES // 7))
+        row = b'{"text":"' + b"x" * (ROW_BYTES - 20) + b'","n":%07d}\n'
+        with rows.open("wb") as file:
+            for number in range(ROWS):
+                file.write(row % number)
+        sources: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
+            f"{FILES:,} files of {FILE_BYTES} B": (
+                lambda: bare_files(settings, folder),
+                lambda: routed(settings, FolderSource(folder), state, given.policy),
+            ),
+            f"{ROWS:,} rows of {ROW_BYTES} B": (
+                lambda: bare_rows(settings, rows),
+                lambda: routed(settings, RowSource(rows), state, given.policy),
+            ),
+        }
+        for name, (bare, ours) in sources.items():
+            pairs = [(timed(bare), timed(ours)) for _ in range(given.pairs)]
+            ratios = sorted(ours_s / bare_s for bare_s, ours_s in pairs)
+            peak_mib = getrusage(RUSAGE_SELF).ru_maxrss / 1024
+            print(
+                f"{name:24}  bare {statistics.median(b for b, _ in pairs):.2f} s  produce "
+                f"{statistics.median(o for _, o in pairs):.2f} s  ratio {statistics.median(ratios):.2f} "
+                f"({ratios[0]:.2f} .. {ratios[-1]:.2f})  target {TARGET}  peak {peak_mib:.0f} MiB",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
