@@ -18,6 +18,7 @@ from kafkabal.errors import (
 )
 from kafkabal.executor.observe.duration_estimate import dir_changes, predicted_s
 from kafkabal.executor.open_run import OpenRun, lock_cluster, make_context
+from kafkabal.executor.reassign.cordon_brokers import read_cordons
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Started, Warned
@@ -240,6 +241,7 @@ def _record(
         options=options,
         partitions=partitions,
         originals=_originals(environment, options, partitions),
+        cordons=read_cordons(environment.cluster, plan.drained),
         user=environment.user,
         why=_why(plan),
     )

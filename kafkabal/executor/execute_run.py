@@ -12,6 +12,7 @@ from kafkabal.clusters.protocol import Capability, ConfigResource, ResourceKind
 from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.cancel_moves import cancel_in_flight
+from kafkabal.executor.reassign.cordon_brokers import cordon, lift_cordons
 from kafkabal.executor.reassign.leader_elections import elect_preferred, give_back_leaders
 from kafkabal.executor.reassign.move_loop import MoveEnd, MoveLoop
 from kafkabal.executor.reassign.partition_task import Task
@@ -82,6 +83,10 @@ class _Run:
 
     def _move_and_lead(self) -> RunResult:
         context = self._context
+        if self._goal is Goal.ROLL_BACK:
+            lift_cordons(context)  # a cordoned broker takes nothing back
+        else:
+            cordon(context)
         while (end := self._move()) is MoveEnd.WINDOW_CLOSED:
             self._pause()
         if end is MoveEnd.STOPPED:
@@ -145,6 +150,8 @@ class _Run:
         still_running = self._end_in_flight(policy) if outcome is not Outcome.COMPLETE else {}
         self._problems |= still_running
         left = self._restore(still_running.keys())
+        if self._goal is not Goal.APPLY or outcome is Outcome.STOPPED:
+            lift_cordons(self._context)
         if self._context.journal.error is not None:
             self._context.warn(f"the journal is incomplete: {self._context.journal.error.strerror}")
         return self._close(outcome, left.pending)

@@ -7,6 +7,10 @@ LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
+# brokers
+CORDONED_LOG_DIRS = "cordoned.log.dirs"
+"""Log dirs that take no new replicas (KIP-1066), ``*`` for all."""
+
 # topics
 CLEANUP_POLICY = "cleanup.policy"
 COMPRESSION_TYPE = "compression.type"

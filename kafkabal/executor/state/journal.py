@@ -46,6 +46,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=
     started_at: str
     host: str
     options: RunOptions
+    cordons: tuple[Original, ...] = ()
     user: str = ""
     why: str = ""
 
@@ -152,6 +153,7 @@ class Journal:
             started_at=record.started_at,
             host=record.host,
             options=record.options,
+            cordons=record.cordons,
             user=record.user,
             why=record.why,
         )
@@ -309,6 +311,7 @@ class _Fold:
             started_at=header.started_at,
             host=header.host,
             options=header.options,
+            cordons=header.cordons,
             user=header.user,
             why=header.why,
             partitions=tuple(self.planned),

@@ -97,6 +97,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     options: RunOptions
     partitions: tuple[PlannedPartition, ...]
     originals: tuple[Original, ...] = ()
+    cordons: tuple[Original, ...] = ()
+    """What was set on the brokers that are to be drained, where they can be cordoned (KIP-1066)."""
     user: str = ""
     """Who began it, as this host names them."""
     why: str = ""

@@ -1,0 +1,96 @@
+"""Brokers that are drained take no new replicas meanwhile, where the cluster can keep them off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kafkabal.clusters.protocol import Capability
+from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
+from kafkabal.model.kafka_configs import CORDONED_LOG_DIRS
+from kafkabal.plan.plan import Plan
+
+_DRAINED = 1
+
+
+@pytest.fixture
+def draining(scene: Any) -> Any:
+    """The plan of the scene, as one that drains a broker whose log dirs can be cordoned."""
+    changes = tuple(c for c in scene.plan.partitions if _DRAINED not in c.replicas)
+    scene.plan = Plan(partitions=changes, cluster_id="simulated", options={"drain": [_DRAINED]})
+    scene.memory.kafka.parts.brokers[_DRAINED].static_configs[CORDONED_LOG_DIRS] = ""
+    return scene
+
+
+def _cordon(scene: Any) -> str | None:
+    value: str | None = scene.memory.kafka.parts.brokers[_DRAINED].own_configs.get(CORDONED_LOG_DIRS)
+    return value
+
+
+def test_a_drained_broker_is_cordoned_before_anything_moves_and_stays_so(draining: Any) -> None:
+    """The first change of the run is the cordon; it is there once the broker is empty."""
+    apply(draining.environment(), draining.plan, draining.options)
+    changes = [c for c in draining.faulty.calls if c.method in ("alter_configs", "alter_reassignments")]
+    assert [(x.key, x.value) for x in changes[0].arguments[0]] == [(CORDONED_LOG_DIRS, "*")]
+    assert _cordon(draining) == "*"
+
+
+@pytest.mark.parametrize("before", [None, "/d1"])
+@pytest.mark.parametrize("way", [cancel, roll_back])
+def test_what_was_set_before_is_restored(draining: Any, way: Any, before: str | None) -> None:
+    """After a crash, whoever rolls the run back or cancels it leaves the config as it was found."""
+    own = draining.memory.kafka.parts.brokers[_DRAINED].own_configs
+    if before is not None:
+        own[CORDONED_LOG_DIRS] = before
+
+    def die(call: Any) -> None:
+        if call.method == "alter_reassignments":
+            raise draining.Crash
+
+    draining.faulty.before.append(die)
+    with pytest.raises(draining.Crash):
+        apply(draining.environment(), draining.plan, draining.options)
+    assert _cordon(draining) == "*"
+    way(draining.next_process())
+    assert _cordon(draining) == before
+
+
+def test_a_resumed_run_cordons_again(draining: Any) -> None:
+    """What was restored, or never set, is set before the run goes on."""
+
+    def die(call: Any) -> None:
+        if call.method == "alter_configs":
+            raise draining.Crash
+
+    draining.faulty.before.append(die)
+    with pytest.raises(draining.Crash):
+        apply(draining.environment(), draining.plan, draining.options)
+    assert _cordon(draining) is None
+    resume(draining.next_process())
+    assert _cordon(draining) == "*"
+
+
+def test_what_somebody_else_has_set_since_stays(draining: Any) -> None:
+    """A cordon that is no longer ours is left alone by a rollback."""
+    apply(draining.environment(), draining.plan, draining.options)
+    draining.memory.kafka.parts.brokers[_DRAINED].own_configs[CORDONED_LOG_DIRS] = "/d0"
+    roll_back(draining.environment())
+    assert _cordon(draining) == "/d0"
+
+
+def test_clusters_that_cannot_cordon_are_drained_all_the_same(draining: Any) -> None:
+    """A broker that does not know the config is asked for nothing, and neither is one whose configs may not be read."""
+    del draining.memory.kafka.parts.brokers[_DRAINED].static_configs[CORDONED_LOG_DIRS]
+    apply(draining.environment(), draining.plan, draining.options)
+    assert _cordon(draining) is None
+    draining.assert_as_planned()
+
+
+def test_a_plan_that_drains_nothing_cordons_nothing(draining: Any) -> None:
+    """Only --drain keeps new replicas off a broker."""
+    plan = replace(draining.plan, options={})
+    apply(draining.environment(), plan, draining.options)
+    assert _cordon(draining) is None
+    assert Capability.CONFIGS in draining.memory.capabilities
