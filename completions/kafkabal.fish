@@ -223,6 +223,7 @@ set -g __kafkabal_valued \
     '-o' \
     '-p' \
     '-r' \
+    '-t' \
     '-w'
 
 complete -c kafkabal -f
@@ -262,6 +263,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l check -d 'Exit 3 if 
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l nagios -d 'Monitoring plugin: one line of output, exit 0 to 3.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s w -l warning -r -f -d 'Warning threshold for --nagios. [default: 10%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s c -l critical -r -f -d 'Critical threshold for --nagios. [default: 25%]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s t -l timeout -r -f -d 'With --nagios: CRITICAL if there is no result after TIME. [default: 30s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'

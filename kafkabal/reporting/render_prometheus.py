@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -40,17 +40,19 @@ class _Collected:
 
 
 def _families(report: Report) -> Iterator[Family]:
+    common = report.metric_labels
     families: dict[str, GaugeMetricFamily] = {}
     for fact in report.facts:
         if fact.metric and fact.value is not None:
-            family = families.setdefault(fact.metric.name, _family(fact.metric, []))
-            family.add_metric(list(fact.metric.labels.values()), float(fact.value))
+            family = families.setdefault(fact.metric.name, _family(fact.metric, [*common]))
+            family.add_metric([*common.values(), *fact.metric.labels.values()], float(fact.value))
     for table in report.tables:
         labels = [column for column in table.columns if column.label]
         for column in table.columns:
             if column.metric:
-                family = families.setdefault(column.metric.name, _family(column.metric, [c.key for c in labels]))
-                _add(family, column, column.metric, labels)
+                keys = [*common, *(c.key for c in labels)]
+                family = families.setdefault(column.metric.name, _family(column.metric, keys))
+                _add(family, column, column.metric, labels, common)
     return iter(families.values())
 
 
@@ -58,8 +60,12 @@ def _family(metric: Metric, keys: list[str]) -> GaugeMetricFamily:
     return GaugeMetricFamily(metric.name, metric.help, labels=[*keys, *metric.labels])
 
 
-def _add(family: GaugeMetricFamily, column: Column, metric: Metric, labels: list[Column]) -> None:
+def _add(
+    family: GaugeMetricFamily, column: Column, metric: Metric, labels: list[Column], common: Mapping[str, str]
+) -> None:
     own = list(metric.labels.values())
     for names, value in zip(zip(*(c.values for c in labels), strict=True), column.values, strict=True):
         if value is not None:
-            family.add_metric([*("" if name is None else str(name) for name in names), *own], float(value))
+            family.add_metric(
+                [*common.values(), *("" if name is None else str(name) for name in names), *own], float(value)
+            )

@@ -141,6 +141,8 @@ class Report:
     tone: Tone = Tone.PLAIN
     facts: Sequence[Fact] = ()
     tables: Sequence[Table] = ()
+    metric_labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels of every metric, such as the name of the cluster."""
     notes: Sequence[str] = field(default=())
     """What to know about the figures, and what to do next; one line each."""
 

@@ -75,14 +75,17 @@ class WatchTextfile:
 
     Parameters
     ----------
+    cluster
+        Name of the cluster, a label of every metric.
     wall_clock
         Seconds since the epoch.
     warn
         Is told once when the file cannot be written; the watch goes on.
     """
 
-    def __init__(self, path: Path, wall_clock: Callable[[], float], warn: Callable[[str], None]) -> None:
-        self._path, self._wall_clock, self._warn, self._is_warned = path, wall_clock, warn, False
+    def __init__(self, path: Path, cluster: str, wall_clock: Callable[[], float], warn: Callable[[str], None]) -> None:
+        self._path, self._cluster = path, cluster
+        self._wall_clock, self._warn, self._is_warned = wall_clock, warn, False
 
     def write(self, summary: Summary) -> None:
         """Write what is found now."""
@@ -90,11 +93,14 @@ class WatchTextfile:
 
         registry = CollectorRegistry()
         health = Gauge(
-            "kafkabal_watch_broker_health", "1 for what a broker is.", ["broker", "health"], registry=registry
+            "kafkabal_watch_broker_health",
+            "1 for what a broker is.",
+            ["cluster", "broker", "health"],
+            registry=registry,
         )
         for broker, found in summary.health.items():
             for kind in BrokerHealth:
-                health.labels(str(broker), str(kind)).set(found is kind)
+                health.labels(self._cluster, str(broker), str(kind)).set(found is kind)
         findings = summary.findings
         for name, text, value in (
             ("offline_log_dirs", "Log dirs that are offline.", len(findings.offline_dirs)),
@@ -102,7 +108,7 @@ class WatchTextfile:
             ("imbalanced_scores", "Scores outside the outer band.", len(findings.imbalanced)),
             ("last_look_timestamp_seconds", "When the cluster was looked at.", self._wall_clock()),
         ):
-            Gauge(f"kafkabal_watch_{name}", text, registry=registry).set(value)
+            Gauge(f"kafkabal_watch_{name}", text, ["cluster"], registry=registry).labels(self._cluster).set(value)
         try:
             with replacing(self._path) as file:
                 file.write(generate_latest(registry))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -274,3 +275,13 @@ def test_bad_input_is_one_clear_line(run_cli: Callable[..., Any], words: list[st
 
     assert (outcome.code, outcome.out) == (code, "")
     assert says in outcome.err.splitlines()[0]
+
+
+def test_a_monitor_hears_of_a_broker_that_never_answers(run_cli: Callable[..., Any]) -> None:
+    """-t ends the plugin with CRITICAL and a line of its own, before the monitoring server kills it."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"127.0.0.1:{mute.getsockname()[1]}"
+        outcome = run_cli("inspect", "-b", address, "--nagios", "-t", "1s")
+
+    assert (outcome.code, outcome.out) == (2, "KAFKABAL CRITICAL - no result within 1 s\n")
+    assert run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-t", "1s").code == 2

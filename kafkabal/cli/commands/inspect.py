@@ -10,7 +10,8 @@ import typer
 from kafkabal.cli.framework.chosen_scores import chosen_scores
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import cluster_flags
+from kafkabal.cli.framework.command_settings import cluster_flags, cluster_label
+from kafkabal.cli.framework.nagios_output import time_limit
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Format, OutputOptions, Uses
 from kafkabal.config.settings import Settings
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from kafkabal.reporting.report import Report
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
+# monitoring servers end a plugin after 60 s, and then tell nothing but that
+_DEFAULT_TIMEOUT_S = 30.0
 _SECTION = "Checks"
 
 
@@ -65,6 +68,30 @@ class CheckOptions:
             rich_help_panel=_SECTION,
         ),
     ] = None
+    timeout_s: Annotated[
+        float | None,
+        typer.Option(
+            "-t",
+            "--timeout",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="With --nagios: CRITICAL if there is no result after TIME. [default: 30s]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+
+    def limit_s(self, sample_s: float | None) -> float | None:
+        """After how many seconds ``--nagios`` gives up; None without it. The time to sample rates is not counted.
+
+        Raises
+        ------
+        UsageError
+            If a timeout is given without --nagios.
+        """
+        if not self.nagios and self.timeout_s is not None:
+            raise UsageError("-t requires --nagios", hint="--broker-timeout limits how long each broker may take")
+        limit = _DEFAULT_TIMEOUT_S if self.timeout_s is None else self.timeout_s
+        return limit + (sample_s or 0.0) if self.nagios else None
 
     def thresholds(self) -> tuple[float, float]:
         """Warning and critical thresholds of ``--nagios``.
@@ -126,12 +153,16 @@ def inspect(
 
       kafkabal inspect -o prometheus --output-file /var/lib/node_exporter/kafkabal.prom
     """
-    thresholds = checks.thresholds()
+    thresholds, limit_s = checks.thresholds(), checks.limit_s(sample_s)
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
     detailed = save is not None or by is By.TOPIC
     is_redrawn = watch_s is not None and output.output is Format.TABLE and output.output_file is None
-    with open_cluster(settings, context) as cluster, _screen(context, is_redrawn=is_redrawn) as draw:
+    with (
+        time_limit(limit_s),
+        open_cluster(settings, context) as cluster,
+        _screen(context, is_redrawn=is_redrawn) as draw,
+    ):
         for state in _states(cluster, settings, context, sample_s=sample_s, watch_s=watch_s, detailed=detailed):
             inspection = _inspection(state, settings)
             if save is not None:
@@ -198,6 +229,7 @@ def _report(inspection: "Inspection", by: By, top: int | None, settings: Setting
         shown_rows=top,
         cluster_flags=cluster_flags(settings, context),
         read_at_s=_seconds(inspection.cluster.taken_at),
+        cluster_label=cluster_label(settings, context),
     )
 
 

@@ -11,6 +11,7 @@ import typer
 
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.service_notify import notify_ready
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION, Format, OutputOptions, Uses
@@ -296,7 +297,7 @@ def _watch(
     context.say(f"watching {cluster.name}: --heal {options.policy.level}, every {options.every_s:g} s")
     try:
         with stop_on_signals(stop, context.say):
-            _run(watcher, stop, output, context)
+            _run(watcher, stop, output, context, cluster_label(settings, context) or cluster_id)
             healer.wait(_LAST_WAIT_S)
     except HardStop:
         pass
@@ -304,13 +305,13 @@ def _watch(
     raise InterruptedRunError("watch stopped", terminated=terminated, hint=None)
 
 
-def _run(watcher: "Watcher", stop: "StopSwitch", output: WatchOutput, context: CommandContext) -> None:
+def _run(watcher: "Watcher", stop: "StopSwitch", output: WatchOutput, context: CommandContext, cluster: str) -> None:
     if output.textfile is None:
         watcher.run(stop)
         return
     from kafkabal.reporting.watch_report import WatchTextfile
 
-    textfile = WatchTextfile(output.textfile, context.wall_clock, context.warn)
+    textfile = WatchTextfile(output.textfile, cluster, context.wall_clock, context.warn)
     watcher.run(stop, after_look=textfile.write)
 
 

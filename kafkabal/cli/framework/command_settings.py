@@ -67,6 +67,15 @@ def cluster_flags(settings: Settings, context: CommandContext) -> str:
     return " ".join(flags)
 
 
+def cluster_label(settings: Settings, context: CommandContext) -> str:
+    """Name of the cluster in metrics: that of the user's own profile; empty where only the cluster's id names it."""
+    from kafkabal.config.profiles import DEFAULT_PROFILE
+
+    profile = settings.profile
+    is_own = profile is not None and profile.path == context.config_dir / PROFILES_FILE
+    return profile.name if profile is not None and is_own and profile.name != DEFAULT_PROFILE else ""
+
+
 def names_cluster(settings: Settings) -> bool:
     """Whether flags, environment or profile name a cluster."""
     return bool(settings.bootstrap_servers or settings.command_config or settings.zookeeper or settings.snapshot)

@@ -6,6 +6,9 @@ is for bad arguments and for what went wrong here; a cluster that does not answe
 
 from __future__ import annotations
 
+import signal
+import threading
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -13,7 +16,7 @@ from kafkabal.errors import KafkabalError, UnreachableError
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kafkabal.cli.framework.command_context import CommandContext
 
@@ -46,6 +49,31 @@ def status_line(status: Status, text: str, figures: str = "") -> str:
     """The one line; a ``|`` in the text would start the figures, so it is replaced."""
     line = f"{_SERVICE} {status.name} - {printable(text.replace('|', '/'))}"
     return f"{line} | {figures}" if figures else line
+
+
+@contextmanager
+def time_limit(limit_s: float | None) -> Iterator[None]:
+    """End what runs in the block after so many seconds; None sets no limit. It works on the main thread only.
+
+    Raises
+    ------
+    UnreachableError
+        When the time is over.
+    """
+    if limit_s is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise UnreachableError(f"no result within {limit_s:g} s", hint="raise --timeout, or see 'kafkabal inspect -v'")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def report_failure(error: BaseException, context: CommandContext) -> int:

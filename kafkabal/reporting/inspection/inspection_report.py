@@ -41,6 +41,7 @@ def inspection_report(
     shown_rows: int | None = None,
     cluster_flags: str = "",
     read_at_s: float = 0.0,
+    cluster_label: str = "",
 ) -> Report:
     """Everything ``inspect`` has to say.
 
@@ -52,6 +53,8 @@ def inspection_report(
         The flags that named the cluster, for the command to run next.
     read_at_s
         When the cluster was as it is shown, in seconds since the epoch; 0 where nobody knows.
+    cluster_label
+        Name of the cluster in metrics; empty for its id.
     """
     verdict = judge(inspection)
     table = _TABLES[by](inspection)
@@ -66,6 +69,7 @@ def inspection_report(
         facts=tuple(_facts(inspection, command, read_at_s)),
         tables=(table, score_table(inspection), _rack_table(small)),
         notes=(*_notes(inspection, command), *_on_racks(small)),
+        metric_labels={"cluster": cluster_label or inspection.cluster.cluster_id},
     )
 
 

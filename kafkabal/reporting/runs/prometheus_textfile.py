@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
 from kafkabal.errors import OutputError
 from kafkabal.executor.run_events import Event, Finished, Progress, Started
 from kafkabal.executor.state.run_states import Outcome
@@ -19,6 +21,8 @@ class PrometheusTextfile:
 
     Parameters
     ----------
+    cluster
+        Name of the cluster, a label of every metric.
     wall_clock
         Seconds since the epoch.
     warn
@@ -26,9 +30,16 @@ class PrometheusTextfile:
     """
 
     def __init__(
-        self, path: Path, wall_clock: Callable[[], float], warn: Callable[[str], None], *, every_s: float = 5.0
+        self,
+        path: Path,
+        cluster: str,
+        wall_clock: Callable[[], float],
+        warn: Callable[[str], None],
+        *,
+        every_s: float = 5.0,
     ) -> None:
         self._path = path
+        self._cluster = cluster
         self._wall_clock = wall_clock
         self._warn = warn
         self._is_warned = False
@@ -83,9 +94,9 @@ class PrometheusTextfile:
             self._is_warned = False
 
     def _write(self) -> None:
-        lines = [
-            f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value:.17g}\n"
-            for name, (meaning, value) in self._values.items()
-        ]
+        registry = CollectorRegistry()
+        for name, (meaning, value) in self._values.items():
+            gauge = Gauge(name, meaning, ["cluster"], registry=registry)
+            gauge.labels(self._cluster).set(value)
         with replacing(self._path) as file:
-            file.write("".join(lines).encode())
+            file.write(generate_latest(registry))

@@ -4,26 +4,52 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from kafkabal.executor.run_events import Finished, Started
+from kafkabal.executor.state.run_states import Goal, Outcome
 from kafkabal.inspection.inspect_cluster import inspect_cluster
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_formats import render
+from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile
 
+STARTED = Started(
+    run_id="r",
+    goal=Goal.APPLY,
+    partitions=1,
+    copy_bytes=1,
+    log_dir_bytes=0,
+    predicted_s=None,
+    lock_scope="cluster",
+    throttle_bytes_per_s=None,
+    has_cluster_record=True,
+)
+FINISHED = Finished(
+    run_id="r",
+    outcome=Outcome.COMPLETE,
+    done_partitions=1,
+    total_partitions=1,
+    done_bytes=1,
+    elapsed_s=1.0,
+    problems={},
+    pending=[],
+)
 FOLDER = Path(__file__).parents[3] / "monitoring"
 DASHBOARD = FOLDER / "grafana" / "kafkabal.json"
 
 
 @pytest.fixture(scope="module")
-def metrics() -> set[str]:
-    """Names of all that ``inspect -o prometheus`` exposes."""
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Names of all that ``inspect -o prometheus`` and ``rebalance --textfile`` expose."""
     dirs = [LogDirRow(path="/d", total_bytes=1000, usable_bytes=500)]
     cluster = build_cluster(
         HeaderRow(kafkabal_snapshot=1, cluster_id="c", taken_at="2026-01-01T00:00:00Z"),
@@ -31,7 +57,16 @@ def metrics() -> set[str]:
         [TopicRow(topic="t", partitions=[PartitionRow(partition=0, leader=1, replicas=[1], sizes=[1], log_dirs=[0])])],
     )
     text = render(inspection_report(inspect_cluster(cluster, ()), read_at_s=1.0), "prometheus", PLAIN)
-    return set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
+    return {"up", *re.findall(r"^# TYPE (\w+)", text + _metrics_of_a_run(tmp_path_factory), re.MULTILINE)}
+
+
+def _metrics_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What ``rebalance --textfile`` exposes at the end."""
+    path = tmp_path_factory.mktemp("textfile") / "run.prom"
+    textfile = PrometheusTextfile(path, "c", lambda: 0.0, pytest.fail)
+    textfile.on_event(STARTED)
+    textfile.on_event(FINISHED)
+    return path.read_text()
 
 
 def expressions() -> list[tuple[str, str]]:
@@ -46,7 +81,7 @@ def expressions() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "expression"), expressions(), ids=[name for name, _ in expressions()])
 def test_expressions_use_metrics_that_exist(metrics: set[str], name: str, expression: str) -> None:
     """An alert or panel of a metric that nobody exposes would stay silent for ever."""
-    used = set(re.findall(r"\bkafkabal_\w+", expression))
+    used = set(re.findall(r"\b(?:kafkabal_\w+|up)\b", expression))
     assert used
     assert used <= metrics
 
@@ -77,3 +112,46 @@ def test_panels_do_not_overlap() -> None:
         assert not cells & taken
         taken |= cells
         assert at["x"] + at["w"] <= 24
+
+
+def test_every_metric_names_its_cluster(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Files of two clusters in one folder have no series in common, also those of runs."""
+    rows = HeaderRow(kafkabal_snapshot=1, cluster_id="id", taken_at="2026-01-01T00:00:00Z")
+    dirs = [LogDirRow(path="/d", total_bytes=1000, usable_bytes=500)]
+    inspection = inspect_cluster(build_cluster(rows, [BrokerRow(broker=1, log_dirs=dirs)], []), ())
+
+    def series(cluster: str) -> set[str]:
+        text = render(inspection_report(inspection, read_at_s=1.0, cluster_label=cluster), "prometheus", PLAIN)
+        return {line.split(" ")[0] for line in text.splitlines() if not line.startswith("#")}
+
+    assert series("a")
+    assert not series("a") & series("b")
+    assert all('cluster="id"' in line for line in series(""))
+    of_run = [line for line in _metrics_of_a_run(tmp_path_factory).splitlines() if not line.startswith("#")]
+    assert all('{cluster="c"}' in line for line in of_run)
+
+
+def test_every_alert_is_played_firing_and_silent() -> None:
+    """The cases for promtool hold, for each alert, one that fires and one that does not."""
+    cases = yaml.safe_load((FOLDER / "tests" / "alerts_test.yml").read_text())["tests"]
+    played = {(test["alertname"], bool(test["exp_alerts"])) for case in cases for test in case["alert_rule_test"]}
+    rules = yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"][0]["rules"]
+    assert played == {(rule["alert"], fires) for rule in rules for fires in (True, False)}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["promtool", "check", "rules", "alerts.yml"],
+        ["promtool", "test", "rules", "tests/alerts_test.yml"],
+        ["promtool", "check", "config", "prometheus.yml"],
+        ["amtool", "check-config", "alertmanager.yml"],
+    ],
+    ids=" ".join,
+)
+def test_prometheus_itself_agrees(words: list[str]) -> None:
+    """Prometheus' and Alertmanager's own tools load the files, and the alerts fire as played."""
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"{words[0]} is not installed")
+    done = subprocess.run(words, cwd=FOLDER, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

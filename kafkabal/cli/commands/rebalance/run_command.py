@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.errors import (
     ExitCode,
     FindingsError,
@@ -55,8 +56,13 @@ def open_run_command(
     from kafkabal.executor.isolated_listeners import Reporters
 
     output = output or RunOutput()
-    reporters = Reporters(list(_reporters(output, context, name)))
-    with cluster or open_cluster(settings, context) as opened, reporters:
+    with ExitStack() as stack:
+        opened = stack.enter_context(cluster or open_cluster(settings, context))
+
+        def label() -> str:
+            return cluster_label(settings, context) or opened.cluster_id()
+
+        reporters = stack.enter_context(Reporters(list(_reporters(output, context, name, label))))
         environment = make_environment(opened, settings, context, reporters)
         yield RunCommand(name, settings, context, output, environment, reporters)
 
@@ -223,7 +229,9 @@ def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load 
     )
 
 
-def _reporters(output: RunOutput, context: CommandContext, command: str) -> Iterator[BackgroundListener]:
+def _reporters(
+    output: RunOutput, context: CommandContext, command: str, cluster: Callable[[], str]
+) -> Iterator[BackgroundListener]:
     """One background listener each, so that one that is blocked holds up no other."""
     from kafkabal.cli.commands.rebalance.run_flags import RunFormat
     from kafkabal.executor.isolated_listeners import BackgroundListener
@@ -237,7 +245,8 @@ def _reporters(output: RunOutput, context: CommandContext, command: str) -> Iter
     if output.output is RunFormat.JSONL:
         others.append(("events", EventLines(context.stdout, command, context.wall_clock)))
     if output.textfile is not None:
-        others.append((str(output.textfile), PrometheusTextfile(output.textfile, context.wall_clock, context.warn)))
+        textfile = PrometheusTextfile(output.textfile, cluster(), context.wall_clock, context.warn)
+        others.append((str(output.textfile), textfile))
     for what, listener in others:
         yield BackgroundListener(listener, on_failure=partial(_warn_of_failure, context, what))
 
