@@ -11,7 +11,9 @@ from kafkabal.model.offline_replicas import has_source
 from kafkabal.model.replica_sizes import replica_bytes
 from kafkabal.planner.problem import Problem, is_reassigned
 from kafkabal.scoring.evaluation import Evaluation, evaluate
-from kafkabal.scoring.scores.log_dir import SCORE as LOG_DIR
+from kafkabal.scoring.registry import load_score
+
+LOG_DIR = load_score("log-dir")
 
 _NAMED = 10
 _NAMED_TOPICS = 3

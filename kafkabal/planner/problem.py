@@ -32,9 +32,10 @@ from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.scoring.attainable import Rules
 from kafkabal.scoring.available_needs import require
 from kafkabal.scoring.protocol import Score
-from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores
-from kafkabal.scoring.scores.disk import SCORE as DISK
+from kafkabal.scoring.registry import WeightedScore, default_scores, load_score, load_scores
 from kafkabal.scoring.selection import choose_scores
+
+DISK = load_score("disk")
 
 NONE = -1
 

@@ -13,7 +13,9 @@ from kafkabal.model.cluster_state import F64, I32, I64, Bools, LogDirState
 from kafkabal.model.eligibility import dir_room_bytes
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.solution import State
-from kafkabal.scoring.scores.log_dir import SCORE as LOG_DIR
+from kafkabal.scoring.registry import load_score
+
+LOG_DIR = load_score("log-dir")
 
 
 class Shelving:
@@ -160,7 +162,9 @@ def _band(shelving: Shelving, dirs: I64) -> tuple[I64, I64]:
     counts = shelving.counts[dirs]
     capacity = np.where(counts, shelving.capacity[dirs], 0.0)
     mean = float(shelving.load[dirs][counts].sum()) / max(float(capacity.sum()), 1.0)
-    low, high = LOG_DIR.band.edges(mean * capacity, shelving.state.problem.options.tolerance)
+    band = LOG_DIR.band
+    assert band is not None  # log dirs have one
+    low, high = band.edges(mean * capacity, shelving.state.problem.options.tolerance)
     return np.ceil(low).astype(np.int64), np.floor(high).astype(np.int64)
 
 
