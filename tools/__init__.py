@@ -1,1 +1,1 @@
-"""What only developers run: the generated reference, lock files of the sandbox, the picture in the README."""
+"""What only developers run: generated reference, drawn damage, lock files of the sandbox, the picture in the README."""

@@ -1,0 +1,37 @@
+"""Damaged files and wrong words: whatever is drawn, a command ends in a line and an exit code of the contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkabal.errors import ExitCode
+from tools.fuzz.cases import draw, sound_cases, write_sound_files
+from tools.fuzz.run_case import run_case
+
+SEED = 20261122
+GROUPS = 10
+GROUP_CASES = 50
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files as they should be."""
+    folder = tmp_path_factory.mktemp("sound")
+    write_sound_files(folder)
+    return folder
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_no_case_ends_in_a_traceback(sound: Path, group: int) -> None:
+    """Nor with another exit code, nor silently, nor after 20 s, nor with 500 MB; 20,000 more: python -m tools.fuzz."""
+    numbers = range(group * GROUP_CASES, (group + 1) * GROUP_CASES)
+    faults = {number: fault for number in numbers if (fault := run_case(draw(SEED, number, sound)).fault)}
+    assert not faults
+
+
+def test_sound_files_are_taken(sound: Path) -> None:
+    """What is damaged is right before: else every case would end at the same first check."""
+    endings = {case.words: run_case(case) for case in sound_cases(sound) if "--nagios" not in case.words}
+    assert {words: e.err for words, e in endings.items() if e.fault or e.code == ExitCode.USAGE} == {}

@@ -1,0 +1,293 @@
+"""Cases: a command line and the files that it reads, one of them damaged, or its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+import msgspec
+
+from kafkabal.cli.framework.command_table import COMMANDS, Row
+from kafkabal.cli.framework.typer_command import build_command
+from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.executor.run_options import RunOptions, Throttle
+from kafkabal.executor.state.journal import Confirmed, EffectKind, Entered, Intended, Journal
+from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
+from kafkabal.executor.state.run_states import Goal, Phase
+from kafkabal.model.rows import FutureRow
+from kafkabal.plan.plan import ANY_DIR, Placement
+from kafkabal.plan.plan_file import write_plan
+from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.testing import cluster_builders
+from tools.fuzz.damage import WORDS, damaged
+
+_PROFILE = """\
+profiles:
+  prod:
+    tolerance: 5%
+    scores: {disk: 2, replicas: 1}
+    capacity: {default: 4TiB, 3: {/d0: 2TiB}}
+    volumes: {1: {/d0: a, /d1: b}}
+    throttle: 50MB/s
+    window: 01:00-05:00
+    max_bytes: 2TB
+    topics: ["t*"]
+    exclude_topics: [u]
+    exclude_brokers: 3
+    include_internal: true
+    count_capacity: disk
+    nic_rate: {default: 1GB/s, 2: 500MB}
+"""
+_TOPICS = """\
+topics:
+- {name: features, partitions: 4, replication_factor: 2, configs: {retention.ms: "1000"}}
+- {name: frames, preset: training, partitions: 6, partition_bytes: 1GB}
+"""
+_WORKLOAD = """\
+records: 2000
+size: {lognormal: {mean: 110kB, sigma: 0.8}}
+keys: {zipf: {keys: 100, exponent: 1.0}}
+rate: 50MB/s
+arrival: poisson
+producers: 2
+metrics_interval: 5s
+transport: {batch: 16KiB, linger: 5ms, in_flight: 5, buffer: 32MiB, acks: all,
+            broker_rate: {default: 200MB/s, 3: 25MB/s}, request_time: 1ms, round_trip: 1ms}
+log: {headers: 40B, compression: 60%}
+events: [{at: 10s, broker: 3, becomes: slow, factor: 8}, {at: 20s, broker: 2, becomes: dead}]
+cluster: {brokers: 4, racks: 2, capacity: 1TB, leaders: brokers+2, replication_factor: 1,
+          existing: {default: 1GB, 1: 2GB}, seed: 0}
+"""
+_MANIFEST = b"""\
+{"kafkabal_manifest":1,"id":"4f","cluster_id":"Mk","topic":"img","topic_id":"Xy","source":"folder /d","offsets":{"0":5}}
+{"part":{"name":"a.jpg","size_bytes":4711,"mtime_ns":1,"records":1}}
+{"part":{"name":"b.jpg","size_bytes":0,"mtime_ns":2,"records":1}}
+{"through":2,"offsets":{"0":7}}
+{"void":1}
+{"state":"clean"}
+17
+{"size_bytes":3}
+"""
+_PROPERTIES = b"""\
+# a comment
+security.protocol=SASL_SSL
+sasl.mechanism: SCRAM-SHA-256
+sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\
+    username="me" password="\\u0041b";
+ssl.truststore.location=/etc/ssl/certs/ca-certificates.crt
+request.timeout.ms=100
+client.id=x
+"""
+# what starts programs, listens, or waits for brokers is no case
+_LEFT_OUT = frozenset({"sandbox", "demo", "telemetry", "produce", "read", "completion"})
+_OUTPUTS = frozenset(
+    [
+        "--save",
+        "--output-file",
+        "--out",
+        "--plan-file",
+        "-o",
+        "--textfile",
+        "--rollback-file",
+        "--plot",
+        "--watch",
+        "--sample",
+    ]
+)
+
+
+_Command: TypeAlias = "tuple[tuple[str, ...], Sequence[tuple[str, bool]]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A command line, run where its files are."""
+
+    words: tuple[str, ...]
+    files: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A file that can be damaged, and the command lines that read it."""
+
+    file: str
+    uses: tuple[str, ...]
+
+
+_ON = "--snapshot s.jsonl"
+_SAVED = f"{_ON} --save out.jsonl --yes"
+_KINDS = (
+    _Kind(
+        "s.jsonl",
+        (
+            f"inspect {_ON} --by broker",
+            f"inspect {_ON} --by log-dir -o json",
+            f"inspect {_ON} --by rack -o csv",
+            f"inspect {_ON} --by topic -o prometheus",
+            f"inspect {_ON} --by partition -o yaml",
+            f"inspect {_ON} --check",
+            f"inspect {_ON} --nagios",
+            f"inspect {_ON} --save copy.jsonl",
+            f"scores {_ON}",
+            f"rebalance plan {_ON}",
+            f"rebalance plan {_ON} --drain 1 --replication-factor 3",
+            f"rebalance plan {_ON} --what-if add=9:r1:4TiB",
+            f"rebalance {_SAVED}",
+            f"rebalance {_ON} --dry-run",
+            f"rebalance status {_ON}",
+            f"rebalance apply p.json {_SAVED}",
+            f"create n -p 3 -r 2 {_ON} --dry-run",
+            f"create n --preset training {_SAVED}",
+            f"route-simulate --topic t {_ON} --records 500 --policy score",
+        ),
+    ),
+    _Kind(
+        "p.json",
+        (
+            f"rebalance apply p.json {_SAVED}",
+            f"rebalance apply p.json {_ON} --dry-run",
+            f"rebalance plan {_ON} --keep-moved p.json",
+            "rebalance explain p.json t-0",
+            "rebalance show p.json",
+            "rebalance diff p.json p2.json",
+        ),
+    ),
+    _Kind(
+        "j.jsonl",
+        (
+            f"rebalance status {_ON} --journal j.jsonl",
+            f"rebalance resume {_SAVED} --journal j.jsonl",
+            f"rebalance rollback {_SAVED} --journal j.jsonl",
+            f"rebalance cancel {_SAVED} --journal j.jsonl",
+        ),
+    ),
+    _Kind("prof.yaml", (f"rebalance plan {_ON} --profile prof.yaml#prod", f"inspect {_ON} --profile prof.yaml")),
+    _Kind("topics.yaml", (f"create -f topics.yaml {_ON} --dry-run",)),
+    _Kind("w.yaml", ("route-simulate --workload w.yaml --records 300 --policy score --policy default",)),
+    _Kind("m.jsonl", ("route-simulate --workload wm.yaml --records 300 --policy score",)),
+    _Kind("c.properties", ("inspect --command-config c.properties -b 127.0.0.1:1 --broker-timeout 50ms",)),
+)
+
+
+def draw(seed: int, number: int, folder: Path) -> Case:
+    """The case of a number; equal seeds and numbers give equal cases. ``folder`` holds the sound files."""
+    rng = Random(f"{seed}:{number}")
+    sound = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    if rng.random() < 0.4:
+        return Case(_wrong_words(rng), sound)
+    kind = rng.choice((*_KINDS, _KINDS[0], _KINDS[0], _KINDS[1], _KINDS[2]))
+    return Case(tuple(rng.choice(kind.uses).split()), {**sound, kind.file: damaged(sound[kind.file], rng)})
+
+
+def sound_cases(folder: Path) -> Iterator[Case]:
+    """Every command line that reads a file, with the files as they should be."""
+    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    yield from (Case(tuple(use.split()), files) for kind in _KINDS for use in kind.uses)
+
+
+def write_sound_files(folder: Path) -> None:
+    """A file of each kind, as it should be, all about one small cluster."""
+    brokers = cluster_builders.brokers(4, racks=2, dirs=2)
+    topics = [
+        cluster_builders.topic("t", [1, 2], [2, 1], [1, 3], [1, 2], [2, 3]),
+        cluster_builders.topic("u", [1, 4], size_bytes=7 * 10**9),
+    ]
+    topics[1].partitions[0].future.append(FutureRow(broker=1, log_dir=1, bytes=5))
+    state = cluster_builders.cluster(brokers, topics)
+    write_snapshot(state, folder / "s.jsonl")
+    plan = make_plan(state, PlanOptions())
+    for name in ("p.json", "p2.json"):
+        write_plan(plan, folder / name)
+    _write_journal(folder / "j.jsonl", state.cluster_id)
+    texts = {
+        "prof.yaml": _PROFILE,
+        "topics.yaml": _TOPICS,
+        "w.yaml": _WORKLOAD,
+        "wm.yaml": "size: {manifest: m.jsonl}\ncluster: {brokers: 3}\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "m.jsonl").write_bytes(_MANIFEST)
+    (folder / "c.properties").write_bytes(_PROPERTIES)
+
+
+def _write_journal(path: Path, cluster_id: str) -> None:
+    planned = tuple(
+        PlannedPartition(
+            topic="t",
+            partition=number,
+            start=Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0")),
+            replicas=(4, 2),
+            log_dirs=(ANY_DIR, "/d1"),
+            copy_bytes=10**9,
+        )
+        for number in (0, 3)
+    )
+    originals = tuple(
+        msgspec.convert({"record": "original", "kind": kind, "resource": name, "key": key, "value": None}, Original)
+        for kind, name, key in (("broker", "1", "leader.replication.throttled.rate"), ("topic", "t", "x"))
+    )
+    record = RunRecord(
+        run_id="20260101T000000-abc",
+        plan_id="p",
+        cluster_id=cluster_id,
+        started_at="2026-01-01T00:00:00+00:00",
+        host="h",
+        options=msgspec.structs.replace(RunOptions(throttle=Throttle(bytes_per_s=10**6)), window="00:00-23:59"),
+        partitions=planned,
+        originals=originals,
+    )
+    journal = Journal.create(path, record, Entered(at="2026-01-01T00:00:01+00:00", goal=Goal.APPLY, phase=Phase.MOVING))
+    journal.append(
+        Intended(at="2026-01-01T00:00:02+00:00", number=1, kind=EffectKind.REASSIGN, items={"t-0": [4, 2]}),
+        Confirmed(at="2026-01-01T00:00:03+00:00", number=1),
+    )
+    journal.close()
+
+
+def _wrong_words(rng: Random) -> tuple[str, ...]:
+    """A command with options of its own, and values that fit or do not."""
+    path, options = rng.choice(_commands())
+    words = list(path)
+    if "--snapshot" in dict(options) and rng.random() < 0.9:
+        words += ["--snapshot", "s.jsonl"]
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        if not options or rng.random() < 0.1:
+            words.append(rng.choice(WORDS))
+            continue
+        flag, takes_value = rng.choice(options)
+        words.append(flag)
+        if takes_value:
+            words.append(_value_of(flag, rng))
+    return tuple(words)
+
+
+def _value_of(flag: str, rng: Random) -> str:
+    if flag in _OUTPUTS:
+        return rng.choice(("", "out.jsonl", "x" * 5000, "no/such/folder", "/", "a\0b", "json", "csv", "yaml"))
+    files = ("p.json", "s.jsonl", "prof.yaml", "topics.yaml", "w.yaml", "j.jsonl", "c.properties")
+    return rng.choice(files) if rng.random() < 0.15 else rng.choice(WORDS)
+
+
+@cache
+def _commands() -> Sequence[_Command]:
+    """Words of each command, and its flags with whether they take a value."""
+    return tuple(_walk(COMMANDS, ()))
+
+
+def _walk(rows: Mapping[str, Row], path: tuple[str, ...]) -> Iterator[_Command]:
+    for name, row in rows.items():
+        if not path and name in _LEFT_OUT:
+            continue
+        here = (*path, name)
+        if row.function:
+            command: Any = build_command(name, row)
+            options = [p for p in command.params if p.param_type_name == "option"]
+            yield here, [(option.opts[-1], not (option.is_flag or option.count)) for option in options]
+        yield from _walk(row.commands or {}, here)

@@ -1,0 +1,120 @@
+"""Run a case in this process, and say what is wrong with how it ended."""
+
+from __future__ import annotations
+
+import io
+import os
+import resource
+import signal
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.main import main
+from kafkabal.errors import ExitCode
+from tools.fuzz.cases import Case
+
+MOST_SECONDS = 20
+MOST_BYTES = 500 * 2**20
+_CODES = frozenset(ExitCode)
+
+
+class TooSlow(BaseException):
+    """A case took longer than it may; no handler of the program under test may catch it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a case ended."""
+
+    code: int
+    out: str
+    err: str
+    elapsed_s: float
+    growth_bytes: int
+    """Most memory of this process, if it never held as much before; else 0."""
+    crash: str = ""
+    """What came out of the program in place of an exit code."""
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with it; empty where nothing is."""
+        if self.crash:
+            return self.crash
+        if "this is a bug in kafkabal" in self.err or "Traceback" in self.err:
+            return self.err
+        if self.code not in _CODES:
+            return f"exit code {self.code}"
+        if self.code != ExitCode.DONE and not self.err + self.out:
+            return f"exit code {self.code} and not a word"
+        if self.elapsed_s > MOST_SECONDS:
+            return f"{self.elapsed_s:.0f} s"
+        return f"{self.growth_bytes / 2**20:.0f} MiB" if self.growth_bytes > MOST_BYTES else ""
+
+
+def run_case(case: Case) -> Ending:
+    """Run a case in a folder of its own."""
+    before, started_s = _most_bytes(), time.monotonic()
+    out, err = io.StringIO(), io.StringIO()
+    code, crash = -1, ""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, data in case.files.items():
+            (folder / file).write_bytes(data)
+        context = CommandContext(
+            stdin=io.StringIO(),
+            stdout=out,
+            stderr=err,
+            environ={"KAFKABAL_HOME": name},
+            folders={kind: folder / kind for kind in ("config", "cache", "state")},
+            sleep=lambda seconds: time.sleep(min(max(seconds, 0), 0.001)),
+        )
+        try:
+            with _within(folder), _limited(), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                warnings.filterwarnings(
+                    "ignore", "(read|open)_text is deprecated", DeprecationWarning
+                )  # in kafka-python
+                code = main(case.words, context)
+        except TooSlow:
+            crash = f"more than {MOST_SECONDS} s"
+        except BaseException:  # noqa: BLE001 - whatever comes out of main is a fault
+            crash = traceback.format_exc()
+    after = _most_bytes()
+    elapsed_s = time.monotonic() - started_s
+    return Ending(code, out.getvalue(), err.getvalue(), elapsed_s, after if after > before else 0, crash)
+
+
+def _most_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@contextmanager
+def _within(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(MOST_SECONDS + 1)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
