@@ -271,6 +271,9 @@ class Cluster(Protocol):
     def broker_ids(self) -> frozenset[int]:
         """Ids of the brokers that are registered now."""
 
+    def quorum_voters(self) -> frozenset[int] | None:
+        """Ids of the nodes that vote for the controller (KRaft); None where no such quorum is known."""
+
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
         """Seconds that each registered broker took to answer, all being asked at once; None where it did not.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -126,3 +127,17 @@ def test_wrong_words_of_why_not(snapshot: str, run_cli: Cli) -> None:
         done = run_cli("rebalance", "explain", "--why-not", *words, "--snapshot", snapshot)
         assert done.code == 2
         assert len(done.err.splitlines()) <= 2
+
+
+def test_plans_from_standard_input_and_without_end(
+    snapshot: str, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan may come through a pipe; a file without end is refused by its size, in one line."""
+    path = tmp_path / "plan.json"
+    run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(path), "-q")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    done = run_cli("rebalance", "apply", "-", "--snapshot", snapshot, "--dry-run")
+    assert (done.code, "requests" in done.err) == (0, True), done.err
+    endless = run_cli("rebalance", "apply", "/dev/zero", "--snapshot", snapshot, "--dry-run")
+    assert endless.code == 2
+    assert len(endless.err.splitlines()) == 1

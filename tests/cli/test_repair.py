@@ -361,3 +361,32 @@ def test_a_drain_is_checked_before_it_is_begun(simulation: Simulation) -> None:
     assert {b["topic"] for b in json.loads(bad.out)["blockers"]} == {"img", "__consumer_offsets"}
     assert simulation.run("rebalance", "--check").code == 2
     assert simulation.replicas() == before
+
+
+def test_a_drained_broker_is_proved_safe_to_stop(simulation: Simulation) -> None:
+    """No replica and no vote in the quorum of controllers, or what still needs it."""
+    done = simulation.run("rebalance", "--yes", "--drain", "4")
+    assert done.code == 0, done.err
+    assert "broker 4 is safe to stop: no replica, so no leader and no group coordinator" in done.err
+    simulation.memory.kafka.parts.quorum_voters = frozenset({4, 5, 6})
+    voter = simulation.run("rebalance", "--yes", "--drain", "4")
+    assert "broker 4 is not safe to stop: it votes in the controller quorum" in voter.err
+    simulation.memory.kafka.parts.quorum_voters = frozenset({5, 6, 7})
+    again = simulation.run("rebalance", "--yes", "--drain", "4")
+    assert "and it is no voter of the controller quorum" in again.err
+
+
+def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulation) -> None:
+    """On a cluster that cannot cordon, a broker is drained until it is empty, a topic a second coming meanwhile."""
+    kafka = simulation.memory.kafka
+
+    def create(number: int) -> None:
+        kafka.add_topic(TopicRow(topic=f"new-{number}", partitions=[partition(0, [4, 1, 2], _MB)]))
+        if number < 60:
+            kafka.clock.at(kafka.clock.monotonic() + 1.0, lambda: create(number + 1))
+
+    kafka.clock.at(kafka.clock.monotonic() + 1.0, lambda: create(0))
+    done = simulation.run("rebalance", "--yes", "--drain", "4")
+    assert done.code == 0, done.err
+    assert "new ones among them: draining again" in done.err
+    assert not any(4 in b for b in simulation.replicas().values())

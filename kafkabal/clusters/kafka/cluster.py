@@ -26,6 +26,7 @@ from kafkabal.clusters.kafka.elections import elect_preferred_leaders
 from kafkabal.clusters.kafka.group_lock import GroupLock
 from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
+from kafkabal.clusters.kafka.quorum import quorum_voters
 from kafkabal.clusters.kafka.read_state import KafkaReader
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
 from kafkabal.clusters.kafka.response_times import response_times
@@ -128,6 +129,10 @@ class KafkaCluster:
         """Ids of the brokers that are registered now."""
         self._client.metadata(())
         return frozenset(self._client.nodes().by_id)
+
+    def quorum_voters(self) -> frozenset[int] | None:
+        """Ids of the nodes that vote for the controller (KRaft); None where no such quorum is known."""
+        return quorum_voters(self._client)
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
         """Seconds that each registered broker took to answer a request for no topic; None where it did not."""

@@ -138,6 +138,10 @@ class InMemoryCluster:
         """Ids of the brokers whose session is alive."""
         return frozenset(b.id for b in self.kafka.catch_up().brokers.values() if b.alive)
 
+    def quorum_voters(self) -> frozenset[int] | None:
+        """Those that a test has set."""
+        return self.kafka.parts.quorum_voters
+
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
         """A steady two milliseconds, or what a test has set; None for brokers that hang."""
         brokers = [b for b in self.kafka.catch_up().brokers.values() if b.alive]

@@ -126,6 +126,8 @@ class Parts:
     topics: dict[str, Topic]
     default_configs: dict[str, str] = field(default_factory=dict)
     """The cluster-wide dynamic defaults of brokers."""
+    quorum_voters: frozenset[int] | None = None
+    """Nodes that vote for the controller."""
     records: dict[str, bytes] = field(default_factory=dict)
     locks: dict[str, Lock] = field(default_factory=dict)
     """By purpose."""

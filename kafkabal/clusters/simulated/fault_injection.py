@@ -132,6 +132,10 @@ class FaultyCluster:
         """See the protocol."""
         return self.call("broker_ids", self.inner.broker_ids)
 
+    def quorum_voters(self) -> frozenset[int] | None:
+        """See the protocol."""
+        return self.call("quorum_voters", self.inner.quorum_voters)
+
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
         """See the protocol."""
         return self.call("response_times", lambda: self.inner.response_times(deadline_s))

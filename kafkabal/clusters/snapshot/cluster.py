@@ -103,6 +103,10 @@ class SnapshotCluster:
         brokers = self._current().brokers
         return frozenset(brokers.id[brokers.is_live].tolist())
 
+    def quorum_voters(self) -> frozenset[int] | None:
+        """A snapshot does not tell."""
+        return None
+
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
         """A file answers for all brokers at once."""
         return dict.fromkeys(self.broker_ids(), 0.0)

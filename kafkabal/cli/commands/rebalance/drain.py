@@ -1,16 +1,25 @@
-"""``kafkabal rebalance --drain ID --check``: whether brokers can be drained."""
+"""``kafkabal rebalance --drain ID``: whether brokers can be drained, and whether they are safe to stop then."""
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions
-from kafkabal.errors import ExitCode, UsageError
+from kafkabal.errors import ExitCode, FindingsError, UsageError
 
 if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.begin_run import PlanCommand
+    from kafkabal.cli.commands.rebalance.plan_flags import PlanFlags
     from kafkabal.cli.commands.rebalance.run_flags import RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.config.settings import Settings
+    from kafkabal.executor.observe.safe_to_stop import SafeToStop
+    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.model.topic_partition import TopicPartition
+
+_MOST_ROUNDS: Final = 10
+"""Times that a broker is drained again of what topics created meanwhile have put there."""
 
 
 def check_of_drain(
@@ -36,3 +45,59 @@ def check_of_drain(
         report = drain_report(found, rate, is_assumed=given is None)
         show(report, OutputOptions(output=Format(output.output.value)), context)
     return ExitCode.DONE if found.may_go else ExitCode.UNSAFE
+
+
+def finish_drain(applying: "PlanCommand", planning: "PlanFlags", before: "ClusterState", gone: frozenset[int]) -> None:
+    """Drain again what has come to the brokers meanwhile, and say whether they are safe to stop.
+
+    Parameters
+    ----------
+    before
+        The cluster before the run.
+    gone
+        Brokers to drain that are there no more.
+
+    Raises
+    ------
+    FindingsError
+        If they still hold something, though nothing that was asked for keeps it there.
+    """
+    from kafkabal.cli.commands.rebalance.plan_flags import make
+    from kafkabal.executor.observe.safe_to_stop import prove_safe_to_stop
+
+    command = applying.command
+    settings, context, cluster = command.settings, command.context, command.cluster
+    drained = sorted((planning.drain or frozenset()) - gone)
+    again = replace(planning, repair_only=True, only_to_new=False)
+    at_first = _on(before, drained)
+    for _ in range(_MOST_ROUNDS):
+        state = read_cluster(cluster, settings, context).state
+        now = _on(state, drained)
+        if not now or (at_first and at_first <= now):
+            break  # nothing is there any more; or nothing was moved, as where the answer was no
+        plan = make(settings, again, state, gone)
+        if not plan.partitions:
+            break
+        context.say(f"{len(now)} partitions are on the drained brokers, new ones among them: draining again")
+        applying.apply(plan)
+    found = prove_safe_to_stop(cluster, state, drained)
+    for one in found:
+        context.say(one.in_words())
+    if not at_first or not at_first <= now:
+        _refuse_leftovers(found, settings)
+
+
+def _on(state: "ClusterState", brokers: list[int]) -> "frozenset[TopicPartition]":
+    """Partitions of which one of the brokers holds a replica."""
+    rows = [row for row in map(state.brokers.index_of, brokers) if row >= 0]
+    held = {p for row in rows for p in state.replicas.partition[state.replicas.broker == row].tolist()}
+    return frozenset(map(state.topic_partition, held))
+
+
+def _refuse_leftovers(found: "tuple[SafeToStop, ...]", settings: "Settings") -> None:
+    """A scope or a limit that was set may leave some behind; else that is an end that has to be heard of."""
+    scope = (settings.topics, settings.exclude_topics)
+    limits = (settings.max_bytes, settings.max_moves, settings.max_leader_changes, settings.max_duration_s)
+    left = [one for one in found if one.replicas]
+    if left and not any(scope) and all(limit is None for limit in limits):
+        raise FindingsError("; ".join(one.in_words() for one in left), hint="run the drain again")

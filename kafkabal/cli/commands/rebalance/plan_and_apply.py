@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.drain import check_of_drain
+from kafkabal.cli.commands.rebalance.drain import check_of_drain, finish_drain
 from kafkabal.cli.commands.rebalance.plan_flags import PLAN_SETTINGS, PlanFlags
 from kafkabal.cli.commands.rebalance.run_flags import (
     RUN_CLUSTER,
@@ -90,4 +90,7 @@ def rebalance(
             # the table shows them itself
             for warning in plan.warnings:
                 context.warn(warning)
-        return applying.apply(plan)
+        code = applying.apply(plan)
+        if drained and output.output is RunFormat.TABLE and not begin.dry_run:
+            finish_drain(applying, planning, state, gone)
+        return code

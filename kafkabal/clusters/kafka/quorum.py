@@ -1,0 +1,30 @@
+"""Which nodes vote for the controller (KRaft, KIP-595): a broker among them is more than a broker."""
+
+from __future__ import annotations
+
+from kafka.protocol.admin import DescribeQuorumRequest
+
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.errors import KafkabalError
+
+_TOPIC = "__cluster_metadata"
+
+
+def quorum_voters(client: KafkaClient) -> frozenset[int] | None:
+    """Node ids; None where the cluster has no such quorum (ZooKeeper), or does not tell."""
+    if not client.supports(DescribeQuorumRequest):
+        return None
+    topic = DescribeQuorumRequest.TopicData
+    asked = topic(topic_name=_TOPIC, partitions=[topic.PartitionData(partition_index=0)])
+    try:
+        answer = client.call_any(DescribeQuorumRequest(topics=[asked]))
+    except KafkabalError:
+        return None
+    voters = [
+        voter.replica_id
+        for found in answer.topics or ()
+        for partition in found.partitions
+        if not partition.error_code
+        for voter in partition.current_voters
+    ]
+    return frozenset(voters) if voters and not answer.error_code else None

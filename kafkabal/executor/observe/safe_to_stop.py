@@ -1,0 +1,63 @@
+"""Whether brokers can be stopped for good, proved from what the cluster says now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from kafkabal.clusters.protocol import Cluster
+from kafkabal.model.cluster_state import ClusterState
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SafeToStop:
+    """What was looked at for one broker."""
+
+    broker: int
+    replicas: int
+    """That it still holds, or that a reassignment brings or takes away."""
+    names: tuple[str, ...]
+    """The first of these partitions."""
+    is_voter: bool | None
+    """It votes for the controller (KRaft); None where the cluster does not tell."""
+
+    @property
+    def is_safe(self) -> bool:
+        """Nothing that is known of needs it. A broker without replicas leads nothing, so it coordinates no group."""
+        return not self.replicas and not self.is_voter
+
+    def in_words(self) -> str:
+        """One line for people."""
+        if self.replicas:
+            more = f" and {self.replicas - len(self.names)} more" if self.replicas > len(self.names) else ""
+            return f"broker {self.broker} is not safe to stop: it holds {', '.join(self.names)}{more}"
+        if self.is_voter:
+            return f"broker {self.broker} is not safe to stop: it votes in the controller quorum; remove it there first"
+        quorum = "" if self.is_voter is None else ", and it is no voter of the controller quorum"
+        return f"broker {self.broker} is safe to stop: no replica, so no leader and no group coordinator{quorum}"
+
+
+def prove_safe_to_stop(cluster: Cluster, state: ClusterState, brokers: Collection[int]) -> tuple[SafeToStop, ...]:
+    """Look at each broker.
+
+    Parameters
+    ----------
+    state
+        The cluster as it is now: read after the last move.
+    """
+    voters = cluster.quorum_voters()
+    return tuple(_of(state, broker, voters) for broker in sorted(brokers))
+
+
+def _of(state: ClusterState, broker: int, voters: frozenset[int] | None) -> SafeToStop:
+    rows = list(_partitions_on(state, broker))
+    names = tuple(str(state.topic_partition(row)) for row in rows[:_NAMED])
+    return SafeToStop(broker, len(rows), names, None if voters is None else broker in voters)
+
+
+def _partitions_on(state: ClusterState, broker: int) -> Iterator[int]:
+    row = state.brokers.index_of(broker)
+    if row >= 0:
+        yield from sorted(set(state.replicas.partition[state.replicas.broker == row].tolist()))
