@@ -29,6 +29,8 @@ Decode: TypeAlias = Callable[[memoryview, int], Any]
 """From a frame without its length, and the version of the request, to an answer."""
 
 _LARGEST_FRAME_BYTES = 2**28
+_LARGE_BYTES = 2**16
+_TIMEVAL = struct.Struct("@ll")
 _TLS_ALERT = b"\x15\x03"
 _SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", __version__)
 _SMALLEST_TIMEOUT_S = 0.001
@@ -86,6 +88,8 @@ class BrokerConnection:
         self._requests_sent = 0
         self._has_answered = False
         self._session_ends_s: float | None = None
+        self._frame = bytearray()
+        """Of the last answer that was not to outlive the next one."""
 
     def call(self, request: Any, deadline: Deadline, decode: Decode | None = None) -> Any:
         """Send a request in the highest version that both sides know and return the answer.
@@ -93,7 +97,8 @@ class BrokerConnection:
         Parameters
         ----------
         decode
-            Makes an answer of its frame in place of kafka-python, which copies every byte of it several times.
+            Makes an answer of its frame in place of kafka-python, which copies every byte of it several times. The
+            frame is valid until the next call.
 
         Raises
         ------
@@ -194,7 +199,7 @@ class BrokerConnection:
         try:
             self._limit(deadline)
             self._sock.sendall(frame)
-            packed = self._receive_frame(deadline)
+            packed = self._receive_frame(deadline, reused=decode is not None)
         except OSError as error:
             _raise_no_answer(self.address, error, deadline)
         with translated(f"the answer of {self.address}"):
@@ -205,24 +210,41 @@ class BrokerConnection:
                 return decode(packed, version)
             return request.header.get_response_class().decode(packed, header=True)
 
-    def _receive_frame(self, deadline: Deadline) -> memoryview:
-        head = self._receive(4, deadline)
+    def _receive_frame(self, deadline: Deadline, *, reused: bool) -> memoryview:
+        head = self._receive(memoryview(bytearray(4)), deadline)
         (size,) = struct.unpack(">i", head)
         if not 0 < size <= _LARGEST_FRAME_BYTES:
             hint = _TLS_HINT if bytes(head).startswith(_TLS_ALERT) else _PORT_HINT
-            raise UnreachableError(f"not a Kafka broker: {self.address}", hint=hint)
-        return self._receive(size, deadline)
+            raise UnreachableError(f"what listens at {self.address} is not a Kafka broker", hint=hint)
+        if not reused:
+            return self._receive(memoryview(bytearray(size)), deadline)
+        if size > len(self._frame):
+            self._frame = bytearray(size)  # a new one for every answer would cost as much as receiving it
+        return self._receive(memoryview(self._frame)[:size], deadline)
 
-    def _receive(self, count: int, deadline: Deadline) -> memoryview:
-        view = memoryview(bytearray(count))
+    def _receive(self, view: memoryview, deadline: Deadline) -> memoryview:
         at = 0
-        while at < count:
-            self._limit(deadline)
-            received = self._sock.recv_into(view[at:])
+        while at < len(view):
+            received = self._receive_some(view[at:], deadline)
             if not received:
                 raise ConnectionResetError("the broker closed the connection")
             at += received
         return view
+
+    def _receive_some(self, view: memoryview, deadline: Deadline) -> int:
+        if len(view) < _LARGE_BYTES or isinstance(self._sock, ssl.SSLSocket):
+            self._limit(deadline)
+            return self._sock.recv_into(view)
+        # all in one call of the kernel: between two calls, a thread that computes keeps the interpreter for 5 ms
+        if deadline.is_over:
+            raise TimeoutError
+        seconds, rest = divmod(max(deadline.remaining_s, _SMALLEST_TIMEOUT_S), 1)
+        self._sock.setblocking(True)
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(int(seconds), int(rest * 1e6)))
+        try:
+            return self._sock.recv_into(view, len(view), socket.MSG_WAITALL)
+        except BlockingIOError as error:
+            raise TimeoutError from error
 
     def _limit(self, deadline: Deadline) -> None:
         if deadline.is_over:

@@ -1,0 +1,185 @@
+"""The reader against a bare librdkafka consumer, its cache against plain files, and how long a trainer waits.
+
+Runs are interleaved, so that a noisy machine harms all alike; medians of ratios count. The brokers are a sandbox of
+two on this machine, or those of ``--bootstrap-server``; topics are made, filled and removed.
+
+    python benchmarks/reader.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter, sleep
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.reader import TopicReader
+from kafkabal.reader.measure import MeasureRequest, measure
+from kafkabal.sandbox import SandboxSpec, up
+
+AIMS: Mapping[int, float] = {100_000: 0.90, 10_000: 0.70}
+"""Bytes of a record, and the share of the bare consumer's rate that is to be reached."""
+TOTAL_BYTES = 600_000_000
+PARTITIONS = 4
+BATCH = 32
+LOAD = 0.8
+"""Of the rate that the reader reaches by itself: what the trainer takes where its waiting is measured."""
+
+
+class Bench:
+    """A topic of equal records, filled once."""
+
+    def __init__(self, servers: str, record_bytes: int, total_bytes: int) -> None:
+        self.servers = servers
+        self.topic = f"bench-reader-{record_bytes}"
+        self.records = total_bytes // record_bytes
+        self.record_bytes = record_bytes
+        self._admin = AdminClient({"bootstrap.servers": servers})
+
+    def fill(self) -> None:
+        """Make the topic and write it."""
+        next(iter(self._admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)]).values())).result()
+        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 50, "queue.buffering.max.kbytes": 400_000})
+        randomness = random.Random(1)
+        values = [randomness.randbytes(self.record_bytes) for _ in range(8)]
+        for number in range(self.records):
+            while True:
+                try:
+                    producer.produce(self.topic, values[number % 8], partition=number % PARTITIONS)
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+        producer.flush()
+
+    def remove(self) -> None:
+        """Delete the topic."""
+        next(iter(self._admin.delete_topics([self.topic]).values())).result()
+
+    def reader(self, cache: Path | None = None, epochs: int = 1) -> TopicReader:
+        """Ours, pinned."""
+        return TopicReader(self.topic, bootstrap_servers=self.servers, shuffle_seed=1, cache=cache, epochs=epochs)
+
+    def bare(self) -> float:
+        """Seconds of a consumer of librdkafka that reads each partition from its begin to its end."""
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "bench", "enable.auto.commit": False})
+        try:
+            consumer.list_topics(self.topic, timeout=10)
+            began = perf_counter()
+            consumer.assign([TopicPartition(self.topic, p, 0) for p in range(PARTITIONS)])
+            left = self.records
+            while left:
+                left -= sum(len(message.value()) == self.record_bytes for message in consumer.consume(500, 1.0))
+            return perf_counter() - began
+        finally:
+            consumer.close()
+
+    def ours(self, cache: Path | None = None) -> float:
+        """Seconds of an epoch, shuffled."""
+        data = self.reader(cache)
+        began = perf_counter()
+        count = sum(len(sample.value) == self.record_bytes for sample in data)
+        assert count == self.records
+        return perf_counter() - began
+
+    def waiting(self, bytes_per_s: float) -> float:
+        """Share of the time that a trainer waits which takes batches at such a rate."""
+        data = self.reader(epochs=2)
+        first = (0.0, 0.0)
+        began, due = perf_counter(), 0.0
+        for batch in data.batches(BATCH):
+            due += sum(len(sample.value) for sample in batch) / bytes_per_s
+            sleep(max(0.0, began + due - perf_counter()))
+            if data.metrics.samples <= self.records:  # the first epoch begins with nothing loaded
+                first = data.metrics.waited_s, data.metrics.elapsed_s
+        return (data.metrics.waited_s - first[0]) / (data.metrics.elapsed_s - first[1])
+
+    def readers(self, count: int) -> float:
+        """Bytes a second that several processes reach together."""
+        connection = ConnectionSettings(bootstrap_servers=(self.servers,))
+        manifest = self.reader().manifest
+        return measure(MeasureRequest(connection=connection, manifest=manifest, readers=count, seconds=5.0)).bytes_per_s
+
+    def plain_files(self, folder: Path) -> Callable[[], float]:
+        """Write the records as files; returns what reads them in another order and gives the seconds."""
+        for number, sample in enumerate(self.reader()):
+            (folder / str(number)).write_bytes(sample.value)
+        names = list(folder.iterdir())
+        random.Random(2).shuffle(names)
+
+        def read() -> float:
+            began = perf_counter()
+            assert sum(len(name.read_bytes()) for name in names) == self.records * self.record_bytes
+            return perf_counter() - began
+
+        return read
+
+
+def main() -> None:
+    """Run, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bootstrap-server")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--bytes", type=int, default=TOTAL_BYTES)
+    given = parser.parse_args()
+    with _brokers(given.bootstrap_server) as servers:
+        for record_bytes, aim in AIMS.items():
+            bench = Bench(servers, record_bytes, given.bytes)
+            bench.fill()
+            try:
+                _compare(bench, aim, given.pairs)
+            finally:
+                bench.remove()
+
+
+@contextmanager
+def _brokers(servers: str | None) -> Iterator[str]:
+    if servers is not None:
+        yield servers
+        return
+    with up(SandboxSpec(brokers=2), "bench-reader") as sandbox:
+        yield sandbox.bootstrap_servers
+
+
+def _compare(bench: Bench, aim: float, pairs: int) -> None:
+    size = bench.records * bench.record_bytes
+    bare, ours = [], []
+    for _ in range(pairs):
+        bare.append(bench.bare())
+        ours.append(bench.ours())
+    name = f"{bench.record_bytes // 1000} kB"
+    _show(f"{name}: an epoch against a bare consumer", bare, ours, aim)
+    rates = {"bare": size / statistics.median(bare), "reader": size / statistics.median(ours)}
+    print("  " + ", ".join(f"{who} {rate / 1e6:.0f} MB/s" for who, rate in rates.items()))
+    with tempfile.TemporaryDirectory() as folder:
+        cache, files = Path(folder) / "cache", Path(folder) / "files"
+        files.mkdir()
+        read_files = bench.plain_files(files)
+        bench.ours(cache)
+        plain, cached = [], []
+        for _ in range(pairs):
+            plain.append(read_files())
+            cached.append(bench.ours(cache))
+        shutil.rmtree(files)
+    _show(f"{name}: a cached epoch against plain files", plain, cached, 0.9)
+    rate = LOAD * size / statistics.median(ours)
+    shares = [bench.waiting(rate) for _ in range(pairs)]
+    print(f"{name}: waiting at {LOAD:.0%} of the rate {statistics.median(shares):.1%} (aim: less than 5%)")
+    print(f"{name}: four readers / one {bench.readers(4) / bench.readers(1):.2f}", flush=True)
+
+
+def _show(what: str, other_s: list[float], ours_s: list[float], aim: float) -> None:
+    ratios = sorted(a / b for a, b in zip(other_s, ours_s, strict=True))
+    print(f"{what} {statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f}; aim {aim:.2f})", flush=True)
+
+
+if __name__ == "__main__":
+    main()
