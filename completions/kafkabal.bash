@@ -1,5 +1,5 @@
 # bash completion for kafkabal. Generated: change the commands, then run  python -m tools.reference
-# Commands, options and fixed words stand here; for names (topics, profiles, ...) kafkabal is asked, never a cluster.
+# Commands, options and fixed words are in this file; names (topics, profiles, ...) come from kafkabal itself.
 
 # words=  commands and options of the command $1
 _kafkabal_words() {

@@ -32,7 +32,7 @@ RunCli = Callable[..., Outcome]
         (("--to", "x", "--for", "1s"), "--for cannot be combined with --to"),
         (("--to", "x", "--readers", "2"), "are for measuring"),
         (("--follow", "-o", "csv"), "--follow prints records"),
-        (("--for", "0s"), "is no time to read for"),
+        (("--for", "0s"), "duration must be above 0: '0s'"),
         (("--readers", "0"), "--readers"),
     ],
 )

@@ -102,12 +102,12 @@ def policies() -> str:
         )
         for choice in found
     ]
-    header = ("policy", "sends a record to", "keeps key order", "needs", "learns from", "options", "source")
+    header = ("policy", "sends each record to", "keeps key order", "needs", "learns from", "options", "source")
     return (
         f"{_GENERATED}# Routing policies\n\n"
         "A policy decides the partition of each record. `kafkabal route-simulate` compares them before anything is "
-        "written, `kafkabal produce` routes by them. How they work and how they are simulated is told in "
-        "[routing.md](routing.md).\n\n"
+        "written, `kafkabal produce` routes by them. [routing.md](routing.md) explains how they work, "
+        "[simulate.md](simulate.md) how they are compared.\n\n"
         f"{_table(header, rows)}"
     )
 

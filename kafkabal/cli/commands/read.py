@@ -33,7 +33,7 @@ _DEFAULT_CACHE_BYTES = 100 * 10**9
 def _parse_seconds(text: str) -> float:
     seconds = parse_duration(text)
     if seconds <= 0:
-        raise UsageError(f"{text!r} is no time to read for")
+        raise UsageError(f"duration must be above 0: {text!r}")
     return seconds
 
 
@@ -208,7 +208,7 @@ def _restore(
     from kafkabal.reporting.read_report import restore_report
 
     restore = FolderRestore(folder)
-    with _interruptible("the same command goes on with the files that are missing"):
+    with _interruptible("run the same command again to restore the missing files"):
         data = TopicReader(topic, connection=_connection(settings), tail="keep", rack=options.rack)
         with context.progress("restoring", data.manifest.size_bytes) as bar:
 

@@ -45,7 +45,7 @@ def parse_assignment(text: str) -> tuple[str, str]:
     Raises
     ------
     UsageError
-        If there is no key.
+        If the key is missing.
     """
     key, equals, value = text.partition("=")
     if not key.strip() or not equals:

@@ -13,7 +13,7 @@ from kafkabal.model.builder import build_cluster
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import SNAPSHOT_VERSION, BrokerRow, HeaderRow, TopicRow
 
-_NO_RECORD = "is no valid record"
+_NO_RECORD = "invalid record"
 # what our own writer puts first; a line that starts otherwise is looked at twice
 _TOPIC_START = b'{"topic":'
 
@@ -66,7 +66,7 @@ class _SnapshotFile:
             raise self._file.error("is empty")
         version = self._file.decode(msgspec.json.Decoder(_Version), first, _NO_RECORD).kafkabal_snapshot
         if version is None:
-            raise self._file.error("is no kafkabal snapshot: no header in the first line")
+            raise self._file.error("not a kafkabal snapshot: no header in the first line")
         if version > SNAPSHOT_VERSION:
             raise self._file.error(
                 f"snapshot version {version} is not supported; this kafkabal reads versions up to {SNAPSHOT_VERSION}",

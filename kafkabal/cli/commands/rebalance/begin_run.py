@@ -33,7 +33,7 @@ class PlanCommand:
         Returns
         -------
         PlanCommand
-            To go on with; the time that the command may take runs from before a run that was resumed.
+            The environment to continue in; --max-runtime counts from before a resumed run.
 
         Raises
         ------

@@ -62,7 +62,7 @@ def gone_brokers(
 ) -> frozenset[int]:
     """Those of the brokers that hold nothing and are registered no more, but were here once.
 
-    A broker that nobody has ever seen is a slip of the pen, which the planner refuses.
+    An id that no host has ever seen is a typing error, which the planner refuses.
     """
     missing = {b for b in ids if state.brokers.index_of(b) < 0}
     if settings.snapshot or not missing:

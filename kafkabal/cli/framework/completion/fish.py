@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafkabal.cli.framework.completion.option_values import Values
 
 _HEAD = r"""# fish completion for kafkabal. Generated: change the commands, then run  python -m tools.reference
-# Commands, options and fixed words stand here; for names (topics, profiles, ...) kafkabal is asked, never a cluster.
+# Commands, options and fixed words are in this file; names (topics, profiles, ...) come from kafkabal itself.
 
 # the command that the words typed so far lead to, and how many arguments follow it
 function __kafkabal_place

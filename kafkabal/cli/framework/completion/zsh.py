@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _HEAD = """\
 #compdef kafkabal
 # zsh completion for kafkabal. Generated: change the commands, then run  python -m tools.reference
-# Commands, options and fixed words stand here; for names (topics, profiles, ...) kafkabal is asked, never a cluster.
+# Commands, options and fixed words are in this file; names (topics, profiles, ...) come from kafkabal itself.
 
 # the last argument says which names; those before it are for compadd
 _kafkabal_names() {

@@ -74,21 +74,21 @@ def partition(**changes: Any) -> dict[str, Any]:
     ("lines", "line", "message"),
     [
         ((), None, "empty"),
-        (("nonsense",), 1, "is no valid record"),
-        (("[]",), 1, "is no valid record"),
-        ((BROKER,), 1, "is no kafkabal snapshot: no header in the first line"),
+        (("nonsense",), 1, "invalid record"),
+        (("[]",), 1, "invalid record"),
+        ((BROKER,), 1, "not a kafkabal snapshot: no header in the first line"),
         (
             ({**HEADER, "kafkabal_snapshot": 2},),
             1,
             "snapshot version 2 is not supported; this kafkabal reads versions up to 1",
         ),
-        (({**HEADER, "kafkabal_snapshot": "1"},), 1, "is no valid record"),
+        (({**HEADER, "kafkabal_snapshot": "1"},), 1, "invalid record"),
         (({"kafkabal_snapshot": 1},), 1, "missing required field `cluster_id`"),
-        ((HEADER, BROKER, '{"topic":"img","partitions":['), 3, "is no valid record"),
-        ((HEADER, "", '{"broker":1'), 3, "is no valid record"),
+        ((HEADER, BROKER, '{"topic":"img","partitions":['), 3, "invalid record"),
+        ((HEADER, "", '{"broker":1'), 3, "invalid record"),
         ((HEADER, '{"broker":"1"}'), 2, "Expected `int`, got `str` - at `$.broker`"),
         ((HEADER, '{"broker":1,"state":"asleep"}'), 2, "Invalid enum value 'asleep'"),
-        ((HEADER, {"broker": 2**31}), 2, "is no valid record"),
+        ((HEADER, {"broker": 2**31}), 2, "invalid record"),
         ((HEADER, {**BROKER, "log_dirs": [{"path": "/d", "total_bytes": 2**63}]}), 2, "total_bytes"),
         ((HEADER, BROKER, partition(partition=2**31)), 3, "$.partitions[0].partition"),
         ((HEADER, BROKER, partition(replicas=[1, 2**40])), 3, "$.partitions[0].replicas[1]"),
@@ -109,7 +109,7 @@ def partition(**changes: Any) -> dict[str, Any]:
         ((HEADER, BROKER, partition(sizes=[1])), 3, "2 replicas but 1 sizes"),
         ((HEADER, BROKER, partition(log_dirs=[4, None])), 3, "is in log dir 4 of broker 1, which has fewer log dirs"),
         ((HEADER, BROKER, partition(future=[{"broker": 1, "log_dir": 7, "bytes": 1}])), 3, "log dir 7 of broker 1"),
-        ((HEADER, BROKER, '{"topic":"\udcff"}'), 3, "is no valid record"),
+        ((HEADER, BROKER, '{"topic":"\udcff"}'), 3, "invalid record"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_line(
@@ -152,7 +152,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"a":' * 100_000, "line 3: is no valid record: nested too deeply"),
+        ('{"a":' * 100_000, "line 3: invalid record: nested too deeply"),
         ({**TOPIC, "partitions": [{"partition": 0, "replicas": [1], "sizes": [2**62]}]}, r"line 3: .*sizes"),
         ({**TOPIC, "partitions": [{"partition": 0, "replicas": [1], "in_bytes_per_s": 1e300}]}, "line 3"),
     ],
