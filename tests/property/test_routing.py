@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.routing.byte_weighted_ring import ByteRing
+from kafkabal.routing.byte_stride import ByteStride
 from kafkabal.routing.heavy_keys import HeavyKeys, count_key
 from kafkabal.routing.key_hashes import KeyTable, murmur2
 from kafkabal.routing.weighted_rings import evenly_spaced, replay, whole_shares
@@ -20,7 +20,7 @@ def test_byte_ring_does_not_care_how_it_is_asked(
     w: np.ndarray, size_bytes: np.ndarray, slot: int, span: float, data: st.DataObject
 ) -> None:
     """One by one or in batches cut anywhere, records go to the same partitions, and their bytes are booked."""
-    single, batched = ByteRing(slot, 0.3, lambda: None), ByteRing(slot, 0.3, lambda: None)
+    single, batched = ByteStride(slot, 0.3, lambda: None), ByteStride(slot, 0.3, lambda: None)
     for ring in (single, batched):
         ring.set_weights(w, span)
     cut = data.draw(st.integers(0, len(size_bytes)))
@@ -35,7 +35,7 @@ def test_byte_ring_does_not_care_how_it_is_asked(
 @given(weights, st.integers(1, 50_000))
 def test_byte_ring_gives_every_partition_its_weight(w: np.ndarray, size: int) -> None:
     """Over many records of one size, bytes follow the weights to a few slots a partition."""
-    ring = ByteRing(16384, 0.7, lambda: None)
+    ring = ByteStride(16384, 0.7, lambda: None)
     ring.set_weights(w, 1e7)
     n = 30_000
     out = np.empty(n, np.int32)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, inf
 from typing import ClassVar
 
 import numpy as np
 
 from kafkabal.config.number_ranges import BATCH_BYTES, LINGER_MS, Range
 from kafkabal.model.cluster_state import F64, I32, I64
-from kafkabal.routing.byte_weighted_ring import ByteRing
+from kafkabal.routing.byte_stride import SLOT_PART, ByteStride
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch
 from kafkabal.routing.random_stream import Uniforms
@@ -29,6 +29,8 @@ _PART_AT_ONCE, _PART_IN_CALM = 1 / 4, 1.0
 _FAR = 1e4
 # weights are left when they would change by less than this part of an even share: between two views, and by a view
 _CALM, _CLOSE_ENOUGH = 1e-2, 1e-4
+# a slot over the bytes of each broker where time closes batches: nothing but whole linger times fills them
+_SLOT_PART_IN_LINGERS = 1 / 40
 # so near to what an even cluster gets, weights are left as they are until a view shows another imbalance
 _AT_EASE = 2e-3
 
@@ -90,7 +92,7 @@ class ScoreWeighted(PolicyBase):
         self._horizon = horizon
         self._batch_bytes = batch_size
         self._linger_s = linger_ms / 1000
-        self._ring = ByteRing(batch_size, Uniforms(context.seed).next(), self._weigh_again)
+        self._stride = ByteStride(batch_size, Uniforms(context.seed).next(), self._weigh_again)
         self._weights: F64 = np.empty(0)
         self._calm: F64 = self._weights
         self._fair: FairWeights | None = None
@@ -108,7 +110,7 @@ class ScoreWeighted(PolicyBase):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         fair, before = FairWeights(view), self._fair
-        now_s, sent = self.context.clock(), self._ring.sent_bytes
+        now_s, sent = self.context.clock(), self._stride.sent_bytes
         if before is None or view.at_s > before.view.at_s:
             self._seen = self._seen_by(view, sent)
             if before is not None:
@@ -119,24 +121,28 @@ class ScoreWeighted(PolicyBase):
         self._fair, self._held_bytes = fair, _held_bytes(view)
         self._weigh(fair, sent, _CLOSE_ENOUGH)
         self._in_requests_bytes = self._in_requests(view)
-        self._ring.set_slot_bytes(self._slot_bytes(view.n_partitions))
+        self._set_slots(view)
         nothing = np.zeros(view.n_partitions)
         self._calm = fair.weights(nothing, _FAR * self._horizon_bytes, *self._widest(fair), _CLOSE_ENOUGH)
 
     @property
     def pick(self) -> Pick:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; the ring's own: a record costs one call."""
-        return self._ring.pick
+        return self._stride.pick
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
-        self._ring.fill(records.size_bytes, out)
+        self._stride.fill(records.size_bytes, out)
+
+    def _set_slots(self, view: RoutingView) -> None:
+        part = _SLOT_PART_IN_LINGERS if self._in_lingers_bytes else SLOT_PART
+        self._stride.set_slot_bytes(self._slot_bytes(view.n_partitions), part if _evens_bytes(view) else inf)
 
     def _slot_bytes(self, n_partitions: int) -> int:
         """By the rate of late, by what waits, or else a few batches if bytes stay as even with so long slots."""
         if self._in_lingers_bytes:
             return max(self._in_lingers_bytes, self._in_requests_bytes)
-        batches = _LONGEST_AT_SPEED if self._ring.is_even else 1
+        batches = _LONGEST_AT_SPEED if self._stride.is_even else 1
         longest = min(self._room_bytes(n_partitions), batches * self._batch_bytes)
         return max(self._batch_bytes, int(longest), self._in_requests_bytes)
 
@@ -153,7 +159,7 @@ class ScoreWeighted(PolicyBase):
         in_linger = own_bytes / elapsed_s * self._linger_s if elapsed_s > 0 else 0.0
         if 0 < in_linger <= _LONGEST_SLOT * self._batch_bytes:
             lingers = max(1, round(self._batch_bytes / in_linger))
-            return ceil(lingers * in_linger) + self._ring.mean_record_bytes
+            return ceil(lingers * in_linger) + self._stride.mean_record_bytes
         return 0
 
     def _in_requests(self, view: RoutingView) -> int:
@@ -167,7 +173,7 @@ class ScoreWeighted(PolicyBase):
         longest = float(_LONGEST_BATCH_BYTES)
         if any(pressure.per_byte.any() for pressure in view.pressures):
             longest = min(longest, self._room_bytes(view.n_partitions))
-        return int(min(part * view.waiting_records * self._ring.mean_record_bytes, longest))
+        return int(min(part * view.waiting_records * self._stride.mean_record_bytes, longest))
 
     def _seen_by(self, view: RoutingView, sent: I64) -> F64:
         """What of this producer's own bytes the view shows: no less than was settled before, no more than was sent.
@@ -185,15 +191,27 @@ class ScoreWeighted(PolicyBase):
 
     def _weigh_again(self) -> None:
         """Weigh anew as soon as own records make the view too old, before another comes."""
-        sent = self._ring.sent_bytes
+        sent = self._stride.sent_bytes
         if self._fair is None or sent.sum() < self._weigh_at_bytes:
             return
-        if self._ring.is_even and _is_near(self._weights, self._calm, _AT_EASE):
+        if self._stride.is_even and _is_near(self._weights, self._calm, self._ease(len(self._calm))):
             self._horizon_bytes = self._bytes_ahead(sent)
-            self._ring.set_span(self._span_bytes(sent, self._weights))
+            if _is_near(self._weights, self._calm, _CLOSE_ENOUGH):
+                self._stride.set_span(self._span_bytes(sent, self._weights))
+            else:
+                self._weights = self._calm
+                self._stride.set_weights(self._calm, self._span_bytes(sent, self._calm), self._fair.view.leader)
         else:
             self._weigh(self._fair, sent, _CALM)
-        self._ring.set_slot_bytes(self._slot_bytes(self._fair.view.n_partitions))
+        self._set_slots(self._fair.view)
+
+    def _ease(self, n_partitions: int) -> float:
+        """Change of a weight that makes up for no more than a slot that is under way."""
+        return max(_AT_EASE, self._lump_bytes(n_partitions) * n_partitions / self._horizon_bytes)
+
+    def _lump_bytes(self, n_partitions: int) -> int:
+        """Bytes by which a partition may be ahead for no other reason than that they came in one piece."""
+        return self._slot_bytes(n_partitions) + self._stride.largest_excess_bytes
 
     def _weigh(self, fair: FairWeights, sent: I64, close_enough: float) -> None:
         n = fair.view.n_partitions
@@ -201,12 +219,12 @@ class ScoreWeighted(PolicyBase):
         own = _of_length(sent, n) - _of_length(self._seen, n)
         weights = fair.weights(own, self._horizon_bytes, *self._bounds(fair), close_enough)
         span_bytes = self._span_bytes(sent, weights)
-        if _is_near(weights, self._weights, close_enough):
-            # the ring that goes on pays what it owes; a new one would begin without
-            self._ring.set_span(span_bytes)
+        if _is_near(weights, self._weights, max(close_enough, self._lump_bytes(n) * n / self._horizon_bytes)):
+            # what a slot or a record was too large by is made up for at once; who starts over has forgotten it
+            self._stride.set_span(span_bytes)
         else:
             self._weights = weights
-            self._ring.set_weights(weights, span_bytes)
+            self._stride.set_weights(weights, span_bytes, fair.view.leader)
 
     def _span_bytes(self, sent: I64, weights: F64) -> float:
         """What is to be written by these weights before they are looked at again."""
@@ -243,6 +261,12 @@ def _is_near(weights: F64, others: F64, close_enough: float) -> bool:
     """Whether they are for as many partitions, and no two differ by so much of an even share."""
     n = len(weights)
     return len(others) == n and float(np.abs(weights - others).max()) * n < close_enough
+
+
+def _evens_bytes(view: RoutingView) -> bool:
+    """Whether bytes are to be even: a score says so, or no score cares where records go."""
+    moved = [pressure for pressure in view.pressures if pressure.is_moved_by_routing]
+    return not moved or any(pressure.per_byte.any() for pressure in moved)
 
 
 def _held_bytes(view: RoutingView) -> float:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkabal.model.cluster_state import F64, I64
-from kafkabal.routing.byte_weighted_ring import ByteRing
+from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.routing.byte_stride import ByteStride
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policies.score import ScoreWeighted
 from kafkabal.routing.policy_protocol import Context, RecordBatch
@@ -85,13 +85,13 @@ def test_sizes_that_differ_widely_are_evened_out(view_over: Callable[..., Routin
 def test_calm_weights_are_left_alone(view_over: Callable[..., RoutingView], monkeypatch: pytest.MonkeyPatch) -> None:
     """While a topic grows evenly from 50 MB to ten times that, weights change five times at most."""
     given: list[float] = []
-    follow = ByteRing.set_weights
+    follow = ByteStride.set_weights
 
-    def note(ring: ByteRing, weights: F64, span_bytes: float) -> None:
+    def note(stride: ByteStride, weights: F64, span_bytes: float, broker: I32 | None = None) -> None:
         given.append(span_bytes)
-        follow(ring, weights, span_bytes)
+        follow(stride, weights, span_bytes, broker)
 
-    monkeypatch.setattr(ByteRing, "set_weights", note)
+    monkeypatch.setattr(ByteStride, "set_weights", note)
     policy = ScoreWeighted(Context())
     policy.refresh(view_over(brokers=3, leaders=Leaders.BROKERS_PLUS_2))
     out = np.empty(50_000, np.int32)
@@ -130,16 +130,18 @@ def test_a_topic_at_ease_is_not_weighed_again(
 
 
 def test_slots_grow_with_what_partitions_hold(view_over: Callable[..., RoutingView]) -> None:
-    """At full speed a partition gets more in one go, up to four batches, once that is little beside what it has."""
+    """A record at a time at first, then a batch, then up to four, as each becomes little beside what brokers have."""
     policy = ScoreWeighted(Context(clock=lambda: 0.0))
     policy.refresh(view_over(brokers=4))
     out = np.empty(120_000, np.int32)
     policy.pick_batch(RecordBatch(size_bytes=np.full(len(out), 1000)), out)
     runs = np.diff(np.flatnonzero(np.diff(out)))
 
-    assert np.median(runs[:100]) == 16
+    assert np.median(runs[:100]) == 1
+    assert {16, 32, 66} <= set(runs.tolist())
     assert np.median(runs[-100:]) == 66
     assert np.bincount(out).max() < 1.005 * len(out) / 4
+    assert np.bincount(out[:800]).max() <= 1.01 * 200
 
 
 def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]) -> None:

@@ -1,0 +1,225 @@
+"""Give partitions their weights in bytes, slot by slot: stride scheduling by what was sent, brokers first.
+
+::
+
+    a slot is as long as a batch, but no longer than a two-hundredth of what each broker got so far
+    at the end of a slot:
+        book its bytes to its partition and to the broker that leads it
+        take the broker with the least (bytes + half a slot) / weight,
+        and of its partitions the one with the least (bytes + half a slot) / weight
+    all records whose first byte falls into the slot go there
+
+What a record was too large by counts at once, so that at any moment no broker is further ahead of another than by a
+slot and a record, over its weight, however unlike the sizes are. Records that come one after the other share a batch.
+
+Source: C. A. Waldspurger and W. E. Weihl, Stride Scheduling, MIT/LCS/TM-528, 1995 (hierarchical, with exact costs).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import Final
+
+import numpy as np
+
+from kafkabal.model.cluster_state import F64, I32, I64
+
+# slots of each partition at least before weights are looked at again
+_LEAST_SLOTS: Final = 16
+# a slot over the bytes of each broker: with 200 records a broker the fullest ends within 1.01 of the mean, and slots
+# have their whole length once a broker has 3 MB
+SLOT_PART: Final = 1 / 200
+# records decided at once, so that their columns stay in the cache
+_AT_ONCE: Final = 16384
+
+
+class ByteStride:
+    """Partitions of a stream of records of one producer.
+
+    Parameters
+    ----------
+    slot_bytes
+        About how long a slot is at most, 1 or more: whole records of mean length, one at least.
+    start
+        Which partition comes first of equals, 0 to 1; producers of one topic start in different places.
+    when_used_up
+        Called before a slot once so much was sent as was asked for with the weights; may set new weights.
+    """
+
+    def __init__(self, slot_bytes: int, start: float, when_used_up: Callable[[], None]) -> None:
+        self._usual_slot_bytes = slot_bytes
+        self._most_part = SLOT_PART
+        self._start = start
+        self._when_used_up = when_used_up
+        self._awaited: tuple[F64, float, I32 | None] | None = None
+        self._span_bytes = 0.0
+        self._used_up_at_bytes = 0.0
+        # a topic has one partition at least
+        self._sent = [0]
+        self._total_bytes = 0
+        self._records = 0
+        self.largest_excess_bytes = 0
+        """What a slot had too much at most: nearly all of the largest record."""
+        self._weights: list[float] = [1.0]
+        self._broker_weights: list[float] = [1.0]
+        self._booked = [0]
+        self._broker_booked = [0]
+        self._brokers: list[tuple[float, float, int]] = []
+        self._partitions: list[list[tuple[float, float, int]]] = []
+        self._turn = [0.0]
+        self._broker = -1
+        self._partition = 0
+        self._in_slot_bytes = 0
+        self._slot_end_bytes = 0
+
+    @property
+    def sent_bytes(self) -> I64:
+        """int64, shape (n_partitions,): bytes of all records so far; of one partition before the first of them."""
+        sent = np.array(self._sent, np.int64)
+        sent[self._partition] += self._in_slot_bytes
+        return sent
+
+    @property
+    def mean_record_bytes(self) -> int:
+        """Of all records so far, 0 before the first."""
+        return (self._total_bytes + self._in_slot_bytes) // self._records if self._records else 0
+
+    @property
+    def is_even(self) -> bool:
+        """Whether a slot and the largest record are little beside what each broker has."""
+        least = self._usual_slot_bytes + self.largest_excess_bytes
+        return self._total_bytes * SLOT_PART >= least * len(self._broker_weights)
+
+    def set_weights(self, weights: F64, span_bytes: float, broker: I32 | None = None) -> None:
+        """Follow new weights from the next record on; called by another thread amid a pick, from the next slot on.
+
+        Parameters
+        ----------
+        weights
+            float64, shape (n_partitions,), >= 0, summing to 1.
+        span_bytes
+            About how much is to be sent before ``when_used_up`` is called, some slots of each partition at least.
+        broker
+            int32, shape (n_partitions,): broker that leads each partition, -1 where none does; None is one for all.
+        """
+        self._awaited = weights, span_bytes, broker
+        self._slot_end_bytes = 0
+
+    def set_span(self, span_bytes: float) -> None:
+        """Call ``when_used_up`` after so many bytes next time, for the weights that there are."""
+        self._span_bytes = span_bytes
+
+    def set_slot_bytes(self, slot_bytes: int, most_part: float) -> None:
+        """Take slots of about this length from the next one on. May be called as above.
+
+        Parameters
+        ----------
+        most_part
+            They are shorter as long as they would be more than this part of what each broker got so far.
+        """
+        self._usual_slot_bytes, self._most_part = slot_bytes, most_part
+
+    def pick(self, key: bytes | None, size_bytes: int) -> int:  # noqa: ARG002 - see kafkabal.routing.policy_protocol.Pick
+        """Partition of the next record."""
+        at = self._in_slot_bytes
+        if at >= self._slot_end_bytes:
+            self._enter_slot(size_bytes)
+            at = 0
+        self._in_slot_bytes = at + size_bytes
+        self._records += 1
+        return self._partition
+
+    def fill(self, size_bytes: I64, out: I32) -> None:
+        """Partitions of the next records: what as many calls of :meth:`pick` would give."""
+        for start in range(0, len(out), _AT_ONCE):
+            rows = slice(start, start + _AT_ONCE)
+            self._fill(size_bytes[rows], out[rows])
+
+    def _fill(self, size_bytes: I64, out: I32) -> None:
+        n = len(out)
+        before = [0, *np.cumsum(size_bytes).tolist()]
+        done = 0
+        partitions, records = [], []
+        while done < n:
+            if self._in_slot_bytes >= self._slot_end_bytes:
+                self._enter_slot(before[done + 1] - before[done])
+            end_byte = before[done] + self._slot_end_bytes - self._in_slot_bytes
+            end = min(bisect_left(before, end_byte, done), n)
+            self._in_slot_bytes += before[end] - before[done]
+            self._records += end - done
+            partitions.append(self._partition)
+            records.append(end - done)
+            done = end
+        out[:] = np.array(partitions, np.int32).repeat(records)
+
+    def _enter_slot(self, next_bytes: int) -> None:
+        """Book the slot that ends, and find the partition of the next one."""
+        self._book()
+        if self._awaited is None and self._total_bytes >= self._used_up_at_bytes:
+            self._when_used_up()
+            if self._awaited is None:
+                self._set_end_of_span(next_bytes)
+        if self._awaited is not None:
+            (weights, self._span_bytes, broker), self._awaited = self._awaited, None
+            self._start_over(weights, broker, next_bytes)
+            self._set_end_of_span(next_bytes)
+        _, _, self._broker = heappop(self._brokers)
+        _, _, self._partition = heappop(self._partitions[self._broker])
+        self._slot_end_bytes = self._slot_bytes(next_bytes)
+
+    def _book(self) -> None:
+        """Count the bytes of the slot, and put its partition and broker in line again."""
+        n_bytes, self._in_slot_bytes = self._in_slot_bytes, 0
+        broker, partition = self._broker, self._partition
+        if broker < 0:
+            return
+        self.largest_excess_bytes = max(self.largest_excess_bytes, n_bytes - self._slot_end_bytes)
+        self._total_bytes += n_bytes
+        self._sent[partition] += n_bytes
+        self._booked[partition] += n_bytes
+        self._broker_booked[broker] += n_bytes
+        self._broker = -1
+        self._queue_up(partition, broker)
+        place = (self._broker_booked[broker] + self._half_bytes) / self._broker_weights[broker]
+        heappush(self._brokers, (place, self._turn[partition], broker))
+
+    def _queue_up(self, partition: int, broker: int) -> None:
+        place = (self._booked[partition] + self._half_bytes) / self._weights[partition]
+        heappush(self._partitions[broker], (place, self._turn[partition], partition))
+
+    def _start_over(self, weights: F64, broker: I32 | None, next_bytes: int) -> None:
+        """Follow new weights, which make up for what was sent by the old ones."""
+        n = len(weights)
+        self._sent += [0] * (n - len(self._sent))
+        used = np.flatnonzero(weights > 0)
+        brokers = np.zeros(n, np.int64) if broker is None else np.maximum(broker, 0)
+        n_brokers = int(brokers.max()) + 1
+        self._weights = weights.tolist()
+        of_broker = np.bincount(brokers, weights, n_brokers)
+        self._broker_weights = of_broker.tolist()
+        self._booked, self._broker_booked = [0] * n, [0] * n_brokers
+        self._half_bytes = self._slot_bytes(next_bytes) / 2
+        self._turn = ((np.arange(n) / n - self._start) % 1.0).tolist()
+        self._partitions = [[] for _ in range(n_brokers)]
+        for partition in used.tolist():
+            self._queue_up(partition, int(brokers[partition]))
+        self._brokers = [
+            (self._half_bytes / self._broker_weights[b], min(turn for _, turn, _ in self._partitions[b]), b)
+            for b in np.unique(brokers[used]).tolist()
+        ]
+        heapify(self._brokers)
+
+    def _set_end_of_span(self, next_bytes: int) -> None:
+        least_bytes = _LEAST_SLOTS * len(self._weights) * self._slot_bytes(next_bytes)
+        self._used_up_at_bytes = self._total_bytes + max(self._span_bytes, least_bytes)
+
+    def _slot_bytes(self, next_bytes: int) -> int:
+        """Whole records: slots of a record and a quarter would give two to every fourth."""
+        mean_bytes = self.mean_record_bytes or next_bytes
+        slot_bytes = float(self._usual_slot_bytes)
+        if self._most_part < inf:
+            slot_bytes = min(slot_bytes, self._total_bytes * self._most_part / len(self._broker_weights))
+        return max(1, round(slot_bytes / mean_bytes)) * mean_bytes
