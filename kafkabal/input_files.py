@@ -258,6 +258,8 @@ def _shown(path: Path | str) -> Path | str:
 
 def _opened(path: Path | str) -> IO[bytes]:
     if str(path) == STDIN:
+        if sys.stdin is None or sys.stdin.closed:
+            raise InputFileError(_shown(path), "cannot read: it is closed")
         return cast("IO[bytes]", sys.stdin.buffer)
     try:
         return cast("IO[bytes]", Path(path).open("rb", buffering=0))

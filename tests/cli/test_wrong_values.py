@@ -27,6 +27,7 @@ LONG = "a" * 5000
         ((*PLAN, "--out", ""), "--out: empty value"),
         (("inspect", "--snapshot", SNAPSHOT, "--output-file", ""), "--output-file: empty value"),
         (("create", "", "--snapshot", SNAPSHOT, "--dry-run"), "empty value"),
+        (("produce", "img", "-", "-b", "b:1"), "standard input is closed"),
         (("policies", ""), "empty value"),
         # what matches nothing
         ((*PLAN, "--topics", "imagse"), "--topics: unknown topic: 'imagse'"),

@@ -105,6 +105,13 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         read_lines(STDIN)
 
 
+def test_standard_input_that_is_closed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program may be started without it."""
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InputFileError, match="standard input: cannot read: it is closed"):
+        read_lines(STDIN)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -84,7 +84,7 @@ request.timeout.ms=100
 client.id=x
 """
 # what starts programs, listens, or waits for brokers is no case
-_LEFT_OUT = frozenset({"sandbox", "demo", "telemetry", "produce", "read", "completion"})
+_LEFT_OUT = frozenset({"sandbox", "demo", "telemetry"})
 _OUTPUTS = frozenset(
     [
         "--save",
@@ -257,6 +257,8 @@ def _wrong_words(rng: Random) -> tuple[str, ...]:
     words = list(path)
     if "--snapshot" in dict(options) and rng.random() < 0.9:
         words += ["--snapshot", "s.jsonl"]
+    elif "--bootstrap-server" in dict(options):
+        words += [*rng.choice((("img",), ("img", "s.jsonl"), ("img", "-"), ())), "-b", "127.0.0.1:1"]
     for _ in range(rng.choice((1, 1, 2, 3))):
         if not options or rng.random() < 0.1:
             words.append(rng.choice(WORDS))

@@ -350,6 +350,8 @@ def _source(name: str, options: SourceOptions, context: CommandContext) -> "Sour
     if options.row_format is not None and options.row_format not in known:
         raise UsageError(f"--format: unknown format: {options.row_format!r}", hint=f"choose from: {', '.join(known)}")
     stream: Any = getattr(context.stdin, "buffer", None)
+    if name == _STDIN and stream is None:
+        raise UsageError("standard input is closed", hint="feed rows to it, or name a file")
     return RowSource(
         None if name == _STDIN else path,
         stream=stream if name == _STDIN else None,
