@@ -4,7 +4,7 @@
 # words=  commands and options of the command $1
 _kafkabal_words() {
     case "$1" in
-        "kafkabal") words="inspect create produce read rebalance watch sandbox demo route-simulate policies scores telemetry completion|--version -h --help" ;;
+        "kafkabal") words="inspect create produce read rebalance watch sandbox demo route-simulate policies scores telemetry help completion|--version -h --help" ;;
         "kafkabal inspect") words="|--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal create") words="|--placement --if-not-exists --dry-run --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal produce") words="|-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -43,6 +43,7 @@ _kafkabal_words() {
         "kafkabal telemetry remove") words="|-b --bootstrap-server --command-config --profile -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry plugin") words="|--libs --out -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry latency") words="|--topic --listen --for --last -b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal help") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal completion") words="install bash zsh fish candidates|-h --help" ;;
         "kafkabal completion install") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal completion bash") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -484,6 +485,8 @@ _kafkabal_spec() {
         "kafkabal telemetry latency -o" | "kafkabal telemetry latency --output") spec="words table json yaml csv" ;;
         "kafkabal telemetry latency --output-file") spec="files" ;;
         "kafkabal telemetry latency --color") spec="words auto always never" ;;
+        "kafkabal help --color") spec="words auto always never" ;;
+        "kafkabal help #*") spec="names topics" ;;
         "kafkabal completion install --color") spec="words auto always never" ;;
         "kafkabal completion install #0") spec="words bash zsh fish" ;;
         "kafkabal completion bash --color") spec="words auto always never" ;;

@@ -96,6 +96,7 @@ set -g __kafkabal_commands \
     'kafkabal telemetry remove' \
     'kafkabal telemetry plugin' \
     'kafkabal telemetry latency' \
+    'kafkabal help' \
     'kafkabal completion' \
     'kafkabal completion install' \
     'kafkabal completion bash' \
@@ -240,6 +241,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a route-simulate -d 'Simulate 
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a policies -d 'List routing policies: how each decides, what it needs, whether it keeps key order.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a scores -d 'List scores: what each measures and needs, and whether this cluster supplies it.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a telemetry -d 'Collect client metrics for latency-aware routing (KIP-714).'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a help -d 'Show the help of a command, or a page of the documentation.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a completion -d 'Complete commands, options and names in bash, zsh and fish.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -l version -d 'Show the version.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -s h -l help -d 'Show this message and exit.'
@@ -937,6 +939,13 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s v -l verbo
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal help' -a '(__kafkabal_names topics)'
+complete -c kafkabal -n '__kafkabal_at kafkabal help' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal help' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal help' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal help' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal help' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal completion' -a install -d 'Install completion for your shell.'
 complete -c kafkabal -n '__kafkabal_at kafkabal completion' -a bash -d 'Print the completion script for bash.'

@@ -12,6 +12,7 @@ import kafkabal
 from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
 from kafkabal.cli.framework.command_table import COMMANDS
 from kafkabal.cli.framework.error_boundary import exit_code_of
+from kafkabal.cli.framework.help_text import help_width
 from kafkabal.cli.framework.lazy_groups import Group
 from kafkabal.cli.framework.misspelt_variables import warn_of_misspelt
 from kafkabal.cli.framework.termination_signals import raising_on_termination
@@ -60,7 +61,11 @@ def _invoke(words: list[str], context: CommandContext) -> int:
     warn_of_misspelt(context)
     command = root_command()
     # typer writes help and the version to the stdout of the process
-    with redirect_stdout(context.stdout), command.make_context(PROGRAM, words, obj=context) as ctx:
+    width = help_width(context.help_columns)
+    with (
+        redirect_stdout(context.stdout),
+        command.make_context(PROGRAM, words, obj=context, terminal_width=width, max_content_width=width) as ctx,
+    ):
         return int(command.invoke(ctx) or 0)
 
 

@@ -26,7 +26,7 @@ from kafkabal.scoring.plugin_errors import telling_faults
 _NONE: Final = -1
 _LONGEST: Final = 300
 """Compilers of kernels have much to say."""
-_HINT: Final = "see docs/routing.md"
+_HINT: Final = "see 'kafkabal help routing'"
 
 
 class PolicyFaultError(UsageError):

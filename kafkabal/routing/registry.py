@@ -160,6 +160,6 @@ def _import_policy(location: str) -> Any:
         raise UsageError(f"cannot load policy {location!r}: {described(error)}") from error
     missing = [part for part in ("about", "refresh", "pick", "pick_batch", "acked") if not hasattr(make, part)]
     if missing:
-        raise UsageError(f"not a policy: {location!r}: missing {missing[0]!r}", hint="see docs/routing.md")
+        raise UsageError(f"not a policy: {location!r}: missing {missing[0]!r}", hint="see 'kafkabal help routing'")
     expect_about(make.about, location)
     return make

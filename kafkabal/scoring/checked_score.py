@@ -105,4 +105,4 @@ def guarded(score: Score) -> GuardedScore:
 
 
 def _wrong(score: Score, attribute: str, reason: str) -> UsageError:
-    return UsageError(f"score {score.name!r}: its {attribute} {reason}", hint="see docs/own-score.md")
+    return UsageError(f"score {score.name!r}: its {attribute} {reason}", hint="see 'kafkabal help own-score'")

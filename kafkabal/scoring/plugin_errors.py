@@ -11,7 +11,7 @@ from kafkabal.errors import KafkabalError, UsageError
 
 def naming_faults(name: str, part: str) -> AbstractContextManager[None]:
     """Run code of a score; what it raises becomes one line that names score and part, see :func:`telling_faults`."""
-    return telling_faults(f"score {name!r}: its {part}", hint="see docs/own-score.md")
+    return telling_faults(f"score {name!r}: its {part}", hint="see 'kafkabal help own-score'")
 
 
 @contextmanager

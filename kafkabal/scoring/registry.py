@@ -121,11 +121,13 @@ def _import_score(location: str) -> Score:
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and that is the user's to mend
         raise UsageError(f"cannot load score {location!r}: {described(error)}") from error
     if not is_score:
-        raise UsageError(f"not a score: {location!r}: parts of the protocol are missing", hint="see docs/own-score.md")
+        raise UsageError(
+            f"not a score: {location!r}: parts of the protocol are missing", hint="see 'kafkabal help own-score'"
+        )
     if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(grain, Grain):
         raise UsageError(
             f"not a score: {location!r}: invalid name {name!r} or grain {grain!r}",
-            hint="a name has lower-case letters, digits and dashes; see docs/own-score.md",
+            hint="a name has lower-case letters, digits and dashes; see 'kafkabal help own-score'",
         )
     loaded: Score = score
     return loaded

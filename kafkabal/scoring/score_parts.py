@@ -131,4 +131,4 @@ def _check_sum(score: Score, part: str, loads: F64) -> None:
 
 def _check(score: Score, part: str, wanted: str, is_met: bool | np.bool_ | Bools) -> None:
     if not np.all(is_met):
-        raise UsageError(f"score {score.name!r}: its {part} is not {wanted}", hint="see docs/own-score.md")
+        raise UsageError(f"score {score.name!r}: its {part} is not {wanted}", hint="see 'kafkabal help own-score'")

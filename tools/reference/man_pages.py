@@ -13,6 +13,14 @@ _ENVIRONMENT = (
     "profile. Flags are stronger than the environment, which is stronger than the profile."
 )
 
+# when the pages were last revised as a whole: raised with each release, so that they do not change by themselves
+_DATE = "2026-11-22"
+_FILES = (
+    ("~/.config/kafkabal/profiles.yaml", "Profiles: what is set for a cluster once, by name ($XDG_CONFIG_HOME)."),
+    ("~/.local/state/kafkabal/", "Journals of runs, sandboxes ($XDG_STATE_HOME)."),
+    ("~/.cache/kafkabal/", "Names for completion, jars of the sandbox; can be deleted ($XDG_CACHE_HOME)."),
+)
+
 
 def file_name(page: Page) -> str:
     """``kafkabal-rebalance-plan.1``."""
@@ -27,7 +35,7 @@ def man_page(page: Page, all_pages: Sequence[Page]) -> str:
 def _lines(page: Page, all_pages: Sequence[Page]) -> Iterator[str]:
     name = "-".join(page.path)
     yield '.\\" Generated: change the commands, then run  python -m tools.reference'
-    yield f'.TH "{_text(name.upper())}" 1 "" "kafkabal {kafkabal.__version__}" "kafkabal"'
+    yield f'.TH "{_text(name.upper())}" 1 "{_DATE}" "kafkabal {kafkabal.__version__}" "kafkabal"'
     yield from (".SH NAME", f"{_text(name)} \\- {_text(page.summary)}")
     yield from (".SH SYNOPSIS", f".B {_text(page.usage)}")
     if page.paragraphs:
@@ -42,6 +50,7 @@ def _lines(page: Page, all_pages: Sequence[Page]) -> Iterator[str]:
     if page.examples:
         yield from (".SH EXAMPLES", ".nf", *(_text(example) for example in page.examples), ".fi")
     yield from (".SH ENVIRONMENT", _text(_ENVIRONMENT))
+    yield from _listed("FILES", _FILES)
     yield from _listed("EXIT STATUS", [(str(int(code)), meaning) for code, meaning in EXIT_CODE_MEANINGS.items()])
     related = [other for other in all_pages if other.path[:-1] in (page.path, page.path[:-1]) and other is not page]
     if related:

@@ -90,6 +90,12 @@ class CommandContext:
         return self._surface(self.stderr)
 
     @property
+    def help_columns(self) -> int | None:
+        """Columns of the terminal that help is shown on; None where it goes elsewhere."""
+        is_known = _is_terminal(self.stdout) or "COLUMNS" in self.environ
+        return _width(self.environ, self.stdout) if is_known else None
+
+    @property
     def config_dir(self) -> Path:
         """Where profiles are."""
         return self._folder("config")

@@ -128,6 +128,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
             ),
         },
     ),
+    "help": Row("Show the help of a command, or a page of the documentation.", "kafkabal.cli.commands.help:help_"),
     "completion": Row(
         "Complete commands, options and names in bash, zsh and fish.",
         commands={

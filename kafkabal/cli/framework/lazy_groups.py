@@ -8,14 +8,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from kafkabal.cli.framework.command_context import PROGRAM
+from kafkabal.cli.framework.help_text import section_of, shown_metavar, write_sections, write_text
 from kafkabal.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafkabal.cli.framework.command_table import Row
-
-_OWN_SECTION = "Options"
 
 
 def environment_name(option: TyperOption) -> str:
@@ -36,6 +35,14 @@ class Command(TyperCommand):
         """Parse the arguments, with the environment for what they do not give."""
         extra["default_map"] = _from_environment(self, parent)
         return super().make_context(info_name, args, parent, **extra)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """``[OPTIONS] TOPIC [NAME...]``, in one style for all commands."""
+        return _usage_pieces(self, ctx)
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write what the command does, and examples that can be pasted."""
+        write_text(formatter, self.help)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options by section."""
@@ -97,6 +104,14 @@ class Group(TyperGroup):
             )
         return super().resolve_command(ctx, args)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The command comes last, in brackets where the group does something by itself."""
+        return [*_usage_pieces(self, ctx), "[COMMAND]" if self.runs_alone else "COMMAND"]
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write what the group does, and examples that can be pasted."""
+        write_text(formatter, self.help)
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, then the options by section."""
         if self.rows:
@@ -126,9 +141,17 @@ def _format_options(command: TyperCommand | TyperGroup, ctx: Any, formatter: Any
     for parameter in command.get_params(ctx):
         record = parameter.get_help_record(ctx)
         if record is not None:
-            section = "Arguments" if parameter.param_type_name == "argument" else None
-            section = section or getattr(parameter, "rich_help_panel", None) or _OWN_SECTION
-            sections.setdefault(section, []).append(record)
-    for title, records in sections.items():
-        with formatter.section(title):
-            formatter.write_dl(records)
+            sections.setdefault(section_of(parameter), []).append((_term(parameter, ctx, record[0]), record[1]))
+    write_sections(formatter, sections)
+
+
+def _term(parameter: Any, ctx: Any, written: str) -> str:
+    """What stands before the text of an option or argument."""
+    if parameter.param_type_name == "argument":
+        return shown_metavar(parameter, ctx)
+    return written.replace("<", "").replace(">", "")
+
+
+def _usage_pieces(command: TyperCommand | TyperGroup, ctx: Any) -> list[str]:
+    arguments = [p for p in command.get_params(ctx) if p.param_type_name == "argument"]
+    return ["[OPTIONS]", *(shown_metavar(argument, ctx) for argument in arguments)]

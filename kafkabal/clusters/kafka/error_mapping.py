@@ -145,5 +145,5 @@ def _becomes(error: type[Exception]) -> type[KafkabalError]:
 
 def _hint(kind: type[KafkabalError]) -> str | None:
     if kind is NotAuthorizedError:
-        return "docs/permissions.md lists what each command needs"
+        return "'kafkabal help permissions' lists what each command needs"
     return None

@@ -57,7 +57,7 @@ def describe_log_dirs(
         raise NotAuthorizedError(
             f"cannot describe the log dirs of broker {broker}: it reported none, as brokers before Kafka 3.2 do "
             "if the principal is not authorized to describe the cluster",
-            hint="docs/permissions.md lists what each command needs",
+            hint="'kafkabal help permissions' lists what each command needs",
         )
     for result in answer.results:
         if result.error_code != KAFKA_STORAGE_ERROR:

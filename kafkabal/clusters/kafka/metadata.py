@@ -71,7 +71,7 @@ def topics_refused(topics: Collection[str]) -> NotAuthorizedError:
     return NotAuthorizedError(
         f"not authorized to describe {len(topics)} topic{'s' * (len(topics) > 1)}: {named}"
         + (f" and {more} more" if more > 0 else ""),
-        hint="grant DESCRIBE on topic '*'; docs/permissions.md lists what each command needs",
+        hint="grant DESCRIBE on topic '*'; 'kafkabal help permissions' lists what each command needs",
     )
 
 

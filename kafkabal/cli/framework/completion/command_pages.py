@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkabal.cli.framework.command_context import PROGRAM
 from kafkabal.cli.framework.command_table import COMMANDS
 from kafkabal.cli.framework.completion.option_values import Values, values_of
+from kafkabal.cli.framework.help_text import ordered, section_of, shown_metavar, split_help
 from kafkabal.cli.main import root_command
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from kafkabal.cli.framework.command_table import Row
     from kafkabal.cli.framework.lazy_groups import Command, Group
-
-_EXAMPLES = "Examples:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +43,8 @@ class Page:
     examples: tuple[str, ...]
     options: tuple[Option, ...]
     arguments: tuple[Option, ...]
+    runs_alone: bool
+    """A group that does something without a command too."""
     commands: Mapping[str, str]
     """One-line help of the commands of a group, by name."""
 
@@ -58,15 +58,13 @@ class Page:
         """The command line in short."""
         words = [self.title, "[OPTIONS]" if self.options else ""]
         words += [argument.metavar for argument in self.arguments]
-        words += ["[COMMAND]"] if self.commands else []
+        words += [("[COMMAND]" if self.runs_alone else "COMMAND")] if self.commands else []
         return " ".join(word for word in words if word)
 
     def sections(self) -> dict[str, list[Option]]:
         """Options by section, in the order of the help."""
-        found: dict[str, list[Option]] = {}
-        for option in self.options:
-            found.setdefault(option.section, []).append(option)
-        return found
+        titles = ordered(option.section for option in self.options)
+        return {title: [option for option in self.options if option.section == title] for title in titles}
 
 
 def pages(commands: Mapping[str, Row] = COMMANDS) -> list[Page]:
@@ -86,18 +84,17 @@ def _walk(command: Command | Group, path: tuple[str, ...], parent: Any = None) -
 
 
 def _page(command: Command | Group, path: tuple[str, ...], context: Any, rows: Mapping[str, Row]) -> Page:
-    text = inspect.cleandoc(command.help or "")
-    body, _, examples = text.partition(_EXAMPLES)
-    summary, *paragraphs = [" ".join(part.split()) for part in body.split("\n\n") if part.strip()]
+    text = split_help(command.help)
     group = path[1] if len(path) > 1 else ""
     options = [_option(parameter, context, group) for parameter in command.get_params(context)]
     return Page(
         path=path,
-        summary=summary,
-        paragraphs=(*paragraphs, *([command.epilog] if command.epilog else [])),
-        examples=tuple(" ".join(part.split()) for part in examples.split("\n\n") if part.strip()),
+        summary=text.summary,
+        paragraphs=(*text.paragraphs, *([command.epilog] if command.epilog else [])),
+        examples=text.examples,
         options=tuple(option for option in options if option.flags),
         arguments=tuple(option for option in options if not option.flags),
+        runs_alone=bool(getattr(command, "runs_alone", False)),
         commands={name: row.help for name, row in rows.items()},
     )
 
@@ -105,19 +102,14 @@ def _page(command: Command | Group, path: tuple[str, ...], context: Any, rows: M
 def _option(parameter: Any, context: Any, command: str) -> Option:
     is_option = parameter.param_type_name == "option"
     takes_value = not (is_option and (parameter.is_flag or parameter.count))
-    metavar = _metavar(parameter, context) if takes_value else ""
+    metavar = shown_metavar(parameter, context) if takes_value else ""
     record = parameter.get_help_record(context)
     return Option(
         # short ones first; typer itself keeps the names of --help in no order
         flags=tuple(sorted([*parameter.opts, *parameter.secondary_opts], key=len) if is_option else []),
         metavar=metavar,
         help=" ".join(record[1].split()) if record else "",
-        section=getattr(parameter, "rich_help_panel", None) or "Options",
+        section=section_of(parameter),
         values=values_of(parameter, metavar, command) if takes_value else Values(),
         repeated=bool(parameter.multiple) if is_option else parameter.nargs == -1,
     )
-
-
-def _metavar(parameter: Any, context: Any) -> str:
-    shown = str(parameter.metavar or parameter.display_type(context))
-    return shown.strip("<>")

@@ -1,0 +1,53 @@
+"""``kafkabal help``: commands and pages of the documentation, in the terminal."""
+
+from typing import Annotated
+
+import typer
+
+from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
+from kafkabal.errors import UsageError
+
+
+def help_(
+    context: CommandContext,
+    topic: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC]...", help="Command, or page of the documentation."),
+    ] = None,
+) -> None:
+    """Show the help of a command, or a page of the documentation.
+
+    The pages are those that were installed with this version.
+
+    Examples:
+
+      kafkabal help
+
+      kafkabal help rebalance plan
+
+      kafkabal help own-score
+    """
+    from kafkabal.cli.framework.command_table import COMMANDS
+
+    words = topic or []
+    if words and words[0] in COMMANDS:
+        from kafkabal.cli.main import main
+
+        main([*words, "--help"], context)
+        return
+    from kafkabal.reporting.documentation import draw_page, page_names, read_page, topics_report
+
+    if not words:
+        from kafkabal.cli.framework.output import show
+        from kafkabal.cli.framework.shared_options import OutputOptions
+
+        show(topics_report(), OutputOptions(), context)
+        return
+    name = "-".join(words)
+    if name not in page_names():
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, [*COMMANDS, *page_names()], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"list them with '{PROGRAM} help'"
+        raise UsageError(f"unknown help topic: {name!r}", hint=hint)
+    context.stdout.write(draw_page(read_page(name), context.out))

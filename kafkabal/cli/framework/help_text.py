@@ -1,0 +1,94 @@
+"""How help is laid out: the same order of sections, form of usage and pasteable examples in every command."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ARGUMENTS: Final = "Arguments"
+OPTIONS: Final = "Options"
+_OUTPUT: Final = "Output"
+_EXAMPLES: Final = "Examples:"
+# what a command is about comes first, what all commands have comes last
+_FIRST: Final = (ARGUMENTS, OPTIONS)
+_LAST: Final = ("Scope", "Limits", "Cluster", _OUTPUT)
+# lines of prose longer than this are hard to read, however wide the terminal is
+_WIDEST: Final = 120
+_NARROWEST: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class HelpText:
+    """The docstring of a command in its parts."""
+
+    summary: str
+    paragraphs: tuple[str, ...]
+    examples: tuple[str, ...]
+    """Command lines, each whole."""
+
+
+def split_help(text: str | None) -> HelpText:
+    """The parts of a docstring; line breaks within one mean nothing."""
+    body, _, examples = inspect.cleandoc(text or "").partition(_EXAMPLES)
+    summary, *paragraphs = _paragraphs(body) or [""]
+    return HelpText(summary, tuple(paragraphs), tuple(_paragraphs(examples)))
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+
+
+def section_of(parameter: Any) -> str:
+    """The section of the help in which an option or argument is listed."""
+    if parameter.param_type_name == "argument":
+        return ARGUMENTS
+    if "--help" in parameter.opts:
+        return _OUTPUT
+    return getattr(parameter, "rich_help_panel", None) or OPTIONS
+
+
+def ordered(sections: Iterable[str]) -> list[str]:
+    """Sections in the order that all commands share; those of one command alone stand in its own order."""
+    found = list(dict.fromkeys(sections))
+    first = [name for name in _FIRST if name in found]
+    last = [name for name in _LAST if name in found]
+    return [*first, *(name for name in found if name not in (*first, *last)), *last]
+
+
+def shown_metavar(parameter: Any, context: Any) -> str:
+    """``FILE`` for the value of an option; ``TOPIC``, ``[TOPIC]``, ``NODE...`` or ``[NAME...]`` for an argument."""
+    metavar = str(parameter.metavar or parameter.display_type(context)).strip("<>")
+    if parameter.param_type_name == "option":
+        return metavar
+    bare = metavar.removesuffix("...").removeprefix("[").removesuffix("]").removesuffix("...")
+    name = f"{bare}..." if parameter.nargs == -1 else bare
+    return name if parameter.required else f"[{name}]"
+
+
+def help_width(columns: int | None) -> int:
+    """Columns that help takes on a terminal of so many; None where there is none."""
+    return 80 if columns is None else max(_NARROWEST, min(columns, _WIDEST))
+
+
+def write_sections(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> None:
+    """Write options by section."""
+    for title in ordered(sections):
+        with formatter.section(title):
+            formatter.write_dl(sections[title])
+
+
+def write_text(formatter: Any, text: str | None) -> None:
+    """Write what a command does, and its examples, of which no line is broken."""
+    parts = split_help(text)
+    for paragraph in (parts.summary, *parts.paragraphs):
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(paragraph)
+    if parts.examples:
+        with formatter.section("Examples"):
+            for example in parts.examples:
+                formatter.write(f"{' ' * formatter.current_indent}{example}\n")

@@ -1,0 +1,83 @@
+"""The pages of the documentation, as they are installed with the program."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+from rich.markdown import Markdown
+
+from kafkabal.errors import OperationError
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.render_table import draw
+from kafkabal.reporting.report import Column, Report, Table
+
+_INSTALLED: Final = "documentation"
+_ENDING: Final = ".md"
+# decisions of the past and figures of measurements are for those who read the repository
+_FOLDERS: Final = ("", "how-to")
+
+
+@cache
+def _pages() -> dict[str, Traversable]:
+    """Pages by name: the file's without its ending."""
+    installed = files("kafkabal") / _INSTALLED
+    # in a checkout they lie beside the package
+    root: Traversable = installed if installed.is_dir() else Path(__file__).parents[2] / "docs"
+    found: dict[str, Traversable] = {}
+    for folder in _FOLDERS:
+        place = root / folder if folder else root
+        for page in place.iterdir() if place.is_dir() else ():
+            if page.name.endswith(_ENDING):
+                found.setdefault(page.name.removesuffix(_ENDING), page)
+    return dict(sorted(found.items()))
+
+
+def page_names() -> tuple[str, ...]:
+    """Names of all pages, sorted."""
+    return tuple(_pages())
+
+
+def read_page(name: str) -> str:
+    """The text of a page, in Markdown.
+
+    Raises
+    ------
+    OperationError
+        If it was not installed.
+    """
+    page = _pages().get(name)
+    if page is None:
+        raise OperationError(f"page not installed: {name}")
+    return page.read_text(encoding="utf-8")
+
+
+def topics_report() -> Report:
+    """One row a page, with its heading."""
+    names = page_names()
+    headings = [_heading(read_page(name)) for name in names]
+    return Report(
+        command="help",
+        tables=(
+            Table(
+                key="topics",
+                columns=(
+                    Column(key="topic", title="topic", values=names, label=True),
+                    Column(key="title", title="about", values=headings, wraps=True),
+                ),
+            ),
+        ),
+        notes=("show a page with 'kafkabal help TOPIC', a command with 'kafkabal help COMMAND'",),
+    )
+
+
+def draw_page(text: str, surface: Surface) -> str:
+    """A page as a terminal shows it; as it is written where there is no terminal."""
+    return text if surface.width is None else draw([Markdown(text)], surface)
+
+
+def _heading(text: str) -> str:
+    return next((line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")), "")

@@ -1,0 +1,62 @@
+"""Help as people read it: pasteable examples, one style, pages of the documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkabal.cli.framework.completion.command_pages import Page, pages
+from kafkabal.cli.framework.help_text import ordered
+
+PAGES = pages()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+def test_help_is_laid_out_alike_in_every_command(run_cli: Callable[..., Any], page: Page) -> None:
+    """Usage has one style, examples stand on one line each, sections follow one order, at any width."""
+    for columns in (60, 200):
+        text = run_cli(*page.path[1:], "--help", environ={"COLUMNS": str(columns)}).out
+        lines = text.splitlines()
+        titles = [line[:-1] for line in lines if re.fullmatch(r"[A-Z][a-z ]+:", line)]
+        titles = [title for title in titles if title not in ("Examples", "Commands")]
+
+        assert "".join(text.partition("\n\n")[0].split()) == "".join(f"Usage: {page.usage}".split())
+        assert not re.search(r"[{}<>]|\[\[", text.partition("\n\n")[0])
+        assert titles == ordered(titles)
+        assert all(f"  {example}" in lines for example in page.examples)
+        prose = [line for line in lines if line.strip() not in page.examples]
+        assert max(map(len, prose)) <= min(columns, 120)
+
+
+def test_help_takes_the_width_of_the_terminal(run_cli: Callable[..., Any]) -> None:
+    """A wide terminal is used, up to what can be read; without one, help is 80 wide."""
+    narrow, wide, piped = (
+        max(map(len, run_cli("rebalance", "--help", environ=environ).out.partition("Examples:")[0].splitlines()))
+        for environ in ({"COLUMNS": "50"}, {"COLUMNS": "300"}, {})
+    )
+    assert narrow <= 50 < piped <= 80 < wide <= 120
+
+
+def test_help_shows_commands_and_pages(run_cli: Callable[..., Any]) -> None:
+    """A command's own help, or a page as it is written; the list names every page."""
+    assert run_cli("help", "rebalance", "plan").out == run_cli("rebalance", "plan", "--help").out
+    assert run_cli("help", "exit-codes").out.startswith("<!-- Generated")
+    assert run_cli("help", "first-rebalance").out.startswith("# ")
+    listed = run_cli("help").out
+    assert all(name in listed for name in ("planner", "own-score", "permissions", "first-rebalance"))
+
+
+def test_help_on_something_unknown_says_what_is_near(run_cli: Callable[..., Any]) -> None:
+    """A misspelt topic is bad usage, with the right one in the hint."""
+    outcome = run_cli("help", "plannr")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "did you mean 'planner'?" in outcome.err
+
+
+def test_pages_named_in_hints_exist(run_cli: Callable[..., Any]) -> None:
+    """What errors point to can be shown."""
+    for name in ("own-score", "routing", "permissions"):
+        assert run_cli("help", name).code == 0
