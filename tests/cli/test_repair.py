@@ -373,7 +373,7 @@ def test_a_drained_broker_is_proved_safe_to_stop(simulation: Simulation) -> None
     assert "broker 4 is not safe to stop: it votes in the controller quorum" in voter.err
     simulation.memory.kafka.parts.quorum_voters = frozenset({5, 6, 7})
     again = simulation.run("rebalance", "--yes", "--drain", "4")
-    assert "and it is no voter of the controller quorum" in again.err
+    assert "and it is not a voter of the controller quorum" in again.err
 
 
 def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulation) -> None:

@@ -35,7 +35,7 @@ class SafeToStop:
             return f"broker {self.broker} is not safe to stop: it holds {', '.join(self.names)}{more}"
         if self.is_voter:
             return f"broker {self.broker} is not safe to stop: it votes in the controller quorum; remove it there first"
-        quorum = "" if self.is_voter is None else ", and it is no voter of the controller quorum"
+        quorum = "" if self.is_voter is None else ", and it is not a voter of the controller quorum"
         return f"broker {self.broker} is safe to stop: no replica, so no leader and no group coordinator{quorum}"
 
 
