@@ -13,7 +13,7 @@ from kafkabal.errors import UsageError
 from kafkabal.producer.delivery_listener import DeliveryListener, Progress
 from kafkabal.producer.live_views import StateReader
 from kafkabal.producer.manifest import Manifest, ManifestHeader
-from kafkabal.producer.routing_producer import RoutingProducer
+from kafkabal.producer.routing_producer import RoutingProducer, linger_ms
 from kafkabal.producer.send_source import (
     OVERHEAD_BYTES,
     Outcome,
@@ -112,7 +112,9 @@ def deliver(
         with RoutingProducer(
             cluster,
             order.topic,
-            order.policy.create(Context(seed=order.seed, clock=clock)),
+            order.policy.reckoning_with(linger_ms=linger_ms(order.client)).create(
+                Context(seed=order.seed, clock=clock)
+            ),
             {**client_limits(facts.max_record_bytes), **order.client},
             scores=order.scores,
             refresh_s=order.refresh_s,

@@ -56,9 +56,12 @@ _REFRESHES_TO_FORGET = 6
 _STATISTICS_S = 0.05
 _STATISTICS_S_A_PARTITION = 0.001
 
+_LINGER_MS = 5.0
+_LINGER_SETTINGS = ("linger.ms", "queue.buffering.max.ms")
+
 _DEFAULTS: Mapping[str, ClientSetting] = {
     "enable.idempotence": True,
-    "linger.ms": 5,
+    "linger.ms": _LINGER_MS,
     "log.connection.close": False,
     # a topic that was deleted must not come back because we asked for it
     "allow.auto.create.topics": False,
@@ -582,6 +585,11 @@ class RoutingProducer:
         """Flush for a moment, signals held back; how many records and events are left."""
         with signals_held_back():
             return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
+
+
+def linger_ms(client: Mapping[str, ClientSetting]) -> float:
+    """For how long a producer with this configuration keeps a batch open."""
+    return next((float(client[name]) for name in _LINGER_SETTINGS if name in client), _LINGER_MS)
 
 
 def _hides_a_signal(error: Exception, headers: Headers) -> bool:

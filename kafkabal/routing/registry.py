@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
@@ -61,6 +61,12 @@ class PolicyChoice:
         """What is known of the policy."""
         about: About = self.make.about
         return about
+
+    def reckoning_with(self, **settings: OptionValue) -> PolicyChoice:
+        """The same policy with settings of its clients as options, where it has such options and none was given."""
+        known = options_of(self.make) if self.plug_in is None else {}
+        missing = {name: value for name, value in settings.items() if name.replace("_", "-") in known}
+        return replace(self, options={**missing, **self.options})
 
     def create(self, context: Context) -> Policy:
         """A new instance; :meth:`~kafkabal.routing.policy_protocol.Policy.refresh` it before use.
