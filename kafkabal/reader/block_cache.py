@@ -12,7 +12,7 @@ import os
 import secrets
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -27,8 +27,8 @@ from kafkabal.reader.manifest import Manifest
 _MAGIC: Final = b"kafkabal-block-1"
 _HEAD: Final = struct.Struct(">QQ")
 """Checksum of the rest, and the number of records."""
-_COLUMNS: Final = 5
-"""Offset, timestamp, and the lengths of key, value and headers; a length of -1 stands for none."""
+_COLUMNS: Final = 6
+"""Partition, offset, timestamp, and the lengths of key, value and headers; a length of -1 stands for none."""
 _WORD_BYTES: Final = 8
 _KEPT_SHARE: Final = 0.9
 """Of the limit, once blocks had to make room: so that not every further block looks through the folder."""
@@ -63,8 +63,8 @@ class BlockCache:
         except OSError as error:
             raise OutputError(f"{folder}: not usable as a cache: {error.strerror or error}") from error
 
-    def get(self, name: str, memory: bytearray) -> list[RawRecord] | None:
-        """Records of a block; None where it is absent, or its file is damaged, which removes it.
+    def get(self, name: str, memory: bytearray) -> LoadedBlock | None:
+        """A block; None where it is absent, or its file is damaged, which removes it.
 
         Parameters
         ----------
@@ -79,17 +79,17 @@ class BlockCache:
                 memory.extend(bytes(max(0, size - len(memory))))
                 with memoryview(memory) as view:
                     size = file.readinto(view[:size]) or 0
-                    records = _unpacked(view[:size])
+                    block = _unpacked(view[:size])
             os.utime(path)  # it was used now
         except OSError:
             return None
-        if records is None:
+        if block is None:
             self._remove(path, size)
-        return records
+        return block
 
-    def put(self, name: str, records: Sequence[RawRecord]) -> None:
+    def put(self, name: str, block: LoadedBlock) -> None:
         """Add a block; nothing happens where it does not fit, is there already, or the disk is full."""
-        packed = _packed(records)
+        packed = _packed(block)
         path = self._path(name)
         if self.fault is not None or len(packed) > self._limit_bytes or path.exists():
             return
@@ -173,27 +173,33 @@ class CachedBlocks:
 
     def load(self, block: int, only: int | None = None) -> LoadedBlock:
         """See :meth:`BlockSource.load`."""
-        blocks = self._manifest.blocks
-        partition = int(blocks.partition[block])
-        name = f"{self._manifest.topic_id}/{partition}/{blocks.begin[block]}-{blocks.end[block]}"
-        records = self._cache.get(name, self._memory)
+        name = self._name(block)
+        cached = self._cache.get(name, self._memory)
         # a topic that was compacted and pinned again has other records at the same offsets
-        if records is not None and len(records) == blocks.samples[block]:
-            return LoadedBlock(partition, list(records if only is None else records[only : only + 1]))
+        if cached is not None and len(cached.records) == self._manifest.blocks.samples[block]:
+            return cached if only is None else LoadedBlock(cached.partitions[:1], cached.records[only : only + 1])
         loaded = self._source.load(block, only)
         if only is None:
-            self._cache.put(name, [record for record in loaded.records if record is not None])
+            self._cache.put(name, loaded)
         return loaded
 
     def close(self) -> None:
         """Drop all connections."""
         self._source.close()
 
+    def _name(self, block: int) -> str:
+        if self._manifest.files is not None:
+            return f"{self._manifest.topic_id}/files-{self._manifest.identity}/{block}"
+        blocks = self._manifest.blocks
+        return f"{self._manifest.topic_id}/{blocks.partition[block]}/{blocks.begin[block]}-{blocks.end[block]}"
 
-def _packed(records: Sequence[RawRecord]) -> bytes:
-    table = np.array([[r[0], r[1], _length(r[2]), _length(r[3]), len(r[4])] for r in records], ">i8").reshape(
-        -1, _COLUMNS
-    )
+
+def _packed(block: LoadedBlock) -> bytes:
+    records = [record for record in block.records if record is not None]
+    rows = [
+        [p, r[0], r[1], _length(r[2]), _length(r[3]), len(r[4])] for p, r in zip(block.partitions, records, strict=True)
+    ]
+    table = np.array(rows, ">i8").reshape(-1, _COLUMNS)
     parts = [table.tobytes()]
     for _, _, key, value, headers in records:
         parts += [key or b"", value or b"", headers]
@@ -211,7 +217,7 @@ def _length(text: bytes | None) -> int:
     return -1 if text is None else len(text)
 
 
-def _unpacked(packed: memoryview) -> list[RawRecord] | None:
+def _unpacked(packed: memoryview) -> LoadedBlock | None:
     start = len(_MAGIC) + _HEAD.size
     if len(packed) < start or len(packed) % _WORD_BYTES or bytes(packed[: len(_MAGIC)]) != _MAGIC:
         return None
@@ -220,12 +226,12 @@ def _unpacked(packed: memoryview) -> list[RawRecord] | None:
         return None
     at = start + _WORD_BYTES * _COLUMNS * count
     table = np.frombuffer(bytes(packed[start:at]), ">i8").reshape(-1, _COLUMNS)
-    records: list[RawRecord] = []
-    for offset, stamp, keys, values, headers in table.tolist():
+    records: list[RawRecord | None] = []
+    for _, offset, stamp, keys, values, headers in table.tolist():
         key = bytes(packed[at : at + keys]) if keys >= 0 else None
         at += max(keys, 0)
         value = bytes(packed[at : at + values]) if values >= 0 else None
         at += max(values, 0)
         records.append((offset, stamp, key, value, bytes(packed[at : at + headers])))
         at += headers
-    return records
+    return LoadedBlock(table[:, 0].tolist(), records)

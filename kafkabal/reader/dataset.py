@@ -44,6 +44,7 @@ class _Options:
 
     connection: ConnectionSettings
     manifest: Manifest
+    join: bool
     seed: int | None
     tail: Tail
     decode: Decoder | None
@@ -96,6 +97,8 @@ class TopicReader:
         ``world_size`` is above 1, for ranks that pin by themselves may pin different offsets.
     count
         Whether to read the topic once to find missing offsets; None: where there must be some.
+    join
+        A file that was split (``produce --chunk``) is one sample, its SHA-256 checked; False gives its pieces.
     state
         A state, or a file of one, to go on from; a file that is missing is the beginning.
     group
@@ -133,6 +136,7 @@ class TopicReader:
         tail: str = "drop",
         manifest: Manifest | str | Path | None = None,
         count: bool | None = None,
+        join: bool = True,
         state: Mapping[str, Any] | str | Path | None = None,
         group: str | None = None,
         metrics_file: str | Path | None = None,
@@ -148,8 +152,15 @@ class TopicReader:
         self._options = _Options(
             connection=connection,
             manifest=_manifest(
-                topic, connection, manifest, count=count, readers=world_size * max(1, num_workers), ranks=world_size
+                topic,
+                connection,
+                manifest,
+                count=count,
+                join=join,
+                readers=world_size * max(1, num_workers),
+                ranks=world_size,
             ),
+            join=join,
             seed=shuffle_seed,
             tail=_choice(Tail, "tail", tail),
             decode=load_decoder(decode),
@@ -361,7 +372,7 @@ class TopicReader:
         fetcher = self._fetcher()
         if not self.metrics.racks:
             self.metrics.racks = fetcher.racks()
-        source: BlockSource = BrokerBlocks(self.manifest, fetcher)
+        source: BlockSource = BrokerBlocks(self.manifest, fetcher, joins=self._options.join)
         if self._options.cache is None:
             return source
         from kafkabal.reader.block_cache import CachedBlocks
@@ -387,6 +398,7 @@ def _manifest(
     given: Manifest | str | Path | None,
     *,
     count: bool | None,
+    join: bool,
     readers: int,
     ranks: int,
 ) -> Manifest:
@@ -401,14 +413,21 @@ def _manifest(
             hint="give manifest=FILE, in a folder that all ranks see",
         )
     else:
-        found = pin(topic, connection, readers=readers, count=count)
+        found = pin(topic, connection, readers=readers, count=count, join=join)
         found = found if path is None else publish_manifest(found, path)
     if found.topic != topic:
         raise UsageError(f"the manifest is of topic {found.topic}, not {topic}")
     return found
 
 
-def pin(topic: str, connection: ConnectionSettings, *, readers: int = 1, count: bool | None = None) -> Manifest:
+def pin(
+    topic: str,
+    connection: ConnectionSettings,
+    *,
+    readers: int = 1,
+    count: bool | None = None,
+    join: bool = True,
+) -> Manifest:
     """Pin what a topic holds now, for so many readers; see :func:`~kafkabal.reader.pin.pin_topic`."""
     from kafkabal.clusters.kafka.cluster import KafkaCluster
     from kafkabal.clusters.kafka.fetch import RangeFetcher
@@ -421,6 +440,7 @@ def pin(topic: str, connection: ConnectionSettings, *, readers: int = 1, count: 
             topic,
             lanes=lanes_for(readers),
             count=count,
+            join=join,
         )
 
 

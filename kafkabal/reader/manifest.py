@@ -41,6 +41,17 @@ class CountedBlock(msgspec.Struct, frozen=True, array_like=True):
     size_bytes: int
 
 
+class FileBlock(msgspec.Struct, frozen=True, array_like=True):
+    """A block of whole files where files were split: their pieces may lie in any partition."""
+
+    first: tuple[int, int, int]
+    """Timestamp, partition and offset of the first piece of its first file; its files come before those of the next."""
+    samples: int
+    size_bytes: int
+    ranges: tuple[tuple[int, int, int], ...]
+    """Partition, begin and end of the offsets that hold all pieces of its files, and perhaps those of others."""
+
+
 class PartitionRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is read of a partition: offsets ``begin`` to ``end - 1``, in ``blocks`` blocks of nearly equal counts."""
 
@@ -78,6 +89,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     topic_id: str
     lanes: int = LANES
     partitions: tuple[PartitionRange, ...]
+    files: tuple[FileBlock, ...] | None = None
+    """The blocks, where a sample is a file that was split (``produce --chunk``)."""
 
     @cached_property
     def identity(self) -> str:
@@ -87,6 +100,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def blocks(self) -> Blocks:
         """All blocks; those without any record are left out."""
+        if self.files is not None:
+            table = np.array([[i, i + 1, f.samples, f.size_bytes] for i, f in enumerate(self.files)], np.int64)
+            return _columns(table.reshape(-1, 4).T, np.zeros(len(self.files), np.int32))
         columns = [_blocks_of(p) for p in self.partitions]
         if not columns:
             return _columns(np.empty((4, 0), np.int64), np.empty(0, np.int32))
@@ -108,7 +124,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def is_dense(self) -> bool:
         """Whether every offset is taken to hold a record, which fetching then verifies."""
-        return all(p.counted is None for p in self.partitions)
+        return self.files is None and all(p.counted is None for p in self.partitions)
 
 
 def block_counts(records: list[int], size_bytes: list[int], lanes: int) -> list[int]:

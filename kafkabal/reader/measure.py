@@ -198,6 +198,7 @@ def _measured(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:
         rank=reader,
         world_size=request.readers,
         tail="keep",
+        join=False,
         prefetch=request.prefetch_bytes,
         cache=request.cache,
         cache_bytes=request.cache_bytes,

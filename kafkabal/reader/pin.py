@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
+from kafkabal.clusters.kafka.record_batches import RawRecord
 from kafkabal.clusters.protocol import (
     ConfigResource,
     ConfigValue,
@@ -23,7 +25,8 @@ from kafkabal.errors import NotAuthorizedError, UsageError
 from kafkabal.model.cluster_state import I64
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.reader.blocks import FetchedRange, record_bytes
-from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRange, block_counts
+from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
+from kafkabal.reader.pieces import FileKey, is_piece, place_of
 
 _ANSWER_S = 15.0
 _PROBE_BYTES = 2**20
@@ -66,6 +69,18 @@ class TopicFetcher(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _Piece:
+    """A record as a piece of a file; most files have one."""
+
+    file: FileKey
+    number: int
+    of: int
+    sent: tuple[int, int, int]
+    """Timestamp, partition, offset."""
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Found:
     """Offsets of the records of a partition, and the bytes of each."""
 
@@ -80,6 +95,7 @@ def pin_topic(
     *,
     lanes: int = LANES,
     count: bool | None = None,
+    join: bool = True,
 ) -> Manifest:
     """Pin what a topic holds now.
 
@@ -89,7 +105,9 @@ def pin_topic(
         Makes a fetcher for a topic id.
     count
         Whether to read the topic once to see which offsets hold records. None: where it is compacted, or the last
-        offset of a partition holds none, as after a transaction.
+        offset of a partition holds none, as after a transaction, or is a piece of a file that was split.
+    join
+        Whether a file that was split (``produce --chunk``) is one sample.
 
     Raises
     ------
@@ -106,18 +124,25 @@ def pin_topic(
         ranges = reader.ranges()
         filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
         sizes = _sizes(brokers, reader, topic, filled)
-        if count or (count is None and (_is_compacted(brokers, topic) or _has_markers(reader, filled))):
-            partitions = _counted(lambda: fetcher(described.topic_id), filled, sizes, lanes)
-        else:
-            partitions = _dense(filled, sizes, lanes)
+        last = [reader.fetch(p, end - 1, end, 0).records for p, (_, end) in filled.items()]
+        counts = count or (count is None and (_is_compacted(brokers, topic) or not all(last)))
+        splits = join and count is not False and (count or any(is_piece(record) for found in last for record in found))
     finally:
         reader.close()
+
+    def again() -> TopicFetcher:
+        return fetcher(described.topic_id)
+
+    files = _files(again, filled, sizes, lanes) if splits else None
+    dense = files is not None or not counts
+    partitions = _dense(filled, sizes, lanes) if dense else _counted(again, filled, sizes, lanes)
     manifest = Manifest(
         cluster_id=described.cluster_id,
         topic=topic,
         topic_id=described.topic_id,
         lanes=lanes,
         partitions=partitions,
+        files=files,
     )
     if not manifest.samples:
         raise UsageError(f"empty topic: {topic}", hint=f"kafkabal produce {topic} FOLDER")
@@ -152,6 +177,53 @@ def _counted(
     return tuple(_listed(p, ranges[p], found[p], blocks) for p, blocks in zip(ranges, cuts, strict=True))
 
 
+def _files(
+    fetcher: Callable[[], TopicFetcher], ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
+) -> tuple[FileBlock, ...] | None:
+    """Blocks of whole files; None where no file was split. Files of which pieces are missing are left out."""
+
+    def find(p: int) -> list[_Piece]:
+        reader = fetcher()
+        try:
+            return [_piece(p, record) for records in _steps(reader, p, ranges[p], sizes[p]) for record in records]
+        finally:
+            reader.close()
+
+    files: dict[FileKey, dict[int, _Piece]] = {}
+    with ThreadPoolExecutor(_COUNTING_THREADS) as pool:
+        for pieces in pool.map(find, ranges):
+            for piece in pieces:
+                files.setdefault(piece.file, {}).setdefault(piece.number, piece)
+    if all(pieces[1].of == 1 for pieces in files.values() if 1 in pieces):
+        return None
+    whole = sorted(
+        (list(pieces.values()) for pieces in files.values() if len(pieces) == next(iter(pieces.values())).of),
+        key=lambda pieces: min(pieces, key=lambda piece: piece.number).sent,
+    )
+    total = sum(piece.size for pieces in whole for piece in pieces)
+    (blocks,) = block_counts([len(whole)], [total], lanes)
+    cut = np.arange(blocks + 1, dtype=np.int64) * len(whole) // max(blocks, 1)
+    return tuple(_file_block(whole[first:last]) for first, last in pairwise(cut.tolist()))
+
+
+def _file_block(files: Sequence[Sequence[_Piece]]) -> FileBlock:
+    pieces = [piece for file in files for piece in file]
+    by_partition: dict[int, list[int]] = {}
+    for piece in pieces:
+        by_partition.setdefault(piece.sent[1], []).append(piece.sent[2])
+    return FileBlock(
+        first=min(files[0], key=lambda piece: piece.number).sent,
+        samples=len(files),
+        size_bytes=sum(piece.size for piece in pieces),
+        ranges=tuple((p, min(offsets), max(offsets) + 1) for p, offsets in sorted(by_partition.items())),
+    )
+
+
+def _piece(partition: int, record: RawRecord) -> _Piece:
+    file, number, of = place_of(partition, record)
+    return _Piece(file, number, of, (record[1], partition, record[0]), record_bytes(record))
+
+
 def _listed(p: int, offsets: tuple[int, int], found: _Found, blocks: int) -> PartitionRange:
     """The blocks of a partition: equal counts of records, each up to the first record of the next."""
     count = len(found.offset)
@@ -173,14 +245,19 @@ def _listed(p: int, offsets: tuple[int, int], found: _Found, blocks: int) -> Par
 
 
 def _found(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> _Found:
+    offset, size = [], []
+    for records in _steps(reader, p, offsets, size_bytes):
+        offset += [record[0] for record in records]
+        size += [record_bytes(record) for record in records]
+    return _Found(np.array(offset, np.int64), np.array(size, np.int64))
+
+
+def _steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> Iterator[Sequence[RawRecord]]:
+    """Yield the records of a partition, a few MiB at a time."""
     begin, end = offsets
     step = max(1, (end - begin) * _COUNTED_AT_ONCE_BYTES // max(size_bytes, 1))
-    offset, size = [], []
     for at in range(begin, end, step):
-        for record in reader.fetch(p, at, min(at + step, end), _COUNTED_AT_ONCE_BYTES).records:
-            offset.append(record[0])
-            size.append(record_bytes(record))
-    return _Found(np.array(offset, np.int64), np.array(size, np.int64))
+        yield reader.fetch(p, at, min(at + step, end), _COUNTED_AT_ONCE_BYTES).records
 
 
 def _sizes(
@@ -212,8 +289,3 @@ def _is_compacted(brokers: Brokers, topic: str) -> bool:
     found, _ = brokers.configs([resource], [_CLEANUP_KEY])
     value = found.get(resource, {}).get(_CLEANUP_KEY)
     return value is not None and "compact" in (value.value or "")
-
-
-def _has_markers(reader: TopicFetcher, ranges: Mapping[int, tuple[int, int]]) -> bool:
-    """Whether some partition ends with an offset without a record, as every transaction does."""
-    return any(not reader.fetch(p, end - 1, end, 0).records for p, (_, end) in ranges.items())

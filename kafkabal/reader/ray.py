@@ -17,7 +17,7 @@ from kafkabal.clusters.kafka.fetch import RangeFetcher
 from kafkabal.clusters.kafka.record_batches import RawRecord, unpack_headers
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.config.live_connection import live_connection
-from kafkabal.errors import DriftError, MissingCapabilityError
+from kafkabal.errors import DriftError, MissingCapabilityError, UsageError
 from kafkabal.reader.blocks import Fetcher
 from kafkabal.reader.dataset import pin
 from kafkabal.reader.manifest import BLOCK_BYTES, Manifest, load_manifest
@@ -53,7 +53,7 @@ def read_topic(
     override_num_blocks: int | None = None,
     **options: Any,
 ) -> ray.data.Dataset:
-    """The committed records that a topic holds now.
+    """The committed records that a topic holds now; a file that was split is as many rows as it has pieces.
 
     Columns: ``partition`` (int32), ``offset`` (int64), ``timestamp`` (ms), ``key`` and ``value`` (binary), ``headers``
     (a list of names and values, in their order, also those that occur twice).
@@ -86,9 +86,11 @@ def read_topic(
         raise MissingCapabilityError("Ray is not installed", hint="pip install 'kafkabal[ray]'") from error
     connection = live_connection(profile, bootstrap_servers, command_config)
     if manifest is None:
-        manifest = pin(topic, connection, count=count)
+        manifest = pin(topic, connection, count=count, join=False)
     elif not isinstance(manifest, Manifest):
         manifest = load_manifest(Path(manifest))
+    if manifest.files is not None:
+        raise UsageError("the manifest is one of whole files, and rows are records: pin the topic with join=False")
     source = _datasource(connection, manifest, rack, headers=headers)
     dataset: ray.data.Dataset = ray.data.read_datasource(source, override_num_blocks=override_num_blocks, **options)
     return dataset

@@ -108,7 +108,7 @@ class SampleSequence:
                 released = 0
                 self._open[lane] = self._opened(piece, next(openings), prefetch)
             block, order = self._open[lane]
-            record = block.take(order[number])
+            partition, record = block.take(order[number])
             size = record_bytes(record)
             released += size
             if released > _RELEASED_AT_ONCE_BYTES:
@@ -116,7 +116,7 @@ class SampleSequence:
                 released = 0
             self._metrics.samples += 1
             self._metrics.size_bytes += size
-            yield Sample(block.partition, record)
+            yield Sample(partition, record)
         prefetch.release(released)
 
     def _close(self, lane: int) -> int:

@@ -300,7 +300,7 @@ def command(three_brokers: Sandbox, tmp_path: Path) -> Callable[..., subprocess.
 def test_files_come_back_bit_for_bit(
     make_topic: Callable[[], Topic], command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """What produce sent, split and whole, read --to writes again; a second run finds it all there."""
+    """What produce sent, split and whole, read --to writes again, and a reader gives as whole samples."""
     topic = make_topic()
     topic.create()
     randomness = random.Random(2)
@@ -315,6 +315,7 @@ def test_files_come_back_bit_for_bit(
         document = json.loads(got.stdout)
         assert (document["files_written"], document["files_already_there"]) == (written, there)
     assert _files(tmp_path / "back") == _files(tmp_path / "data")
+    assert {str(s.path): s.value for s in topic.reader(count=True)} == _files(tmp_path / "data")
 
 
 def _files(folder: Path) -> dict[str, bytes]:

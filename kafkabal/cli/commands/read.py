@@ -175,7 +175,7 @@ def _measure(
 
     connection = _connection(settings)
     with _interruptible("nothing was measured"):
-        manifest = pin(topic, connection, readers=measuring.readers)
+        manifest = pin(topic, connection, readers=measuring.readers, join=False)
         seconds = options.seconds or _DEFAULT_S
         context.say(f"reading topic {topic} for {seconds:.0f} s (readers: {measuring.readers})")
         measured = measure(
@@ -209,7 +209,7 @@ def _restore(
 
     restore = FolderRestore(folder)
     with _interruptible("run the same command again to restore the missing files"):
-        data = TopicReader(topic, connection=_connection(settings), tail="keep", rack=options.rack)
+        data = TopicReader(topic, connection=_connection(settings), tail="keep", rack=options.rack, join=False)
         with context.progress("restoring", data.manifest.size_bytes) as bar:
 
             def shown() -> "Iterator[Sample]":

@@ -11,18 +11,20 @@ import pytest
 from kafkabal.clusters.kafka.record_batches import RawRecord
 from kafkabal.errors import OutputError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
-from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
 from kafkabal.reader.share import Share
 from tests.unit.reader.conftest import MemoryTopic, places
 
 RECORDS: list[RawRecord] = [(7, 1000, b"k", b"value", b"\0"), (9, 1001, None, None, b"\0"), (10, 1002, b"", b"", b"\0")]
 
+BLOCK = LoadedBlock([4, 4, 5], list(RECORDS))
+
 
 def test_blocks_come_back_as_they_were(tmp_path: Path) -> None:
     """Keys and values that are absent stay apart from empty ones."""
     cache = BlockCache(tmp_path, 10_000)
-    cache.put("t/0/7-11", RECORDS)
-    assert cache.get("t/0/7-11", bytearray()) == RECORDS
+    cache.put("t/0/7-11", BLOCK)
+    assert cache.get("t/0/7-11", bytearray()) == BLOCK
     assert cache.get("t/0/11-12", bytearray()) is None
 
 
@@ -30,7 +32,7 @@ def test_blocks_come_back_as_they_were(tmp_path: Path) -> None:
 def test_a_damaged_file_is_no_block(tmp_path: Path, damage: str) -> None:
     """Cut off, changed by a bit, or empty: it is removed, and fetched again."""
     cache = BlockCache(tmp_path, 10_000)
-    cache.put("b", RECORDS)
+    cache.put("b", BLOCK)
     path = tmp_path / "b.block"
     packed = bytearray(path.read_bytes())
     packed[40] ^= 1
@@ -41,7 +43,7 @@ def test_a_damaged_file_is_no_block(tmp_path: Path, damage: str) -> None:
 
 def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
     """Above the limit the oldest go, those that were read lately stay."""
-    block = [(0, 0, None, bytes(1000), b"\0")]
+    block = LoadedBlock([0], [(0, 0, None, bytes(1000), b"\0")])
     cache = BlockCache(tmp_path, 4 * 1100)
     for number in range(4):
         cache.put(f"b{number}", block)
@@ -61,7 +63,7 @@ def test_the_total_is_right_after_many_writers(tmp_path: Path) -> None:
     def write(number: int) -> None:
         cache = BlockCache(tmp_path, 10**9)
         for block in range(20):
-            cache.put(f"{(number + block) % 24}", RECORDS)
+            cache.put(f"{(number + block) % 24}", BLOCK)
 
     threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
     for thread in threads:
@@ -75,17 +77,17 @@ def test_the_total_is_right_after_many_writers(tmp_path: Path) -> None:
 def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first write that fails is remembered, nothing half written stays, and blocks can still be read."""
     cache = BlockCache(tmp_path, 10_000)
-    cache.put("a", RECORDS)
+    cache.put("a", BLOCK)
 
     def full(path: Path, packed: bytes) -> int:
         path.open("wb").close()
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    cache.put("b", RECORDS)
+    cache.put("b", BLOCK)
     assert cache.fault is not None
     assert "No space left" in cache.fault
-    assert cache.get("a", bytearray(3)) == RECORDS
+    assert cache.get("a", bytearray(3)) == BLOCK
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.block", "total"]
 
 

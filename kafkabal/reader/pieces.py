@@ -1,0 +1,93 @@
+"""Files that were split into several records (``kafkabal produce --chunk``), joined again and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from kafkabal.clusters.kafka.record_batches import RawRecord, unpack_headers
+from kafkabal.errors import OperationError
+from kafkabal.sources.folder import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
+
+_CHUNK = CHUNK_HEADER.encode()
+
+FileKey = tuple[bytes, bytes]
+"""Path and checksum; of a record that is no file, its partition and offset."""
+
+
+@dataclass(slots=True)
+class SplitFile:
+    """A file, as far as its pieces are known."""
+
+    of: int
+    """How many pieces it has."""
+    pieces: dict[int, tuple[int, RawRecord]] = field(default_factory=dict)
+    """Partition and record of each, by its number from 1 on."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all pieces are there."""
+        return len(self.pieces) == self.of
+
+    @property
+    def first(self) -> tuple[int, int, int]:
+        """Timestamp, partition and offset of the first piece."""
+        partition, record = self.pieces[1]
+        return record[1], partition, record[0]
+
+    def record(self) -> RawRecord:
+        """The first piece with the value of all.
+
+        Raises
+        ------
+        OperationError
+            If their checksum is not that of the file that was sent.
+        """
+        partition, (offset, stamp, key, _, headers) = self.pieces[1]
+        if self.of == 1:
+            return self.pieces[1][1]
+        whole = b"".join(self.pieces[number][1][3] or b"" for number in range(1, self.of + 1))
+        named = dict(unpack_headers(headers))
+        if sha256(whole).hexdigest().encode() != named.get(CHECKSUM_HEADER):
+            path = (named.get(PATH_HEADER) or b"").decode(errors="replace")
+            raise OperationError(
+                f"partition {partition}, offset {offset}: the pieces of {path} are not the file that was sent",
+                hint="send it again with 'kafkabal produce'",
+            )
+        return offset, stamp, key, whole, headers
+
+
+def is_piece(record: RawRecord) -> bool:
+    """Whether a record is one of several pieces of a file."""
+    return _CHUNK in record[4] and any(name == CHUNK_HEADER for name, _ in unpack_headers(record[4]))
+
+
+def place_of(partition: int, record: RawRecord) -> tuple[FileKey, int, int]:
+    """Which file a record belongs to, its number in it from 1 on, and how many there are.
+
+    Raises
+    ------
+    OperationError
+        If its header is not what ``kafkabal produce`` writes.
+    """
+    alone = (b"", b"%d@%d" % (partition, record[0]))
+    if _CHUNK not in record[4]:
+        return alone, 1, 1
+    named = dict(unpack_headers(record[4]))
+    chunk = named.get(CHUNK_HEADER)
+    if chunk is None:
+        return alone, 1, 1
+    number, _, of = chunk.partition(b"/")
+    if not (number.isdigit() and of.isdigit() and 1 <= int(number) <= int(of)):
+        raise OperationError(f"partition {partition}, offset {record[0]}: malformed header {CHUNK_HEADER}: {chunk!r}")
+    return (named.get(PATH_HEADER) or b"", named.get(CHECKSUM_HEADER) or b""), int(number), int(of)
+
+
+def joined(records: Iterable[tuple[int, RawRecord]]) -> list[SplitFile]:
+    """The whole files among records, by when their first piece was sent; a piece that is there twice counts once."""
+    files: dict[FileKey, SplitFile] = {}
+    for partition, record in records:
+        key, number, of = place_of(partition, record)
+        files.setdefault(key, SplitFile(of)).pieces.setdefault(number, (partition, record))
+    return sorted((file for file in files.values() if file.is_whole), key=lambda file: file.first)

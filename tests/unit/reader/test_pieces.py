@@ -1,0 +1,110 @@
+"""Files that were split: one sample each, whole and checked, whatever partitions their pieces are in."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.errors import OperationError, UsageError
+from kafkabal.reader.block_cache import BlockCache, CachedBlocks
+from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.manifest import Manifest
+from kafkabal.reader.pin import pin_topic
+from kafkabal.reader.share import Share, Tail
+from tests.unit.reader.conftest import MemoryTopic, packed_headers
+from tests.unit.reader.test_pin import MemoryBrokers
+
+PIECE = 50
+
+
+class SplitTopic(MemoryTopic):
+    """Sixty files of up to five pieces, dealt to three partitions in the order in which they were sent."""
+
+    def __init__(self) -> None:
+        super().__init__([0, 0, 0])
+        randomness = random.Random(4)
+        self.files = [randomness.randbytes(randomness.randrange(1, 5 * PIECE)) for _ in range(60)]
+        sent = 0
+        for number, value in enumerate(self.files):
+            pieces = [value[at : at + PIECE] for at in range(0, len(value), PIECE)]
+            for n, piece in enumerate(pieces, 1):
+                partition = randomness.randrange(3)
+                headers: list[tuple[str, bytes | None]] = [
+                    ("path", b"%d.bin" % number),
+                    ("sha256", sha256(value).hexdigest().encode()),
+                ]
+                if len(pieces) > 1:
+                    headers.append(("chunk", b"%d/%d" % (n, len(pieces))))
+                records = self.records[partition]
+                records.append((len(records), sent, None, piece, packed_headers(headers)))
+                sent += 1
+        self.counts = [len(records) for records in self.records.values()]
+
+    def pinned(self, **options: Any) -> Manifest:
+        """Pin it."""
+        return pin_topic(MemoryBrokers(self), lambda _: self, "t", lanes=6, **options)
+
+
+@pytest.mark.parametrize("readers", [1, 2, 4])
+def test_each_file_is_one_sample(readers: int) -> None:
+    """Joined bit for bit, once an epoch, whatever the number of readers."""
+    topic = SplitTopic()
+    manifest = topic.pinned(count=True)
+    assert manifest.samples == 60
+    shares = [Share(reader, readers, Tail.KEEP) for reader in range(readers)]
+    got = [s.value for share in shares for s in topic.sequence(share, manifest=manifest)]
+    assert Counter(got) == Counter(topic.files)
+
+
+def test_cached_files_are_the_same(tmp_path: Path) -> None:
+    """Blocks of whole files come back from the cache with partition, offset and headers."""
+    topic = SplitTopic()
+    manifest, cache = topic.pinned(count=True), BlockCache(tmp_path, 10**6)
+
+    def source() -> Any:
+        return CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))
+
+    first, second = (
+        [(s.partition, s.offset, s.path, s.value) for s in topic.sequence(Share(), manifest=manifest, source=source)]
+        for _ in range(2)
+    )
+    assert first == second
+    assert len(list(tmp_path.rglob("*.block"))) == len(manifest.blocks)
+
+
+def test_a_changed_piece_is_named() -> None:
+    """Where the SHA-256 is not that of the file, its place and path are named."""
+    topic = SplitTopic()
+    manifest = topic.pinned(count=True)
+    partition, record = next(
+        (p, r) for p, records in topic.records.items() for r in records if b"chunk" in r[4] and r[0] > 3
+    )
+    topic.records[partition][record[0]] = (*record[:3], b"x" * PIECE, record[4])
+    with pytest.raises(OperationError, match=r"the pieces of \d+\.bin are not the file that was sent"):
+        list(topic.sequence(Share(), manifest=manifest))
+
+
+def test_pieces_are_not_taken_for_samples() -> None:
+    """A topic pinned as records is refused when a piece is met, unless pieces were asked for."""
+    topic = SplitTopic()
+    manifest = topic.pinned(count=False)
+    with pytest.raises(UsageError, match="is a piece of a file that was split"):
+        list(topic.sequence(Share(), manifest=manifest))
+    pieces = topic.sequence(Share(), manifest=manifest, source=lambda: BrokerBlocks(manifest, topic, joins=False))
+    assert len(list(pieces)) == sum(topic.counts)
+    assert topic.pinned(count=True, join=False).files is None
+
+
+def test_a_file_with_a_piece_missing_is_left_out() -> None:
+    """What is not whole when the topic is pinned, as while it is being sent, is no sample."""
+    topic = SplitTopic()
+    partition, record = next(
+        (p, r) for p, records in reversed(topic.records.items()) for r in reversed(records) if b"chunk" in r[4]
+    )
+    del topic.records[partition][record[0]]
+    assert topic.pinned(count=True).samples == 59
