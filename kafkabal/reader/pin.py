@@ -32,6 +32,7 @@ _ANSWER_S = 15.0
 _PROBE_BYTES = 2**20
 _COUNTED_AT_ONCE_BYTES = 4 * 2**20
 _COUNTING_THREADS = 4
+_PROBED = 64
 _CLEANUP_KEY = "cleanup.policy"
 
 
@@ -104,8 +105,9 @@ def pin_topic(
     fetcher
         Makes a fetcher for a topic id.
     count
-        Whether to read the topic once to see which offsets hold records. None: where it is compacted, or the last
-        offset of a partition holds none, as after a transaction, or is a piece of a file that was split.
+        Whether to read the topic once to see which offsets hold records, and which pieces of files. None: where it is
+        compacted, the last offset of a partition holds no record, as after a transaction, or a piece is among the
+        first or last 64 records of one.
     join
         Whether a file that was split (``produce --chunk``) is one sample.
 
@@ -124,9 +126,10 @@ def pin_topic(
         ranges = reader.ranges()
         filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
         sizes = _sizes(brokers, reader, topic, filled)
-        last = [reader.fetch(p, end - 1, end, 0).records for p, (_, end) in filled.items()]
-        counts = count or (count is None and (_is_compacted(brokers, topic) or not all(last)))
-        splits = join and count is not False and (count or any(is_piece(record) for found in last for record in found))
+        probe = [_ends(reader, p, *offsets, sizes[p]) for p, offsets in filled.items()]
+        has_gaps = any(ends[-1:] != [end - 1] for (ends, _), (_, end) in zip(probe, filled.values(), strict=True))
+        counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))
+        splits = join and count is not False and (count or any(has_pieces for _, has_pieces in probe))
     finally:
         reader.close()
 
@@ -222,6 +225,15 @@ def _file_block(files: Sequence[Sequence[_Piece]]) -> FileBlock:
 def _piece(partition: int, record: RawRecord) -> _Piece:
     file, number, of = place_of(partition, record)
     return _Piece(file, number, of, (record[1], partition, record[0]), record_bytes(record))
+
+
+def _ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> tuple[list[int], bool]:
+    """Offsets of the last few records of a partition, and whether pieces of files are among them or the first few."""
+    few = min(end - begin, _PROBED)
+    size = size_bytes * few // (end - begin)
+    last = reader.fetch(p, end - few, end, size).records
+    first = reader.fetch(p, begin, begin + few, size).records if few < end - begin else []
+    return [record[0] for record in last], any(map(is_piece, [*first, *last]))
 
 
 def _listed(p: int, offsets: tuple[int, int], found: _Found, blocks: int) -> PartitionRange:
