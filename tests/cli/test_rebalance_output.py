@@ -76,7 +76,10 @@ def _apply(tmp_path: Path, snapshot: Path, plan_file: Path, *more: str, **stream
         folders={kind: tmp_path / kind for kind in ("config", "cache", "state")},
         **({"stdout": io.StringIO(), "stderr": io.StringIO()} | streams),
     )
-    return main(("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", *more), context)
+    return main(
+        ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes", *more),
+        context,
+    )
 
 
 def _is_applied(snapshot: Path) -> bool:
