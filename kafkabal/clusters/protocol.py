@@ -8,11 +8,11 @@ do as :class:`Capability`; a command that needs more refuses before it starts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.topic_partition import TopicPartition
@@ -216,6 +216,15 @@ class ConfigChange:
     operation: ConfigOperation = ConfigOperation.SET
 
 
+IsGone: TypeAlias = Callable[[str], bool]
+"""Whether a holder of a lock, as it named itself, is known to have died, so that its session need not be waited for."""
+
+
+def nobody_is_gone(owner: str) -> bool:  # noqa: ARG001
+    """Nothing is known of any holder: wait for its session to end."""
+    return False
+
+
 class ClusterLock(Protocol):
     """The right to change the cluster; held until released, or until the holder is silent for its session."""
 
@@ -322,7 +331,7 @@ class Cluster(Protocol):
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
         """Change keys, all of one resource at once and each key only once; returns the resources that failed."""
 
-    def lock(self, owner: str, session_s: float, purpose: str = "") -> ClusterLock:
+    def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
         """Take the lock of this cluster, or one of its own for another purpose than changing it.
 
         Raises

@@ -38,6 +38,11 @@ from kafkabal.plan.drift import find_drift, partition_rows, placements
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import write_plan
 
+
+class RunClosedError(UsageError):
+    """The run has ended, and nothing of it is left to resume or to cancel."""
+
+
 _T = TypeVar("_T")
 _BEGINNINGS = 3
 _OF_NO_INTEREST = frozenset({"tolerance", "seed", "scores", "keep_moved"})
@@ -52,6 +57,7 @@ def begin_run(
     rollback_file: Path | None = None,
     skip_drifted: bool = False,
     starts: Mapping[TopicPartition, Placement] | None = None,
+    lock: ClusterLock | None = None,
 ) -> RunContext | None:
     """Take the lock, check the plan against the cluster as it is now, and write down everything before any effect.
 
@@ -63,6 +69,8 @@ def begin_run(
         Leave out partitions that have changed since the plan was made.
     starts
         Where partitions were before a reassignment of another tool that this run takes over; they have not drifted.
+    lock
+        Taken already; the run gives it up when it ends. Taken now if None.
 
     Returns
     -------
@@ -78,8 +86,11 @@ def begin_run(
     UnsafeError
         If an earlier run has not been ended.
     """
-    return _anew_if_lock_lost(
-        lambda: _begin(environment, plan, options, starts or {}, rollback_file=rollback_file, skip_drifted=skip_drifted)
+    return _again_if_lock_lost(
+        lambda held: _begin(
+            environment, plan, options, starts or {}, held, rollback_file=rollback_file, skip_drifted=skip_drifted
+        ),
+        lock,
     )
 
 
@@ -88,12 +99,13 @@ def _begin(
     plan: Plan,
     options: RunOptions,
     starts: Mapping[TopicPartition, Placement],
+    held: ClusterLock | None,
     *,
     rollback_file: Path | None,
     skip_drifted: bool,
 ) -> RunContext | None:
     with ExitStack() as undo:
-        lock = lock_cluster(environment, options)
+        lock = held or lock_cluster(environment, options.session_s, wait_s=environment.lock_wait_s)
         undo.callback(release_lock, lock)
         _refuse_unfinished(find_run(environment))
         state = environment.read_state()
@@ -124,6 +136,7 @@ def reopen_run(
     journal: Path | str | None = None,
     options: RunOptions | None = None,
     goal: Goal | None = None,
+    lock: ClusterLock | None = None,
 ) -> RunContext:
     """Take the lock and open the latest run again, in whatever state it was left.
 
@@ -133,6 +146,8 @@ def reopen_run(
         Replace those that the run was begun with.
     goal
         What it is to be brought to now; what it was heading for before if None.
+    lock
+        Taken already; the run gives it up when it ends. Taken now if None.
 
     Raises
     ------
@@ -141,11 +156,15 @@ def reopen_run(
     BusyError
         If another run holds the lock.
     """
-    return _anew_if_lock_lost(lambda: _reopen(environment, journal, options, goal))
+    return _again_if_lock_lost(lambda held: _reopen(environment, journal, options, goal, held), lock)
 
 
 def _reopen(
-    environment: RunEnvironment, journal: Path | str | None, options: RunOptions | None, goal: Goal | None
+    environment: RunEnvironment,
+    journal: Path | str | None,
+    options: RunOptions | None,
+    goal: Goal | None,
+    held: ClusterLock | None,
 ) -> RunContext:
     found = find_run(environment, journal)
     if found is None or not found.state.has_begun:
@@ -155,9 +174,10 @@ def _reopen(
         )
     with ExitStack() as undo:
         wanted = options or found.record.options
-        lock = lock_cluster(environment, wanted)
+        lock = held or lock_cluster(environment, wanted.session_s, wait_s=environment.lock_wait_s)
         undo.callback(release_lock, lock)
         found = find_run(environment, journal) or found  # whoever held the lock before may have gone on with it
+        _refuse_closed(found, goal)
         opened = undo.enter_context(closing(_open_journal(environment, found)))
         found.state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
         remembered = _remember(environment, wanted, lock, lambda r: _reopen_cluster_record(r, found))
@@ -171,12 +191,26 @@ def _reopen(
     return context
 
 
-def _anew_if_lock_lost(begin: Callable[[], _T]) -> _T:
-    """Begin anew where the lock was lost before anything was changed, as by a process that stood still."""
+def _again_if_lock_lost(begin: Callable[[ClusterLock | None], _T], held: ClusterLock | None) -> _T:
+    """Begin again where the lock was lost before anything was changed, as by a process that stood still."""
     for _ in range(_BEGINNINGS - 1):
         with suppress(LockLostError):
-            return begin()
-    return begin()
+            return begin(held)
+        held = None
+    return begin(held)
+
+
+def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:
+    """A run that is closed stays closed: to apply its plan again would undo what was done since.
+
+    It can be rolled back, which is another goal; one that was stopped or did a part only can be resumed.
+    """
+    run_id = found.record.run_id
+    if goal is Goal.CANCEL and found.state.is_clean:
+        raise RunClosedError(f"run {run_id} is closed: it has no reassignment in flight and no throttle")
+    if goal is None and not found.is_resumable:
+        hint = f"undo it with 'kafkabal rebalance rollback {run_id}'"
+        raise RunClosedError(f"run {run_id} is complete: nothing to resume", hint=hint)
 
 
 def _refuse_unfinished(found: FoundRun | None) -> None:

@@ -21,6 +21,7 @@ from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_events import Finished
 from kafkabal.executor.run_options import OnInterrupt
 from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.safety.stop_request import HardStop, StopReason
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase
 from kafkabal.executor.throttle.run_throttles import Leftovers
 from kafkabal.model.kafka_configs import MIN_INSYNC_REPLICAS
@@ -41,6 +42,10 @@ def execute(context: RunContext, goal: Goal) -> RunResult:
     """
     try:
         return _Run(context, goal).execute()
+    except HardStop:
+        # whoever cleans up after us need not wait for the session to end
+        context.fence.release()
+        raise
     finally:
         context.journal.close()
 
@@ -136,10 +141,12 @@ class _Run:
         self._restore()
         context.enter(self._goal, Phase.PAUSED)
         while (left := context.seconds_until_window()) > 0 and not context.should_stop():
+            context.take_request()
             context.clock.sleep(min(left, _LONGEST_NAP_S))
 
     def _stop(self) -> RunResult:
-        policy = self._context.options.on_interrupt
+        is_cancelled = self._context.stop.reason is StopReason.CANCELLED
+        policy = OnInterrupt.CANCEL if is_cancelled else self._context.options.on_interrupt
         return self._end(policy, Outcome.DETACHED if policy is OnInterrupt.DETACH else Outcome.STOPPED)
 
     def _end(self, policy: OnInterrupt, outcome: Outcome) -> RunResult:

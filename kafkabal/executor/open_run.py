@@ -6,8 +6,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from kafkabal.clusters.protocol import ClusterLock
+from kafkabal.errors import BusyError
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_events import LockAwaited
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence, TakenOverError, release_lock, take_lock
 from kafkabal.executor.safety.fenced_effects import Effects
@@ -15,9 +17,11 @@ from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.executor.state.run_request import RunRequests
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.executor.throttle.run_throttles import Throttling
-from kafkabal.executor.throttle.throttle_request import ThrottleRequests
+
+_LOCK_POLL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +38,62 @@ class OpenRun:
     """Number of the last request in the journal."""
 
 
-def lock_cluster(environment: RunEnvironment, options: RunOptions) -> ClusterLock:
+def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float = 0.0) -> ClusterLock:
     """Take the lock of the cluster, or one of this host where it has none.
+
+    Parameters
+    ----------
+    wait_s
+        How long it is tried again while another holds it.
 
     Raises
     ------
     BusyError
-        If another holds it.
+        If another holds it, and still does then.
     """
-    path = environment.folder(environment.cluster.cluster_id()) / "lock"
-    return take_lock(environment.cluster, environment.owner, options.session_s, path)
+    clock, path = environment.clock, environment.folder(environment.cluster.cluster_id()) / "lock"
+    give_up_at_s, is_told = clock.monotonic() + wait_s, False
+    while True:
+        try:
+            return take_lock(environment.cluster, environment.owner, session_s, path)
+        except BusyError as busy:
+            left_s = give_up_at_s - clock.monotonic()
+            if left_s <= 0 or environment.stop.reason is not None:
+                raise
+            if not is_told:
+                environment.listener.on_event(LockAwaited(holder=busy.message, wait_s=left_s))
+                is_told = True
+            clock.sleep(min(left_s, _LOCK_POLL_S))
+
+
+class CommandLock:
+    """The lock of a command that does several things under it: taken before it looks, given up at its end.
+
+    A run that ends gives it up; then it is taken again for what comes next.
+    """
+
+    def __init__(self, environment: RunEnvironment) -> None:
+        self._environment = environment
+        self._lock: ClusterLock | None = None
+
+    def take(self) -> ClusterLock:
+        """The lock; taken now if it is not held.
+
+        Raises
+        ------
+        BusyError
+            If another holds it.
+        """
+        if self._lock is None or not self._lock.is_held():
+            wait_s = self._environment.lock_wait_s
+            self._lock = lock_cluster(self._environment, RunOptions().session_s, wait_s=wait_s)
+        return self._lock
+
+    def release(self) -> None:
+        """Give it up, if it is held."""
+        if self._lock is not None:
+            release_lock(self._lock)
+            self._lock = None
 
 
 def make_context(environment: RunEnvironment, run: OpenRun) -> RunContext:
@@ -87,9 +137,7 @@ def make_context(environment: RunEnvironment, run: OpenRun) -> RunContext:
         ends_at_s=environment.time_limit_s(run.options.max_runtime_s),
         broker_timeout_s=environment.broker_timeout_s,
         read_state=environment.read_state,
-        requested_throttle=ThrottleRequests(
-            run.journal.path, run.remembered, run.record.run_id, environment.clock
-        ).latest,
+        latest_request=RunRequests(run.journal.path, run.remembered, run.record.run_id, environment.clock).latest,
     )
     return context
 
@@ -97,7 +145,7 @@ def make_context(environment: RunEnvironment, run: OpenRun) -> RunContext:
 def _fence(environment: RunEnvironment, run: OpenRun) -> Fence:
     def retake() -> ClusterLock:
         with ExitStack() as undo:
-            regained = lock_cluster(environment, run.options)
+            regained = lock_cluster(environment, run.options.session_s)
             undo.callback(release_lock, regained)
             if _may_be_taken_over(run):
                 raise TakenOverError(f"run {run.record.run_id} was resumed by another process")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kafkabal.clusters.protocol import ClusterLock
 from kafkabal.executor.begin_run import begin_run, reopen_run
 from kafkabal.executor.execute_run import execute
 from kafkabal.executor.run_environment import RunEnvironment
@@ -20,35 +21,67 @@ def apply(
     *,
     rollback_file: Path | None = None,
     skip_drifted: bool = False,
+    lock: ClusterLock | None = None,
 ) -> RunResult | None:
-    """Carry a plan out; None where nothing was to be done.
+    """Apply a plan; None where nothing was to be done.
+
+    Parameters
+    ----------
+    lock
+        The lock of the cluster, where it is held already; the run gives it up when it ends.
 
     Raises
     ------
     DriftError, UnsafeError, BusyError
         Before anything is changed.
     KafkabalError
-        What ended the run early; whatever could be put in order was.
+        What ended the run early, after throttles were restored and moves cancelled as far as that was possible.
     """
-    context = begin_run(environment, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted)
+    context = begin_run(environment, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted, lock=lock)
     return execute(context, Goal.APPLY) if context is not None else None
 
 
 def resume(
-    environment: RunEnvironment, *, journal: Path | str | None = None, options: RunOptions | None = None
+    environment: RunEnvironment,
+    *,
+    journal: Path | str | None = None,
+    options: RunOptions | None = None,
+    lock: ClusterLock | None = None,
 ) -> RunResult:
-    """Go on with the latest run, towards whatever it was heading for."""
-    context = reopen_run(environment, journal=journal, options=options)
+    """Resume the latest run, towards the goal that it had.
+
+    Raises
+    ------
+    RunClosedError
+        If it is complete.
+    """
+    context = reopen_run(environment, journal=journal, options=options, lock=lock)
     return execute(context, context.state.goal)
 
 
 def roll_back(
-    environment: RunEnvironment, *, journal: Path | str | None = None, options: RunOptions | None = None
+    environment: RunEnvironment,
+    *,
+    journal: Path | str | None = None,
+    options: RunOptions | None = None,
+    lock: ClusterLock | None = None,
 ) -> RunResult:
-    """Bring every partition, leader and config back to what it was before the latest run."""
-    return execute(reopen_run(environment, journal=journal, options=options, goal=Goal.ROLL_BACK), Goal.ROLL_BACK)
+    """Bring every partition, leader and config back to what it was before the run.
+
+    Partitions that were moved to a third place since are left there, and named in the result.
+    """
+    context = reopen_run(environment, journal=journal, options=options, goal=Goal.ROLL_BACK, lock=lock)
+    return execute(context, Goal.ROLL_BACK)
 
 
-def cancel(environment: RunEnvironment, *, journal: Path | str | None = None) -> RunResult:
-    """Cancel what the latest run has in flight, and put its throttles back; what has finished stays."""
-    return execute(reopen_run(environment, journal=journal, goal=Goal.CANCEL), Goal.CANCEL)
+def cancel(
+    environment: RunEnvironment, *, journal: Path | str | None = None, lock: ClusterLock | None = None
+) -> RunResult:
+    """Cancel what the latest run has in flight, and restore its throttles; what has finished stays.
+
+    Raises
+    ------
+    RunClosedError
+        If nothing of it is left.
+    """
+    return execute(reopen_run(environment, journal=journal, goal=Goal.CANCEL, lock=lock), Goal.CANCEL)

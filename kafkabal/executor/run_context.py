@@ -18,9 +18,9 @@ from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Closed, Entered, Journal
 from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.executor.state.run_request import RunRequest
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
 from kafkabal.executor.throttle.run_throttles import Throttling
-from kafkabal.executor.throttle.throttle_request import ThrottleRequest
 from kafkabal.model.cluster_state import ClusterState
 
 
@@ -49,7 +49,7 @@ class RunContext:
     """How long each broker may take when the whole cluster is looked at."""
     read_state: Callable[[], ClusterState]
     """The whole cluster, with the disks as configured."""
-    requested_throttle: Callable[[], ThrottleRequest | None]
+    latest_request: Callable[[], RunRequest | None]
     """The latest request for another throttle, as often as it is time to seen."""
 
     def enter(self, goal: Goal, phase: Phase) -> None:
@@ -99,6 +99,18 @@ class RunContext:
     def elapsed_s(self) -> float:
         """Seconds since this process began to work on the run."""
         return self.clock.monotonic() - self.began_s
+
+    def take_request(self) -> RunRequest | None:
+        """A request for another throttle that was not taken before; one to cancel turns the stop switch."""
+        request = self.latest_request()
+        if request is None or request.asked_at == self.state.asked_at:
+            return None
+        if not request.is_cancelled:
+            return request
+        # taken once: whoever resumes the run later means it
+        self.throttling.change(self.throttling.throttle, request.asked_at)
+        self.stop.request(StopReason.CANCELLED)
+        return None
 
     def should_stop(self) -> bool:
         """Whether somebody asked for the end, or the time is over."""

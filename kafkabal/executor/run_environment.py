@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import hashlib
 import math
-import os
 import re
 import secrets
 import socket
@@ -17,6 +16,7 @@ from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.protocol import Cluster, ReadRequest
 from kafkabal.executor.isolated_listeners import IsolatedListener
 from kafkabal.executor.run_events import NullListener, RunListener
+from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.safety.stop_request import StopSwitch
 from kafkabal.model.cluster_state import ClusterState
 
@@ -51,7 +51,8 @@ class RunEnvironment:
     stop: StopSwitch = field(default_factory=StopSwitch)
     host: str = field(default_factory=socket.gethostname)
     user: str = field(default_factory=_user)
-    process: int = field(default_factory=os.getpid)
+    holder: LockHolder | None = None
+    """How this process names itself in the lock; itself if None."""
     run_suffix: Callable[[], str] = _random_suffix
     """Makes run ids of the same second differ."""
 
@@ -63,6 +64,9 @@ class RunEnvironment:
 
     ends_at_s: float | None = None
     """When all runs that are worked on here have to end, by the clock; each by its own options if None."""
+
+    lock_wait_s: float = 0.0
+    """How long the lock is waited for while another holds it."""
 
     def __post_init__(self) -> None:
         """Keep the run safe from its reporters."""
@@ -82,7 +86,7 @@ class RunEnvironment:
     @property
     def owner(self) -> str:
         """Who holds the lock, for people on other hosts."""
-        return f"kafkabal on {self.host} (process {self.process})"
+        return str(self.holder or LockHolder.current(self.host))
 
     def folder(self, cluster_id: str) -> Path:
         """Folder of the journals of one cluster; an id that could lead elsewhere names its folder by a hash."""

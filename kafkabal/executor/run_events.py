@@ -109,6 +109,15 @@ class StopRequested(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"
     reason: StopReason
 
 
+class LockAwaited(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="lock-awaited"):
+    """Another command holds the lock of the cluster; it is waited for."""
+
+    holder: str
+    """What the cluster says of the holder."""
+    wait_s: float
+    """At most."""
+
+
 class Warned(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="warning"):
     """Something that the user should know."""
 
@@ -141,6 +150,7 @@ Event: TypeAlias = (
     | ThrottleChanged
     | Trouble
     | StopRequested
+    | LockAwaited
     | Warned
     | Finished
 )

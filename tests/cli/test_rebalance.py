@@ -63,7 +63,15 @@ def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan
     assert status.code == 0
     assert json.loads(status.out)["stages"] == {"placed": 2}
 
-    back = run_cli("rebalance", "rollback", "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    run = json.loads(status.out)["run_id"]
+    words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    unnamed = run_cli("rebalance", "rollback", *words)
+    assert (unnamed.code, f"rollback {run}" in unnamed.err) == (2, True)
+    resumed = run_cli("rebalance", "resume", *words)
+    assert (resumed.code, "is complete: nothing to resume" in resumed.err) == (0, True)
+    assert _replicas(snapshot) == [[3, 2], [3, 1], [1, 2]]
+
+    back = run_cli("rebalance", "rollback", run, *words)
     assert back.code == 0
     assert _replicas(snapshot) == before
 

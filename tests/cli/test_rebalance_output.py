@@ -124,6 +124,7 @@ from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.config.settings import Settings
 from kafkabal.executor.isolated_listeners import Reporters
+from kafkabal.executor.open_run import CommandLock
 from kafkabal.executor.run_actions import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle
@@ -143,7 +144,9 @@ for partition in memory.kafka.parts.topics["t"].partitions.values():
 context = CommandContext()
 with Reporters(list(_reporters(RunOutput(), context, "rebalance apply"))) as reporters:
     environment = RunEnvironment(cluster=memory, state_dir=folder, clock=memory.kafka.clock, listener=reporters)
-    command = RunCommand("rebalance apply", Settings(), context, RunOutput(), environment, reporters)
+    command = RunCommand(
+        "rebalance apply", Settings(), context, RunOutput(), environment, reporters, CommandLock(environment)
+    )
     options = RunOptions(throttle=Throttle(bytes_per_s=1_000_000))
     (folder / "began").touch()
     result = command.execute(lambda: apply(environment, plan, options))

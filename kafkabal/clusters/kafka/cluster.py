@@ -38,6 +38,7 @@ from kafkabal.clusters.protocol import (
     ConfigResource,
     ConfigValue,
     Fault,
+    IsGone,
     NewTopic,
     PartitionStatus,
     Reading,
@@ -47,6 +48,7 @@ from kafkabal.clusters.protocol import (
     ReplicaLog,
     ReplicaOn,
     TopicDescription,
+    nobody_is_gone,
 )
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.model.topic_partition import TopicPartition
@@ -196,7 +198,7 @@ class KafkaCluster:
         """Names of the subscriptions to metrics of clients; not of the protocol, since only live brokers have any."""
         return client_metrics_names(self._client)
 
-    def lock(self, owner: str, session_s: float, purpose: str = "") -> ClusterLock:
+    def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
         """Take the lock of this cluster, or one of its own for another purpose than changing it.
 
         Raises
@@ -204,7 +206,7 @@ class KafkaCluster:
         BusyError
             If another holds it; it names the holder.
         """
-        return GroupLock(self._settings, self._clock, owner, session_s, purpose)
+        return GroupLock(self._settings, self._clock, owner, session_s, purpose, is_gone)
 
     def records(self) -> RecordStore:
         """The internal topic in which runs are remembered; it is created by the first write."""

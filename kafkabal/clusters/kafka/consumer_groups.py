@@ -26,6 +26,7 @@ _UNSETTLED = {COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORD
 class GroupMember:
     """A member of a consumer group."""
 
+    member_id: str
     client_id: str
     host: str
     metadata: bytes
@@ -62,7 +63,7 @@ def describe_group(client: KafkaClient, group: str, deadline: Deadline) -> list[
     request = DescribeGroupsRequest(groups=[group])
     answer = call_coordinator(client, group, request, lambda a: [g.error_code for g in a.groups], deadline)
     return [
-        GroupMember(member.client_id, member.client_host.lstrip("/"), bytes(member.member_metadata))
+        GroupMember(member.member_id, member.client_id, member.client_host.lstrip("/"), bytes(member.member_metadata))
         for described in answer.groups
         for member in described.members
     ]

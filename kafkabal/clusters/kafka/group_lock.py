@@ -16,7 +16,7 @@ from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGro
 
 from kafkabal.clusters.clock import Clock
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
-from kafkabal.clusters.kafka.consumer_groups import call_coordinator, describe_group
+from kafkabal.clusters.kafka.consumer_groups import GroupMember, call_coordinator, describe_group
 from kafkabal.clusters.kafka.error_mapping import (
     INCONSISTENT_GROUP_PROTOCOL,
     MEMBER_ID_REQUIRED,
@@ -24,6 +24,7 @@ from kafkabal.clusters.kafka.error_mapping import (
     REBALANCE_IN_PROGRESS,
     check,
 )
+from kafkabal.clusters.protocol import IsGone, nobody_is_gone
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, UnreachableError
 
@@ -53,13 +54,20 @@ class GroupLock:
     """
 
     def __init__(
-        self, settings: ConnectionSettings, clock: Clock, owner: str, session_s: float, purpose: str = ""
+        self,
+        settings: ConnectionSettings,
+        clock: Clock,
+        owner: str,
+        session_s: float,
+        purpose: str = "",
+        is_gone: IsGone = nobody_is_gone,
     ) -> None:
         self._group = f"{LOCK_GROUP}-{purpose}" if purpose else LOCK_GROUP
         self._client = KafkaClient(settings, clock)
         self._clock = clock
         self._owner = owner
         self._session_s = session_s
+        self._is_gone = is_gone
         self._protocol = f"kafkabal-{uuid.uuid4().hex}"
         self._member = ""
         self._generation = -1
@@ -96,15 +104,14 @@ class GroupLock:
         # where the coordinator is silent the session ends by itself
         if not self._lost and not self._thread.is_alive():
             with suppress(KafkabalError):
-                self._leave()
+                self._leave(self._member)
         self._client.close()
 
     def _join(self) -> None:
         """Become a member, then its leader by being alone, and settle the group."""
-        answer = self._ask_to_join()
-        if answer.error_code == MEMBER_ID_REQUIRED:
-            self._member = answer.member_id
-            answer = self._ask_to_join()
+        answer = self._ask_to_join_as_member()
+        if answer.error_code == INCONSISTENT_GROUP_PROTOCOL and self._evict_gone():
+            answer = self._ask_to_join_as_member()
         if answer.error_code == INCONSISTENT_GROUP_PROTOCOL:
             raise self._busy()
         check(answer.error_code, f"join the consumer group {self._group}")
@@ -121,6 +128,29 @@ class GroupLock:
         check(self._call(request).error_code, f"join the consumer group {self._group}")
         self._last_heartbeat_s = sent_s
 
+    def _ask_to_join_as_member(self) -> Any:
+        answer = self._ask_to_join()
+        if answer.error_code == MEMBER_ID_REQUIRED:
+            self._member = answer.member_id
+            answer = self._ask_to_join()
+        return answer
+
+    def _evict_gone(self) -> bool:
+        """Leave the group on behalf of holders that are known to have died; whether there were any.
+
+        Leaving names the member, so that a holder which came after the one that died is never put out.
+        """
+        gone = [m for m in self._members() if self._is_gone(m.metadata.decode(errors="replace"))]
+        for member in gone:
+            self._leave(member.member_id)
+        return bool(gone)
+
+    def _members(self) -> list[GroupMember]:
+        try:
+            return describe_group(self._client, self._group, self._client.deadline())
+        except KafkabalError:
+            return []
+
     def _ask_to_join(self) -> Any:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name=self._protocol, metadata=self._owner.encode())
         return self._call(
@@ -135,10 +165,7 @@ class GroupLock:
         )
 
     def _busy(self) -> BusyError:
-        try:
-            members = describe_group(self._client, self._group, self._client.deadline())
-        except KafkabalError:
-            members = []
+        members = self._members()
         names = [
             member.metadata.decode(errors="replace") or f"{member.client_id} at {member.host}" for member in members
         ]
@@ -168,9 +195,9 @@ class GroupLock:
         else:
             raise RefusedByClusterError(f"lost the lock: error {code}")
 
-    def _leave(self) -> None:
-        member = LeaveGroupRequest.MemberIdentity(member_id=self._member)
-        self._call(LeaveGroupRequest(group_id=self._group, member_id=self._member, members=[member]))
+    def _leave(self, member_id: str) -> None:
+        member = LeaveGroupRequest.MemberIdentity(member_id=member_id)
+        self._call(LeaveGroupRequest(group_id=self._group, member_id=member_id, members=[member]))
 
     def _call(self, request: Any) -> Any:
         deadline = self._client.deadline(max(self._session_s / 2, self._client.settings.connect_timeout_s))

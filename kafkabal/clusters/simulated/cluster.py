@@ -18,6 +18,7 @@ from kafkabal.clusters.protocol import (
     ConfigSource,
     ConfigValue,
     Fault,
+    IsGone,
     NewTopic,
     PartitionStatus,
     Reading,
@@ -26,6 +27,7 @@ from kafkabal.clusters.protocol import (
     ReplicaLog,
     ReplicaOn,
     ResourceKind,
+    nobody_is_gone,
 )
 from kafkabal.clusters.simulated import configs, controller, state_rows
 from kafkabal.clusters.simulated.clock import FakeClock
@@ -254,12 +256,12 @@ class InMemoryCluster:
                 faults[resource] = fault
         return faults
 
-    def lock(self, owner: str, session_s: float, purpose: str = "") -> MemoryLock:
+    def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> MemoryLock:
         """Take the lock, unless a holder whose session is alive has it."""
         locks, now = self.kafka.parts.locks, self.kafka.clock.monotonic()
         holder = locks.get(purpose)
         _beat(holder, now)
-        if holder is not None and now - holder.heartbeat_s < holder.session_s:
+        if holder is not None and now - holder.heartbeat_s < holder.session_s and not is_gone(holder.owner):
             raise BusyError(f"cluster locked by {holder.owner}")
         held = locks[purpose] = Lock(owner, self, now, session_s, purpose)
         return MemoryLock(self, held)

@@ -21,6 +21,7 @@ from kafkabal.clusters.protocol import (
     ConfigResource,
     ConfigValue,
     Fault,
+    IsGone,
     NewTopic,
     PartitionStatus,
     Reading,
@@ -29,6 +30,7 @@ from kafkabal.clusters.protocol import (
     RecordStore,
     ReplicaLog,
     ReplicaOn,
+    nobody_is_gone,
 )
 from kafkabal.errors import NoAnswerError, RefusedByClusterError
 from kafkabal.model.topic_partition import TopicPartition
@@ -191,9 +193,9 @@ class FaultyCluster:
         """See the protocol."""
         return self.call("alter_configs", lambda: self.inner.alter_configs(changes), changes)
 
-    def lock(self, owner: str, session_s: float, purpose: str = "") -> ClusterLock:
+    def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
         """See the protocol."""
-        return _CountedLock(self, self.call("lock", lambda: self.inner.lock(owner, session_s, purpose), owner))
+        return _CountedLock(self, self.call("lock", lambda: self.inner.lock(owner, session_s, purpose, is_gone), owner))
 
     def records(self) -> RecordStore:
         """See the protocol."""

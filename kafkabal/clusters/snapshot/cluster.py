@@ -15,6 +15,7 @@ from kafkabal.clusters.protocol import (
     ConfigResource,
     ConfigValue,
     Fault,
+    IsGone,
     NewTopic,
     PartitionStatus,
     Reading,
@@ -23,6 +24,7 @@ from kafkabal.clusters.protocol import (
     RecordStore,
     ReplicaLog,
     ReplicaOn,
+    nobody_is_gone,
 )
 from kafkabal.clusters.snapshot.mutable_rows import SnapshotContents
 from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
@@ -203,7 +205,13 @@ class SnapshotCluster:
         """
         self._refuse(Capability.CONFIGS)
 
-    def lock(self, owner: str, session_s: float, purpose: str = "") -> ClusterLock:  # noqa: ARG002
+    def lock(
+        self,
+        owner: str,  # noqa: ARG002
+        session_s: float,  # noqa: ARG002
+        purpose: str = "",  # noqa: ARG002
+        is_gone: IsGone = nobody_is_gone,  # noqa: ARG002
+    ) -> ClusterLock:
         """A snapshot knows no other hosts.
 
         Raises

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.kafka.reassignments import factor_changes
-from kafkabal.clusters.protocol import Capability, ClusterLock, Fault, Reassignment
+from kafkabal.clusters.protocol import Capability, ClusterLock, Fault, IsGone, Reassignment, nobody_is_gone
 from kafkabal.clusters.zookeeper.znode_lock import ZookeeperLock
 from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
@@ -96,7 +96,7 @@ class ZookeeperCluster(KafkaCluster):
         self._znodes.elect(partitions)
         return {}
 
-    def lock(self, owner: str, session_s: float, purpose: str = "") -> ClusterLock:
+    def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
         """Take the lock of this cluster, or one of its own for another purpose than changing it.
 
         Raises
@@ -104,7 +104,7 @@ class ZookeeperCluster(KafkaCluster):
         BusyError
             If another holds it; it names the holder.
         """
-        return ZookeeperLock(self._servers, self._lock_clock, owner, session_s, purpose)
+        return ZookeeperLock(self._servers, self._lock_clock, owner, session_s, purpose, is_gone)
 
     def close(self) -> None:
         """Drop all connections."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from kazoo.exceptions import KazooException
+from contextlib import suppress
+
+from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from kafkabal.clusters.clock import Clock
+from kafkabal.clusters.protocol import IsGone, nobody_is_gone
 from kafkabal.clusters.zookeeper.znodes import open_zookeeper, translated
 from kafkabal.errors import BusyError
 
@@ -29,7 +32,15 @@ class ZookeeperLock:
         If another process holds it; it names the holder.
     """
 
-    def __init__(self, servers: str, clock: Clock, owner: str, session_s: float, purpose: str = "") -> None:
+    def __init__(
+        self,
+        servers: str,
+        clock: Clock,
+        owner: str,
+        session_s: float,
+        purpose: str = "",
+        is_gone: IsGone = nobody_is_gone,
+    ) -> None:
         self._path = f"{LOCK_PATH}-{purpose}" if purpose else LOCK_PATH
         self._clock = clock
         self._session_s = session_s
@@ -39,6 +50,7 @@ class ZookeeperLock:
         self._proven_s = clock.monotonic()
         try:
             with translated(servers):
+                self._remove_gone(is_gone)
                 is_ours = self._lock.acquire(blocking=False)
                 holders = [] if is_ours else self._lock.contenders()
         except BaseException:
@@ -78,6 +90,16 @@ class ZookeeperLock:
         """Remove the znode, so that the next one need not wait; harmless when it is gone already."""
         self._lost = True
         self._close()
+
+    def _remove_gone(self, is_gone: IsGone) -> None:
+        """Remove the znodes of holders that are known to have died; each has a name of its own."""
+        if not self._client.exists(self._path):
+            return
+        for name in self._client.get_children(self._path):
+            with suppress(NoNodeError):
+                owner, _ = self._client.get(f"{self._path}/{name}")
+                if is_gone(owner.decode(errors="replace")):
+                    self._client.delete(f"{self._path}/{name}")
 
     def _close(self) -> None:
         """Closing the session removes its ephemeral znodes."""

@@ -122,7 +122,7 @@ class MoveLoop:
         seen = self._observe()
         self._cancel([t for t in self._running if t.stage is Stage.ASTRAY])
         self._watch(seen)
-        self._adopt_requested_throttle()
+        self._take_request()
         starting = [] if finish_only else self._choose(seen)
         refused = self._context.throttling.cover(starting, self._running, seen.brokers)
         for task, reason in refused.items():
@@ -271,9 +271,9 @@ class MoveLoop:
             task.give_up(task.problem or reason)
             self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
 
-    def _adopt_requested_throttle(self) -> None:
-        request, throttling = self._context.requested_throttle(), self._context.throttling
-        if request is not None and request.asked_at != self._context.state.asked_at:
+    def _take_request(self) -> None:
+        request, throttling = self._context.take_request(), self._context.throttling
+        if request is not None:
             throttling.change(request.requested.applied_to(throttling.throttle), request.asked_at)
             self._auto = _auto_rate(self._context)
             self._tell_throttle("asked for")

@@ -23,6 +23,7 @@ from kafkabal.errors import (
     OutputError,
     UnreachableError,
 )
+from kafkabal.executor.safety.lock_holder import is_provably_gone
 
 
 class LockRegainedError(UnreachableError):
@@ -86,7 +87,7 @@ def take_lock(cluster: Cluster, owner: str, session_s: float, local_path: Path) 
     """
     if Capability.LOCK in cluster.capabilities:
         try:
-            return cluster.lock(owner, session_s)
+            return cluster.lock(owner, session_s, is_gone=is_provably_gone)
         except (NotAuthorizedError, MissingCapabilityError):
             pass
     return FileLock(local_path, owner)

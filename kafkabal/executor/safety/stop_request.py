@@ -12,6 +12,8 @@ class StopReason(StrEnum):
     """SIGINT."""
     TERMINATE = "terminate"
     """SIGTERM."""
+    CANCELLED = "cancelled"
+    """Somebody cancelled the run, perhaps from another host."""
     MAX_RUNTIME = "max-runtime"
     """The time that the run was given is over."""
 

@@ -11,7 +11,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import JournalContent, read_journal
 from kafkabal.executor.state.run_record import RunRecord
-from kafkabal.executor.state.run_states import RunState
+from kafkabal.executor.state.run_states import Outcome, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,12 @@ class FoundRun:
     def is_open(self) -> bool:
         """Whether it has begun, and has left something undone or behind."""
         return self.state.has_begun and not self.state.is_clean
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether it has begun, and did not do all that it was to do."""
+        is_complete = self.state.is_clean and self.state.outcome is Outcome.COMPLETE
+        return self.state.has_begun and not is_complete
 
 
 def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> FoundRun | None:
@@ -61,6 +67,33 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
         return FoundRun(local.record, _merged(local.state, state), local)
     is_local = journal is not None or local.record.started_at > record.started_at
     return _only(local, None) if is_local else _only(None, known)
+
+
+def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Path | str | None = None) -> FoundRun:
+    """Find a run to roll back.
+
+    Parameters
+    ----------
+    run_id
+        The latest that has begun, if None.
+
+    Raises
+    ------
+    UsageError
+        If neither this host nor the cluster knows it.
+    """
+    found = find_run(environment, journal)
+    if found is not None and found.state.has_begun and run_id in (None, found.record.run_id):
+        return found
+    if run_id is not None:
+        path = environment.journal_path(environment.cluster.cluster_id(), run_id)
+        older = find_run(environment, path) if path.is_file() else None
+        if older is not None and older.state.has_begun:
+            return older
+    raise UsageError(
+        "no run found on this cluster" if run_id is None else f"unknown run: {run_id}",
+        hint="give its journal with --journal; 'kafkabal rebalance history' lists the runs",
+    )
 
 
 def open_cluster_record(cluster: Cluster) -> ClusterRecord | None:

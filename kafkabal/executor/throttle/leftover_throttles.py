@@ -6,7 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkabal.clusters.protocol import Cluster, ConfigChange, ConfigResource, ConfigSource, ReadRequest, ResourceKind
+from kafkabal.clusters.protocol import (
+    Cluster,
+    ClusterLock,
+    ConfigChange,
+    ConfigResource,
+    ConfigSource,
+    ReadRequest,
+    ResourceKind,
+)
 from kafkabal.errors import PartialFailureError
 from kafkabal.executor.begin_run import reopen_run
 from kafkabal.executor.execute_run import restore_only
@@ -29,9 +37,11 @@ class LeftoverThrottle:
     value: str
 
 
-def repair_run(environment: RunEnvironment, *, journal: Path | str | None = None) -> RunResult:
+def repair_run(
+    environment: RunEnvironment, *, journal: Path | str | None = None, lock: ClusterLock | None = None
+) -> RunResult:
     """Put back the throttles of the latest run; what it still has in flight goes on, and keeps its throttle."""
-    context = reopen_run(environment, journal=journal)
+    context = reopen_run(environment, journal=journal, lock=lock)
     by_steps = context.options.limits.one_replica_at_a_time
     targets = [target_by_plan(p, by_steps=by_steps) for p in context.record.partitions]
     seen = context.retries.until_success(lambda: observe(context.cluster, targets))
@@ -54,7 +64,9 @@ def find_leftovers(cluster: Cluster) -> tuple[LeftoverThrottle, ...]:
     return tuple(sorted(found))
 
 
-def remove_leftovers(environment: RunEnvironment, leftovers: Sequence[LeftoverThrottle]) -> None:
+def remove_leftovers(
+    environment: RunEnvironment, leftovers: Sequence[LeftoverThrottle], *, lock: ClusterLock | None = None
+) -> None:
     """Delete throttles, under the lock.
 
     Raises
@@ -63,11 +75,11 @@ def remove_leftovers(environment: RunEnvironment, leftovers: Sequence[LeftoverTh
         Naming those that could not be deleted.
     """
     cluster = environment.cluster
-    lock = take_lock(cluster, environment.owner, _SESSION_S, environment.folder(cluster.cluster_id()) / "lock")
+    held = lock or take_lock(cluster, environment.owner, _SESSION_S, environment.folder(cluster.cluster_id()) / "lock")
     try:
         failed = cluster.alter_configs([ConfigChange(s.resource, s.key, None) for s in leftovers])
     finally:
-        release_lock(lock)
+        release_lock(held)
     if failed:
         raise PartialFailureError(
             f"cannot remove {len(failed)} of {len({s.resource for s in leftovers})} throttles",

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from kafkabal.executor.run_events import (
     Event,
     Finished,
+    LockAwaited,
     PartitionAside,
     PartitionFailed,
     PhaseEntered,
@@ -80,6 +81,8 @@ class ProgressMessages:
                 self._say(f"throttle: {_throttle(event)}, {event.reason}")
             case Trouble():
                 self._say(f"{event.error}; retrying in {format_duration(event.next_try_s)}")
+            case LockAwaited():
+                self._say(f"{event.holder}; waiting up to {format_duration(event.wait_s)}")
             case StopRequested():
                 self._say(_STOPPING)
             case Warned():

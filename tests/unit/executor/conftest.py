@@ -17,6 +17,7 @@ from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
+from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
@@ -150,7 +151,7 @@ class Scene:
             clock=self.memory.kafka.clock,
             listener=self.recorder,
             host=host,
-            process=1,
+            holder=LockHolder(host, 1),
             run_suffix=lambda: "x",
             **changes,
         )

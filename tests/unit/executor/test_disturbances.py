@@ -22,8 +22,8 @@ from kafkabal.executor.run_events import PartitionAside, PartitionFailed, Progre
 from kafkabal.executor.run_options import OnInterrupt, Throttle, Timeouts
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.run_request import ThrottleChange, request_throttle
 from kafkabal.executor.state.run_states import Goal, Outcome
-from kafkabal.executor.throttle.throttle_request import ThrottleChange, request_throttle
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan

@@ -12,6 +12,7 @@ from kafkabal.cli.commands.rebalance.run_flags import (
     RunFlags,
     RunFormat,
     RunOutput,
+    WaitOption,
 )
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
@@ -34,6 +35,7 @@ def apply(
     skip_drifted: Annotated[
         bool, typer.Option("--skip-drifted", help="Skip partitions that have changed since planning.")
     ] = False,
+    wait_s: WaitOption = None,
 ) -> ExitCode:
     """Apply a plan file.
 
@@ -57,5 +59,5 @@ def apply(
     if output.output is RunFormat.TABLE and not context.quiet and (begin.dry_run or not begin.yes):
         show(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), context)
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
-    with open_run_command("rebalance apply", settings, context, output, cluster) as command:
+    with open_run_command("rebalance apply", settings, context, output, cluster, wait_s) as command:
         return PlanCommand(command, begin, flags, skip_drifted).resume_unfinished().apply(plan)

@@ -46,7 +46,11 @@ class PlanCommand:
         from kafkabal.reporting.runs.result_report import summary
 
         command, environment = self.command, self._environment
-        if not self.begin.yes or self.begin.dry_run or self.begin.on_unfinished is OnUnfinished.REFUSE:
+        if self.begin.dry_run:
+            return self
+        # before anything is looked at: who is busy is told so, not taken for one that crashed
+        command.lock.take()
+        if not self.begin.yes or self.begin.on_unfinished is OnUnfinished.REFUSE:
             return self
         found = find_run(environment)
         if found is None or not found.is_open or found.record.host != environment.host:
@@ -55,7 +59,7 @@ class PlanCommand:
             ends_at_s = environment.clock.monotonic() + self.flags.max_runtime_s
             command = replace(command, environment=replace(environment, ends_at_s=ends_at_s))
         command.context.say(f"run {found.record.run_id} is unfinished (phase: {found.state.phase}); resuming it first")
-        result = command.execute(lambda: resume(command.environment))
+        result = command.execute(lambda: resume(command.environment, lock=command.lock.take()))
         assert result is not None
         if result.is_complete:
             command.context.say(summary(result))
@@ -85,6 +89,9 @@ class PlanCommand:
         if begin.dry_run:
             self._dry_run(plan, options)
             return _done(plan)
+        if not begin.yes:
+            # nobody else is kept out while a question waits for its answer; the checks that matter are repeated
+            command.lock.release()
         if not begin.yes and not context.confirm(f"apply {len(plan.partitions)} changes?", flag="--yes"):
             context.say("nothing changed")
             return ExitCode.DONE
@@ -95,6 +102,7 @@ class PlanCommand:
                 options,
                 rollback_file=begin.rollback_file,
                 skip_drifted=self.skip_drifted,
+                lock=command.lock.take(),
             ),
         )
         if result is None:

@@ -1,13 +1,21 @@
 """``kafkabal rebalance cancel``."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput
+from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, WaitOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
 from kafkabal.config.settings import Settings
-from kafkabal.errors import ExitCode
+from kafkabal.errors import BusyError, ExitCode
+
+if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.run_command import RunCommand
+
+_LONGEST_ANSWER_S = 60.0
+"""A run looks for requests every 5 s, and is done once the brokers have cancelled what is in flight."""
+_POLL_S = 1.0
 
 
 def cancel(
@@ -17,10 +25,12 @@ def cancel(
     saving: SaveOptions,
     journal: JournalOption = None,
     yes: OverwriteOption = False,
+    wait_s: WaitOption = None,
 ) -> ExitCode:
     """Cancel the latest run's reassignments in flight and restore its throttles.
 
-    Finished moves are kept. A partition whose original replicas are all offline cannot be cancelled and is listed.
+    Finished moves are kept. A run that is active in another process, on any host, is asked to cancel, and waited
+    for (60 s, or --wait). A partition whose original replicas are all offline cannot be cancelled and is listed.
 
     Examples:
 
@@ -29,10 +39,46 @@ def cancel(
       kafkabal rebalance cancel --journal run.jsonl
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.executor.begin_run import RunClosedError
     from kafkabal.executor.run_actions import cancel as go
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_command("rebalance cancel", settings, context, output, cluster) as command:
-        result = command.execute(lambda: go(command.environment, journal=journal))
+        try:
+            command.lock.take()
+        except BusyError:
+            return _cancel_elsewhere(command, journal, _LONGEST_ANSWER_S if wait_s is None else wait_s)
+        try:
+            result = command.execute(lambda: go(command.environment, journal=journal, lock=command.lock.take()))
+        except RunClosedError as closed:
+            context.say(closed.message)
+            return ExitCode.DONE
         assert result is not None
         return command.end(result)
+
+
+def _cancel_elsewhere(command: "RunCommand", journal: Path | None, wait_s: float) -> ExitCode:
+    """Leave a request for the process that works on the run, and wait until it has ended.
+
+    Raises
+    ------
+    BusyError
+        If it has not by then; the request stays.
+    """
+    from kafkabal.executor.state.find_run import find_run
+    from kafkabal.executor.state.run_request import request_cancel
+
+    environment, context = command.environment, command.context
+    run_id = request_cancel(environment, journal=journal)
+    context.say(f"run {run_id} is active in another process: asked it to cancel, waiting up to {wait_s:g} s")
+    give_up_at_s = environment.clock.monotonic() + wait_s
+    while environment.clock.monotonic() < give_up_at_s:
+        found = find_run(environment, journal)
+        if found is None or found.record.run_id != run_id or found.state.is_clean:
+            context.say(f"run {run_id} has ended: its reassignments are cancelled and its throttles restored")
+            return ExitCode.DONE
+        environment.clock.sleep(_POLL_S)
+    raise BusyError(
+        f"run {run_id} has not ended yet; it cancels as soon as it reads the request",
+        hint="see 'kafkabal rebalance status', or wait longer with --wait",
+    )

@@ -13,6 +13,7 @@ from kafkabal.cli.commands.rebalance.run_flags import (
     RunFlags,
     RunFormat,
     RunOutput,
+    WaitOption,
 )
 from kafkabal.cli.commands.rebalance.show import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
@@ -40,6 +41,7 @@ def rebalance(
             rich_help_panel=SCOPE_SECTION,
         ),
     ] = False,
+    wait_s: WaitOption = None,
 ) -> ExitCode:
     """Rebalance partitions across brokers, safely.
 
@@ -69,7 +71,7 @@ def rebalance(
     from kafkabal.reporting.plan_report import plan_report
 
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
-    with open_run_command("rebalance", settings, context, output, cluster) as command:
+    with open_run_command("rebalance", settings, context, output, cluster, wait_s) as command:
         applying = PlanCommand(command, begin, flags).resume_unfinished()
         before = known_before(cluster, settings, context)
         state = read_cluster(cluster, settings, context).state

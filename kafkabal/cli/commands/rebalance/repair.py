@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput
+from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, RunYesOption, WaitOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Uses
 from kafkabal.config.settings import Settings
@@ -23,6 +23,8 @@ def repair(
     output: RunOutput,
     journal: JournalOption = None,
     remove: Annotated[bool, typer.Option("--remove", help="Also delete throttles that no known run has set.")] = False,
+    yes: RunYesOption = False,
+    wait_s: WaitOption = None,
 ) -> ExitCode:
     """Restore throttles left by an earlier run and list unused ones.
 
@@ -33,24 +35,31 @@ def repair(
 
       kafkabal rebalance repair
 
-      kafkabal rebalance repair --remove
+      kafkabal rebalance repair --remove --yes
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
     from kafkabal.executor.state.find_run import find_run
     from kafkabal.executor.throttle.leftover_throttles import find_leftovers, remove_leftovers, repair_run
 
-    with open_run_command("rebalance repair", settings, context, output) as command:
+    with open_run_command("rebalance repair", settings, context, output, wait_s=wait_s) as command:
+        command.lock.take()
         environment = command.environment
         found = find_run(environment, journal)
         if found is not None and found.is_open:
-            command.end(repair_run(environment, journal=journal))
+            command.end(repair_run(environment, journal=journal, lock=command.lock.take()))
         leftovers = find_leftovers(command.cluster)
         _list(leftovers, context)
         if leftovers and not remove:
             context.say("not set by kafkabal, so kept; delete them with --remove")
             return ExitCode.FINDINGS
+        if leftovers and not yes:
+            # nobody else is kept out while a question waits for its answer
+            command.lock.release()
+            if not context.confirm(f"remove {len(leftovers)} throttles?", flag="--yes"):
+                context.say("nothing changed")
+                return ExitCode.DONE
         if leftovers:
-            remove_leftovers(environment, leftovers)
+            remove_leftovers(environment, leftovers, lock=command.lock.take())
             context.say(f"removed {len(leftovers)} throttles")
     return ExitCode.DONE
 

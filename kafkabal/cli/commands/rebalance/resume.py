@@ -3,10 +3,18 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS, JournalOption, RunFlags, RunOutput
+from kafkabal.cli.commands.rebalance.run_flags import (
+    RUN_CLUSTER,
+    RUN_SETTINGS,
+    JournalOption,
+    RunFlags,
+    RunOutput,
+    RunYesOption,
+    WaitOption,
+)
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
+from kafkabal.cli.framework.shared_options import SaveOptions, Uses
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ExitCode
 
@@ -22,28 +30,42 @@ def resume(
     output: RunOutput,
     saving: SaveOptions,
     journal: JournalOption = None,
-    yes: OverwriteOption = False,
+    yes: RunYesOption = False,
+    wait_s: WaitOption = None,
 ) -> ExitCode:
     """Resume the latest interrupted run.
 
     Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. With --throttle,
-    the other speed and safety options are also taken from this command instead of the original one.
+    the other speed and safety options are also taken from this command instead of the original one. What it will move
+    is shown first, and prompted for; --yes answers yes. A complete run has nothing to resume.
 
     Examples:
 
       kafkabal rebalance resume
 
-      kafkabal rebalance resume --throttle 100MB --max-runtime 2h
+      kafkabal rebalance resume --yes --throttle 100MB --max-runtime 2h
 
       kafkabal rebalance resume --journal run.jsonl
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.executor.begin_run import RunClosedError
     from kafkabal.executor.run_actions import resume as go
+    from kafkabal.executor.state.find_run import find_run
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
-    with open_run_command("rebalance resume", settings, context, output, cluster) as command:
+    with open_run_command("rebalance resume", settings, context, output, cluster, wait_s) as command:
+        command.lock.take()
+        found = find_run(command.environment, journal)
+        if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
+            return ExitCode.DONE
         options = _options(command, flags, journal)
-        result = command.execute(lambda: go(command.environment, journal=journal, options=options))
+        try:
+            result = command.execute(
+                lambda: go(command.environment, journal=journal, options=options, lock=command.lock.take())
+            )
+        except RunClosedError as closed:
+            context.say("; ".join(filter(None, (closed.message, closed.hint))))
+            return ExitCode.DONE
         assert result is not None
         return command.end(result)
 

@@ -2,12 +2,14 @@
 
 from typing import Annotated
 
-from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput
+import typer
+
+from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, RunYesOption, WaitOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
+from kafkabal.cli.framework.shared_options import SaveOptions, Uses
 from kafkabal.config.settings import Settings
-from kafkabal.errors import ExitCode
+from kafkabal.errors import ExitCode, UsageError
 
 
 def rollback(
@@ -15,25 +17,47 @@ def rollback(
     settings: Annotated[Settings, Uses(*RUN_CLUSTER)],
     output: RunOutput,
     saving: SaveOptions,
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="Id of the run; required if it has ended. See 'rebalance history'."),
+    ] = None,
     journal: JournalOption = None,
-    yes: OverwriteOption = False,
+    yes: RunYesOption = False,
+    wait_s: WaitOption = None,
 ) -> ExitCode:
-    """Roll back the latest run.
+    """Roll back a run.
 
-    Cancels what is in flight, then returns every partition, leader and config to its state before the run. The cluster
-    may elect other leaders later.
+    Cancels what is in flight, then returns every partition, leader and config to its state before the run. Partitions
+    that a later run or another tool has moved elsewhere since are skipped and listed. What will move is shown first,
+    and prompted for; --yes answers yes. A run that has ended is rolled back only if it is named. The cluster may elect
+    other leaders later.
 
     Examples:
 
       kafkabal rebalance rollback
 
+      kafkabal rebalance rollback 20260101T030000-4f1a2b --yes
+
       kafkabal rebalance rollback --journal run.jsonl
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
     from kafkabal.executor.run_actions import roll_back as go
+    from kafkabal.executor.state.find_run import find_run_by_id
+    from kafkabal.executor.state.run_states import Goal
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
-    with open_run_command("rebalance rollback", settings, context, output, cluster) as command:
-        result = command.execute(lambda: go(command.environment, journal=journal))
+    with open_run_command("rebalance rollback", settings, context, output, cluster, wait_s) as command:
+        command.lock.take()
+        found = find_run_by_id(command.environment, run, journal)
+        run_id = found.record.run_id
+        if run is None and journal is None and found.state.is_clean:
+            raise UsageError(
+                f"run {run_id} has ended ({found.state.outcome}): name it to roll it back",
+                hint=f"kafkabal rebalance rollback {run_id}",
+            )
+        if not command.confirm_run(found, Goal.ROLL_BACK, yes=yes):
+            return ExitCode.DONE
+        path = journal if found.journal is None else found.journal.path
+        result = command.execute(lambda: go(command.environment, journal=path, lock=command.lock.take()))
         assert result is not None
         return command.end(result)

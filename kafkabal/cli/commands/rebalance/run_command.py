@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     from kafkabal.config.settings import Settings
     from kafkabal.executor.isolated_listeners import BackgroundListener, Reporters
     from kafkabal.executor.observe.cluster_load import Load, Moves
+    from kafkabal.executor.open_run import CommandLock
     from kafkabal.executor.run_environment import RunEnvironment
     from kafkabal.executor.run_events import RunListener
     from kafkabal.executor.run_options import RunOptions, Throttle
     from kafkabal.executor.run_result import RunResult
+    from kafkabal.executor.state.find_run import FoundRun
+    from kafkabal.executor.state.run_states import Goal
 
 _NO_WAIT_S = 0.01
 
@@ -42,6 +45,7 @@ def open_run_command(
     context: CommandContext,
     output: RunOutput | None = None,
     cluster: Cluster | None = None,
+    wait_s: float | None = None,
 ) -> Iterator[RunCommand]:
     """Connect to the cluster, and report its runs as asked, until the end of the ``with`` block.
 
@@ -51,9 +55,14 @@ def open_run_command(
         None for a command that asks about runs and works on none.
     cluster
         Connected already; None connects to the one that the settings name.
+    wait_s
+        How long the lock of the cluster is waited for.
     """
+    from dataclasses import replace
+
     from kafkabal.cli.commands.rebalance.run_flags import RunOutput
     from kafkabal.executor.isolated_listeners import Reporters
+    from kafkabal.executor.open_run import CommandLock
 
     output = output or RunOutput()
     with ExitStack() as stack:
@@ -63,8 +72,10 @@ def open_run_command(
             return cluster_label(settings, context) or opened.cluster_id()
 
         reporters = stack.enter_context(Reporters(list(_reporters(output, context, name, label))))
-        environment = make_environment(opened, settings, context, reporters)
-        yield RunCommand(name, settings, context, output, environment, reporters)
+        environment = replace(make_environment(opened, settings, context, reporters), lock_wait_s=wait_s or 0.0)
+        lock = CommandLock(environment)
+        stack.callback(lock.release)
+        yield RunCommand(name, settings, context, output, environment, reporters, lock)
 
 
 def make_environment(
@@ -95,6 +106,7 @@ class RunCommand:
     output: RunOutput
     environment: RunEnvironment
     reporters: Reporters
+    lock: CommandLock
 
     @property
     def cluster(self) -> Cluster:
@@ -159,6 +171,30 @@ class RunCommand:
         if self.output.output is RunFormat.TABLE:
             self.context.show_result(printable(summary(result)) + "\n")
         return ExitCode.DONE
+
+    def confirm_run(self, found: FoundRun, goal: Goal, *, yes: bool) -> bool:
+        """Show what a run would move from here, and ask; True where nothing is to be asked.
+
+        Raises
+        ------
+        UsageError
+            Without a terminal and without ``--yes``.
+        """
+        from kafkabal.executor.run_preview import preview_run
+        from kafkabal.executor.state.run_states import Goal
+        from kafkabal.reporting.runs.preview_lines import preview_lines
+
+        for line in preview_lines(found, goal, preview_run(self.environment, found, goal)):
+            self.context.say(line)
+        if yes or self.settings.snapshot:
+            return True
+        # nobody else is kept out while a question waits for its answer
+        self.lock.release()
+        verb = "roll back" if goal is Goal.ROLL_BACK else "resume"
+        is_confirmed = self.context.confirm(f"{verb} run {found.record.run_id}?", flag="--yes")
+        if not is_confirmed:
+            self.context.say("nothing changed")
+        return is_confirmed
 
     def measured_load(self, moves: Moves) -> Load | None:
         """Current load of the brokers; None if no throttle depends on it or the cluster cannot report it."""

@@ -157,3 +157,18 @@ JournalOption = Annotated[
     Path | None,
     typer.Option("--journal", metavar="FILE", help="Journal of the run, if not the latest one of this host."),
 ]
+
+RunYesOption = Annotated[
+    bool, typer.Option("--yes", help="Do not prompt; required without a terminal.", rich_help_panel=SAFETY_SECTION)
+]
+
+WaitOption = Annotated[
+    float | None,
+    typer.Option(
+        "--wait",
+        metavar="TIME",
+        parser=parse_some_time,
+        help="How long to wait while another kafkabal works on the cluster (default: exit 75 at once).",
+        rich_help_panel=SAFETY_SECTION,
+    ),
+]

@@ -12,7 +12,7 @@ from kafkabal.errors import UsageError
 from kafkabal.units import format_rate, parse_some_rate
 
 if TYPE_CHECKING:
-    from kafkabal.executor.throttle.throttle_request import ThrottleChange
+    from kafkabal.executor.state.run_request import ThrottleChange
 
 
 class Rate(NamedTuple):
@@ -59,7 +59,7 @@ def throttle(
       kafkabal rebalance throttle auto --log-dir-throttle 100MB
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor.throttle.throttle_request import ThrottleChange, request_throttle
+    from kafkabal.executor.state.run_request import ThrottleChange, request_throttle
 
     if rate is None and log_dir_throttle is None:
         raise UsageError("no rate given", hint="give RATE, --log-dir-throttle, or both")

@@ -18,7 +18,7 @@ from kafkabal.errors import OperationError, UsageError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.cluster_record import ClusterRecord
-from kafkabal.executor.state.find_run import find_run, open_cluster_record
+from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_record
 from kafkabal.executor.throttle.auto_rate import FIRST_LEAST_BYTES_PER_S
 from kafkabal.files import replacing
 
@@ -59,15 +59,17 @@ class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class ThrottleRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that was left for a run."""
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody asks of a run that is going on."""
 
-    requested: ThrottleChange
+    requested: ThrottleChange = ThrottleChange()
+    is_cancelled: bool = False
+    """The run is to cancel what it has in flight and end."""
     asked_at: str
     """Tells it from other requests."""
 
 
-class ThrottleRequests:
+class RunRequests:
     """The latest request for a run, wherever it is asked for."""
 
     def __init__(self, journal: Path, remembered: ClusterRecord | None, run_id: str, clock: Clock) -> None:
@@ -77,7 +79,7 @@ class ThrottleRequests:
         self._clock = clock
         self._looked_s = float("-inf")
 
-    def latest(self) -> ThrottleRequest | None:
+    def latest(self) -> RunRequest | None:
         """The latest request, taken or not; None where there is none, or it is not yet time to look again."""
         now_s = self._clock.monotonic()
         if now_s - self._looked_s < LOOK_EVERY_S:
@@ -86,10 +88,10 @@ class ThrottleRequests:
         # a request that cannot be read now is read later: the run itself does not depend on it
         with suppress(OSError, OperationError, msgspec.DecodeError):
             packed = self._path.read_bytes() if self._remembered is None else self._remembered.request(self._run_id)
-            return msgspec.json.decode(packed, type=ThrottleRequest) if packed else None
+            return msgspec.json.decode(packed, type=RunRequest) if packed else None
         return None
 
-    def put(self, request: ThrottleRequest) -> None:
+    def put(self, request: RunRequest) -> None:
         """Leave a request in place of the one before."""
         packed = msgspec.json.encode(request)
         if self._remembered is not None:
@@ -100,7 +102,7 @@ class ThrottleRequests:
 
 
 def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, journal: Path | None = None) -> str:
-    """Ask the latest run for another throttle: where the cluster remembers it, else beside its journal.
+    """Ask the latest run for another throttle: through the cluster's record of it, else through a file on its host.
 
     What was asked for before and has not been taken yet is asked for still, unless this contradicts it.
 
@@ -116,20 +118,45 @@ def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, 
     OutputError, OperationError
         If the request cannot be written.
     """
+    found = _open_run(environment, journal)
+    requests = _requests_of(environment, found)
+    before = requests.latest()
+    if before is not None and before.asked_at != found.state.asked_at:
+        requested = requested.over(before.requested)
+    requests.put(RunRequest(requested=requested, asked_at=environment.clock.utc_now().isoformat()))
+    return found.record.run_id
+
+
+def request_cancel(environment: RunEnvironment, *, journal: Path | None = None) -> str:
+    """Ask the latest run, wherever it works, to cancel what it has in flight and to end; returns its id.
+
+    Raises
+    ------
+    UsageError
+        If no run is open, as far as this host and the cluster know.
+    OutputError, OperationError
+        If the request cannot be written.
+    """
+    found = _open_run(environment, journal)
+    request = RunRequest(is_cancelled=True, asked_at=environment.clock.utc_now().isoformat())
+    _requests_of(environment, found).put(request)
+    return found.record.run_id
+
+
+def _open_run(environment: RunEnvironment, journal: Path | None) -> FoundRun:
     found = find_run(environment, journal)
     if found is None or not found.is_open:
         raise UsageError(
             "no active run found on this host or in the run record of the cluster",
             hint="a run without a record on the cluster can be changed on its own host only",
         )
+    return found
+
+
+def _requests_of(environment: RunEnvironment, found: FoundRun) -> RunRequests:
     run_id = found.record.run_id
     path = found.journal.path if found.journal else environment.journal_path(found.record.cluster_id, run_id)
-    remembered = open_cluster_record(environment.cluster)
-    if remembered is not None and remembered.run_id() != run_id:
-        remembered = None
-    requests = ThrottleRequests(path, remembered, run_id, environment.clock)
-    before = requests.latest()
-    if before is not None and before.asked_at != found.state.asked_at:
-        requested = requested.over(before.requested)
-    requests.put(ThrottleRequest(requested=requested, asked_at=environment.clock.utc_now().isoformat()))
-    return run_id
+    cluster_record = open_cluster_record(environment.cluster)
+    if cluster_record is not None and cluster_record.run_id() != run_id:
+        cluster_record = None
+    return RunRequests(path, cluster_record, run_id, environment.clock)

@@ -1,0 +1,33 @@
+"""What resuming or rolling back a run would move, in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkabal.executor.run_preview import RunPreview
+from kafkabal.executor.state.find_run import FoundRun
+from kafkabal.executor.state.run_states import Goal
+from kafkabal.units import format_bytes
+
+_SHOWN = 5
+_DOES = {Goal.APPLY: "moves", Goal.ROLL_BACK: "moves back", Goal.CANCEL: "cancels"}
+
+
+def preview_lines(found: FoundRun, goal: Goal, preview: RunPreview) -> Iterator[str]:
+    """The sum, the first few partitions, and those that stay where others have moved them."""
+    moves, verb = preview.moves, _DOES[goal]
+    yield (
+        f"run {found.record.run_id} of {found.record.started_at} {verb} {len(moves)} of "
+        f"{len(found.record.partitions)} partitions, {format_bytes(preview.copy_bytes)} between brokers"
+    )
+    for move in moves[:_SHOWN]:
+        yield f"  {move.name}: {_list(move.found)} to {_list(move.target)}, {format_bytes(move.copy_bytes)}"
+    if len(moves) > _SHOWN:
+        yield f"  and {len(moves) - _SHOWN} more"
+    if preview.skipped:
+        more = f" and {len(preview.skipped) - _SHOWN} more" if len(preview.skipped) > _SHOWN else ""
+        yield f"skipped, moved by another run or tool since: {', '.join(preview.skipped[:_SHOWN])}{more}"
+
+
+def _list(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))
