@@ -9,17 +9,17 @@ _kafkabal_words() {
         "kafkabal create") words="|--placement --if-not-exists --dry-run --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal produce") words="|-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal read") words="|-b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance") words="plan explain show diff apply status resume cancel rollback repair adopt history throttle|--all --check -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance") words="plan explain show diff apply status resume cancel rollback repair adopt history throttle|--all --check --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance plan") words="|--out --all --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance explain") words="|--why-not -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance show") words="|--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance diff") words="|--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance apply") words="|--skip-drifted -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance apply") words="|--skip-drifted --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance status") words="|--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance resume") words="|--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance cancel") words="|--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance rollback") words="|--journal --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance repair") words="|--journal --remove -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance resume") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance cancel") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance rollback") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance repair") words="|--journal --remove --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance adopt") words="|--finish --cancel --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance history") words="|--last -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance throttle") words="|--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -134,6 +134,7 @@ _kafkabal_spec() {
         "kafkabal read --out") spec="files" ;;
         "kafkabal read --color") spec="words auto always never" ;;
         "kafkabal read #0") spec="names topics" ;;
+        "kafkabal rebalance --wait") spec="value" ;;
         "kafkabal rebalance -b" | "kafkabal rebalance --bootstrap-server") spec="value" ;;
         "kafkabal rebalance --command-config") spec="files" ;;
         "kafkabal rebalance --profile") spec="names profiles" ;;
@@ -234,6 +235,7 @@ _kafkabal_spec() {
         "kafkabal rebalance diff --color") spec="words auto always never" ;;
         "kafkabal rebalance diff #0") spec="value" ;;
         "kafkabal rebalance diff #1") spec="value" ;;
+        "kafkabal rebalance apply --wait") spec="value" ;;
         "kafkabal rebalance apply -b" | "kafkabal rebalance apply --bootstrap-server") spec="value" ;;
         "kafkabal rebalance apply --command-config") spec="files" ;;
         "kafkabal rebalance apply --profile") spec="names profiles" ;;
@@ -267,6 +269,7 @@ _kafkabal_spec() {
         "kafkabal rebalance status --output-file") spec="files" ;;
         "kafkabal rebalance status --color") spec="words auto always never" ;;
         "kafkabal rebalance resume --journal") spec="files" ;;
+        "kafkabal rebalance resume --wait") spec="value" ;;
         "kafkabal rebalance resume -b" | "kafkabal rebalance resume --bootstrap-server") spec="value" ;;
         "kafkabal rebalance resume --command-config") spec="files" ;;
         "kafkabal rebalance resume --profile") spec="names profiles" ;;
@@ -285,6 +288,7 @@ _kafkabal_spec() {
         "kafkabal rebalance resume --save") spec="files" ;;
         "kafkabal rebalance resume --color") spec="words auto always never" ;;
         "kafkabal rebalance cancel --journal") spec="files" ;;
+        "kafkabal rebalance cancel --wait") spec="value" ;;
         "kafkabal rebalance cancel -b" | "kafkabal rebalance cancel --bootstrap-server") spec="value" ;;
         "kafkabal rebalance cancel --command-config") spec="files" ;;
         "kafkabal rebalance cancel --profile") spec="names profiles" ;;
@@ -297,6 +301,7 @@ _kafkabal_spec() {
         "kafkabal rebalance cancel --save") spec="files" ;;
         "kafkabal rebalance cancel --color") spec="words auto always never" ;;
         "kafkabal rebalance rollback --journal") spec="files" ;;
+        "kafkabal rebalance rollback --wait") spec="value" ;;
         "kafkabal rebalance rollback -b" | "kafkabal rebalance rollback --bootstrap-server") spec="value" ;;
         "kafkabal rebalance rollback --command-config") spec="files" ;;
         "kafkabal rebalance rollback --profile") spec="names profiles" ;;
@@ -308,7 +313,9 @@ _kafkabal_spec() {
         "kafkabal rebalance rollback --textfile") spec="files" ;;
         "kafkabal rebalance rollback --save") spec="files" ;;
         "kafkabal rebalance rollback --color") spec="words auto always never" ;;
+        "kafkabal rebalance rollback #0") spec="value" ;;
         "kafkabal rebalance repair --journal") spec="files" ;;
+        "kafkabal rebalance repair --wait") spec="value" ;;
         "kafkabal rebalance repair -b" | "kafkabal rebalance repair --bootstrap-server") spec="value" ;;
         "kafkabal rebalance repair --command-config") spec="files" ;;
         "kafkabal rebalance repair --profile") spec="names profiles" ;;

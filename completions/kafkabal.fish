@@ -211,6 +211,7 @@ set -g __kafkabal_valued \
     '--topics' \
     '--training' \
     '--value' \
+    '--wait' \
     '--warning' \
     '--watch' \
     '--what-if' \
@@ -368,6 +369,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a history -d 'List t
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a throttle -d 'Change the throttle of the active run, from any host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l all -d 'List all partitions, not only the first 20.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l check -d 'With --drain: say within seconds whether the brokers can be drained, and exit 4 if not.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster (default: exit 75 at once).'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
@@ -519,6 +521,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -s h -l help -d 
 
 complete -c kafkabal -n '__kafkabal_argument 0 kafkabal rebalance apply' -F
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l skip-drifted -d 'Skip partitions that have changed since planning.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster (default: exit 75 at once).'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
@@ -567,7 +570,8 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l no-color -d
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l yes -d 'Do not prompt where --save overwrites the snapshot that is read.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l yes -d 'Do not prompt; required without a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster (default: exit 75 at once).'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
@@ -594,6 +598,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -s h -l help -
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l yes -d 'Do not prompt where --save overwrites the snapshot that is read.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster (default: exit 75 at once).'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
@@ -611,7 +616,8 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l no-color -d
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l yes -d 'Do not prompt where --save overwrites the snapshot that is read.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l yes -d 'Do not prompt; required without a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster (default: exit 75 at once).'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
@@ -630,6 +636,8 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -s h -l help
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l remove -d 'Also delete throttles that no known run has set.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l yes -d 'Do not prompt; required without a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster (default: exit 75 at once).'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance repair' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
