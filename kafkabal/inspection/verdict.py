@@ -11,6 +11,7 @@ import numpy as np
 from kafkabal.inspection.broker_condition import dirs_in
 from kafkabal.inspection.figures import lagging_partitions, unknown_sizes
 from kafkabal.inspection.inspect_cluster import Inspection, Scored
+from kafkabal.inspection.worst_group import worst_group
 from kafkabal.model.capacity import broker_capacity_bytes, is_silent
 from kafkabal.model.cluster_state import I64, Bools, ClusterState, LogDirState
 from kafkabal.model.offline_replicas import offline_replicas
@@ -102,6 +103,10 @@ def _extremes(scored: Scored, cluster: ClusterState) -> str:
         if rows.size:
             row = int(rows[pick(e.share[rows])])
             parts.append(f"{_holder(scored, cluster, row)} has {e.share[row]:.2f}x")
+    group = worst_group(scored, cluster)
+    if group is not None and group.topic is not None:
+        spread = f"from {group.min_share:.2f}x to {group.max_share:.2f}x of its fair share"
+        return f"topic {group.topic} is spread {spread} by {scored.score.name}"
     return f"{' and '.join(parts)} of its fair share by {scored.score.name}"
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
 from kafkabal.model.cluster_state import I64
 from kafkabal.plan.broker_traffic import NO_BROKER, Traffic
 from kafkabal.plan.plan import Plan
 from kafkabal.planner.plan_options import BUDGETS
+from kafkabal.reporting.band_notes import rounding_note
 from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.units import format_bytes
@@ -35,7 +37,7 @@ def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES)
             Fact(key="bound_bytes", value=plan.bound_bytes, title="lower bound", kind=Kind.BYTES),
         ),
         tables=(moves_table(plan.partitions, shown_moves), _pairs(traffic), _brokers(traffic), _scores(plan)),
-        notes=plan.warnings,
+        notes=(*plan.warnings, *_on_rounding(plan)),
     )
 
 
@@ -107,6 +109,14 @@ def _sums(group: I64, value: I64, n_groups: int) -> I64:
     sums = np.zeros(n_groups, np.int64)
     np.add.at(sums, group, value)
     return sums
+
+
+def _on_rounding(plan: Plan) -> tuple[str, ...]:
+    """Which scores are called balanced although a share stays beyond the tolerance."""
+    tolerance = float(plan.options.get("tolerance", DEFAULT_PLAN_TOLERANCE))
+    after = {name: change.after for name, change in plan.scores.items()}
+    names = [n for n, figures in after.items() if figures.get("skew", 0.0) > tolerance and not figures.get("outside")]
+    return rounding_note(names, tolerance)
 
 
 def _scores(plan: Plan) -> Table:

@@ -8,12 +8,15 @@ from typing import Final
 
 import numpy as np
 
+from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE
 from kafkabal.inspection.figures import partition_figures, unknown_sizes
 from kafkabal.inspection.inspect_cluster import Inspection
 from kafkabal.inspection.rack_structure import SmallRack, advice, small_racks
 from kafkabal.inspection.verdict import Severity, counted_noun, judge
+from kafkabal.inspection.worst_group import worst_group
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_sizes import is_estimated
+from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
@@ -76,17 +79,20 @@ def inspection_report(
 def score_table(inspection: Inspection) -> Table:
     """One row a score, in the given order."""
     evaluations = [scored.evaluation for scored in inspection.scored]
+    groups = [worst_group(scored, inspection.cluster) for scored in inspection.scored]
+    most = [g.max_share if g else e.max_share for g, e in zip(groups, evaluations, strict=True)]
+    least = [g.min_share if g else e.min_share for g, e in zip(groups, evaluations, strict=True)]
     return Table(
         key="scores",
         columns=(
             Column(key="score", title="score", values=[s.score.name for s in inspection.scored], label=True),
             Column(key="unit", title="", values=[s.score.unit for s in inspection.scored]),
-            Column(key="max_share", title="most", kind=Kind.FAIR, values=[e.max_share for e in evaluations]),
-            Column(key="min_share", title="least", kind=Kind.FAIR, values=[e.min_share for e in evaluations]),
+            Column(key="max_share", title="most", kind=Kind.FAIR, values=most),
+            Column(key="min_share", title="least", kind=Kind.FAIR, values=least),
             Column(
                 key="skew",
                 title="skew",
-                kind=Kind.NUMBER,
+                kind=Kind.SHARE,
                 values=[float(e.skew) for e in evaluations],
                 metric=Metric("kafkabal_skew_ratio", "Largest deviation of a holder from its fair share."),
             ),
@@ -96,6 +102,13 @@ def score_table(inspection: Inspection) -> Table:
                 kind=Kind.NUMBER,
                 values=[int(e.outside.sum()) for e in evaluations],
                 metric=Metric("kafkabal_outside_band", "Holders outside their band."),
+            ),
+            Column(
+                key="worst_topic",
+                title="worst in topic",
+                values=[g.topic if g and max(g.max_share - 1, 1 - g.min_share) > 0 else None for g in groups],
+                quiet=True,
+                dispensable=1,
             ),
         ),
     )
@@ -168,10 +181,22 @@ def _on_sizes(cluster: ClusterState) -> Iterator[str]:
         yield f"~ {lost:,} {of_all}: size unknown, counted as 0"
 
 
+def _rounded(inspection: Inspection) -> list[str]:
+    """Scores of which a share is farther from 1 than the tolerance, and every holder is inside its band."""
+    return [
+        s.score.name
+        for s in inspection.scored
+        if s.score.band is not None and s.evaluation.skew > inspection.tolerance and not s.evaluation.outside.any()
+    ]
+
+
 def _notes(inspection: Inspection, command: str) -> Iterator[str]:
     cluster = inspection.cluster
     if command:
         yield f"next: {command}"
+        if inspection.tolerance == DEFAULT_CHECK_TOLERANCE:
+            yield TWO_TOLERANCES
+    yield from rounding_note(_rounded(inspection), inspection.tolerance)
     yield from inspection.lacking
     yield from _on_sizes(cluster)
     tiered = int(is_tiered(cluster).sum())

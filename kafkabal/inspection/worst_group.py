@@ -1,0 +1,46 @@
+"""The group that a score taken within groups judges worst, so that its figures explain each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.inspection.inspect_cluster import Scored
+from kafkabal.model.cluster_state import ClusterState
+from kafkabal.scoring.attainable import rules_of
+from kafkabal.scoring.evaluation import counted_holders
+from kafkabal.scoring.grouped_evaluation import group_loads
+from kafkabal.scoring.protocol import Grain
+from kafkabal.scoring.score_parts import parts_of
+
+
+@dataclass(frozen=True, slots=True)
+class WorstGroup:
+    """Largest and smallest share of a counted broker in one group: the farther from 1 is the skew of the score."""
+
+    topic: str | None
+    """Its name, where the groups are the topics."""
+    max_share: float
+    min_share: float
+
+
+def worst_group(scored: Scored, cluster: ClusterState) -> WorstGroup | None:
+    """The group whose shares lie farthest from 1; None for a score that compares brokers, or dirs, as a whole."""
+    parts = parts_of(scored.score, cluster)
+    if parts.group is None or parts.holder_group is not None or scored.score.grain is not Grain.BROKER:
+        return None
+    counted = counted_holders(scored.score, cluster)
+    groups = group_loads(parts, cluster.replicas.broker, cluster, counted, rules_of(cluster, None))
+    if not groups.group.size:
+        return None
+    share, n = groups.share(), len(groups.mean)
+    most, least = np.ones(n), np.full(n, np.inf)
+    np.maximum.at(most, groups.group, share)
+    np.minimum.at(least, groups.group, share)
+    present = np.bincount(groups.group, minlength=n)
+    least[(present < counted.sum()) & groups.judged & (groups.mean > 0)] = 0.0
+    least = np.minimum(least, 1.0)
+    worst = int(np.argmax(np.maximum(most - 1, 1 - least)))
+    by_topic = np.array_equal(parts.group, cluster.partitions.topic[cluster.replicas.partition])
+    return WorstGroup(cluster.topics.name[worst] if by_topic else None, float(most[worst]), float(least[worst]))

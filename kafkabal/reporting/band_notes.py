@@ -1,0 +1,24 @@
+"""What the figures of bands do not explain by themselves, in a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLERANCE
+from kafkabal.units import format_share
+
+TWO_TOLERANCES = (
+    f"bands: inspect allows {format_share(DEFAULT_CHECK_TOLERANCE, digits=0)} from the fair share, rebalance aims at "
+    f"{format_share(DEFAULT_PLAN_TOLERANCE, digits=0)}, so that what it reached stays balanced while data is written"
+)
+"""Why a plan counts more holders outside than ``inspect`` does."""
+
+
+def rounding_note(names: Sequence[str], tolerance: float) -> tuple[str, ...]:
+    """Why scores are called balanced although a share is farther from 1 than the tolerance; nothing for none."""
+    if not names:
+        return ()
+    width = format_share(tolerance, digits=0)
+    listed = ", ".join(names)
+    note = f"{listed}: shares beyond {width} are inside their bands: of whole counts, bands reach to the next"
+    return (note,)
