@@ -15,7 +15,8 @@ from kafkabal.planner.search.additional_loads import FurtherLoads, further_score
 from kafkabal.planner.search.additional_scores import even_placement
 from kafkabal.planner.search.assign_leaders import choose_leaders
 from kafkabal.planner.search.assign_log_dirs import choose_log_dirs
-from kafkabal.planner.search.bulk_moves import USUAL_PACE
+from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE
+from kafkabal.planner.search.joint_moves import MOST_CELLS, move_jointly
 from kafkabal.planner.search.keep_within_budget import send_home
 from kafkabal.planner.search.search_phases import balance, is_outside, repair
 from kafkabal.planner.search.solution import State
@@ -61,13 +62,13 @@ def search(start: State, listener: PlanListener, *, once: bool = False) -> Draft
     problem, repaired = start.problem, start.copy()
     homeless = repair(repaired, listener)
     if once or problem.home.size > SMALL or problem.options.mode is not Mode.FULL:
-        return _attempt(repaired, homeless, listener, USUAL_PACE)
-    best = _attempt(repaired.copy(), homeless, listener, USUAL_PACE)
+        return _attempt(start, repaired, homeless, listener, USUAL_PACE)
+    best = _attempt(start, repaired.copy(), homeless, listener, USUAL_PACE)
     bound = bound_bytes(start, best.state.moved_bytes())
-    for pace in _OTHER_PACES:
+    for pace in (NO_BULK_MOVES,) if _is_tiny(start) else _OTHER_PACES:
         if best.state.moved_bytes() <= bound * (1 + _CLOSE) and not is_outside(best.state):
             break
-        other = _attempt(repaired.copy(), homeless, listener, pace)
+        other = _attempt(start, repaired.copy(), homeless, listener, pace)
         if np.array_equal(other.state.place, best.state.place):
             # so little moves that a slower pace makes no difference either
             break
@@ -75,12 +76,25 @@ def search(start: State, listener: PlanListener, *, once: bool = False) -> Draft
     return best
 
 
-def _attempt(state: State, homeless: I64, listener: PlanListener, pace: float) -> Draft:
+def _attempt(start: State, state: State, homeless: I64, listener: PlanListener, pace: float) -> Draft:
     balance(state, listener, pace)
+    if _is_tiny(start) and not is_outside(state) and not _is_close(start, state):
+        listener.step("joint moves")
+        move_jointly(state)
     if _may_exchange_for_further(state):
         listener.step("further scores")
         even_placement(state, FurtherLoads(state, choose_leaders(state)))
     return finish(state, homeless, listener)
+
+
+def _is_close(start: State, state: State) -> bool:
+    """Whether a placement moves hardly more than every one must."""
+    moved = state.moved_bytes()
+    return moved <= bound_bytes(start, moved) * (1 + _CLOSE)
+
+
+def _is_tiny(state: State) -> bool:
+    return state.problem.options.mode is Mode.FULL and state.problem.home.size <= MOST_CELLS and state.sizes_agree()
 
 
 def finish(state: State, homeless: I64, listener: PlanListener) -> Draft:

@@ -14,6 +14,8 @@ from kafkabal.planner.search.grouped_arrays import is_first, running_count, runn
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones
 from kafkabal.planner.search.solution import State
 
+NO_BULK_MOVES = 0.0
+"""A pace at which only single steps are taken: where a broker has few replicas they end elsewhere, often cheaper."""
 USUAL_PACE = 1 / 4
 """Share of what is to be moved that moves in one round."""
 _LEAST_A_ROUND = 64

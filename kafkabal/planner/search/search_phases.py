@@ -10,7 +10,7 @@ from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.search.assign import deal
-from kafkabal.planner.search.bulk_moves import push
+from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, push
 from kafkabal.planner.search.evict import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
 from kafkabal.planner.search.local_search import settle
 from kafkabal.planner.search.reduce_cost import improve
@@ -78,13 +78,8 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
     listener.step("balance")
     narrowed = 0.0 if state.sizes_agree() else _NARROWED
     state.refresh_bands(narrowed)
-    for byte_yield in _byte_yields(state):
-        push(state, pace, byte_yield=byte_yield)
-        state.refresh_bands(narrowed)
-    push(state, pace)
-    push(state, pace, moved=True)
-    for _ in range(_FURTHER_PUSHES):
-        push(state, pace, further=True)
+    if pace > NO_BULK_MOVES:
+        _in_bulk(state, pace, narrowed)
     for _ in range(_MOST_REFINEMENTS):
         state.refresh_bands(narrowed)
         settle(state)
@@ -93,6 +88,16 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
         state.refresh_bands()
         if not narrowed or not is_outside(state):
             return
+
+
+def _in_bulk(state: State, pace: float, narrowed: float) -> None:
+    for byte_yield in _byte_yields(state):
+        push(state, pace, byte_yield=byte_yield)
+        state.refresh_bands(narrowed)
+    push(state, pace)
+    push(state, pace, moved=True)
+    for _ in range(_FURTHER_PUSHES):
+        push(state, pace, further=True)
 
 
 def _byte_yields(state: State) -> list[float]:
