@@ -22,7 +22,7 @@ two thresholds, so that a handful of combinations is all there is to try.
 
 Sources: S. Fujishige, Lexicographically optimal base of a polymatroid with respect to a weight vector, Math. Oper. Res.
 5 (1980); M. J. Eisner and D. G. Severance, Mathematical techniques for efficient record segmentation in large shared
-databases, J. ACM 23 (1976). Proof: ``docs/adr/0006-fair-means-attainable.md``.
+databases, J. ACM 23 (1976). Proof: ``docs/adr/0007-fair-means-attainable.md``.
 """
 
 from __future__ import annotations

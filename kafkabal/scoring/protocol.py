@@ -5,7 +5,9 @@ two holders only::
 
     load  = base_load + replica_load of the replicas on the holder + leader_load of the partitions led from it
     u     = load / capacity
-    share = u / mean,  mean = total load / total capacity of the counted holders (of the group)
+    fair  = utilisation of the holder in the most even placement that the hard rules allow; where none binds the mean,
+            total load / total capacity of the counted holders (of the group)
+    share = u / fair
     skew  = max(max share - 1, 1 - min share)
 """
 

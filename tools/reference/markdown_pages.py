@@ -37,6 +37,33 @@ def exit_codes() -> str:
     )
 
 
+_FAIR = """## What is fair
+
+A share is the load of a broker divided by its *fair* load. Where racks, replication factors and disks leave the
+choice, that is the mean for its capacity. Where they do not, it is what the broker has in the most even placement
+that the rules allow: the largest load is as small as can be, then the next, and so on (leximin). With three replicas
+in three racks each rack holds a third, so that of 2 + 2 + 1 brokers the one that is alone carries 1.67 times the
+mean; that is its fair share, 1.00x.
+
+The rules are: replicas on distinct brokers, in as many racks as the replication factor and the racks allow; nothing
+on dead or drained brokers; no more than they have on brokers that take nothing (excluded, cordoned, or without a
+report of their log dirs); topics that may not move stay, internal ones unless `--include-internal`; log dirs below
+their limit, beside what other programs occupy. Replicas, leaders and rates are judged in the same way, a topic by its
+own replication factor, log dirs within their broker, and `latency` and `prometheus` by the mean.
+
+`inspect` shows the column `fair`, in shares of the mean, where it differs from 1.00x, and says once what the racks
+cost:
+
+```
+rack c has 1 of 5 brokers and must hold 33%: its broker carries at least 1.67x the mean
+1 more broker in rack c would make all shares equal
+```
+
+JSON has `fair` and `<score>_fair` (in the unit of the load) for every broker, and `small_racks`. How it is computed,
+and why that is right, is told in [ADR 7](adr/0007-fair-means-attainable.md).
+"""
+
+
 def scores() -> str:
     """``docs/scores.md``."""
     found = [load_score(name) for name in BUILT_IN]
@@ -58,6 +85,7 @@ def scores() -> str:
         "what `create` places by, `produce` routes by and `rebalance` evens. Choose with `--score NAME[=WEIGHT]`; "
         "write your own as told in [own-score.md](own-score.md).\n\n"
         f"{_table(('score', 'measures', 'of a', 'unit', 'needs', 'by default', 'moves data'), rows)}"
+        f"\n{_FAIR}"
     )
 
 
