@@ -15,7 +15,7 @@ from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import chosen_topics
 from kafkabal.planner.search.additional_loads import FurtherLoads
-from kafkabal.planner.search.local_search import Violation
+from kafkabal.planner.search.local_search import CONVEXITY, Violation
 from kafkabal.planner.search.solution import State
 from kafkabal.units import format_bytes
 
@@ -79,7 +79,7 @@ def left_over(full: State, part: State) -> tuple[str, ...]:
 
 
 def shortfall(state: State, leader: I32) -> float:
-    """How much lies outside the bands, in fair shares of a broker, summed up over brokers and scores."""
+    """How much lies outside the bands, in fair shares of a broker with their squares, over brokers and scores."""
     problem, bands = state.problem, state.bands
     led = _led(state, leader)
     above, below = excess(led, bands.low_leaders, bands.high_leaders, problem.counted)
@@ -87,7 +87,7 @@ def shortfall(state: State, leader: I32) -> float:
     surplus = _crowded(state)[1]
     further = float(FurtherLoads(state, leader).violation().sum())
     topics = float(surplus.sum()) / max(1, int(state.count.sum()))
-    return float(Violation(state).now().sum()) + leaders + topics + further
+    return float(Violation(state, CONVEXITY).now().sum()) + leaders + topics + further
 
 
 def unrepaired_of(state: State, homeless: I64) -> tuple[str, ...]:

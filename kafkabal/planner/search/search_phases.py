@@ -12,7 +12,7 @@ from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.search.assign import deal
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, push
 from kafkabal.planner.search.evict import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
-from kafkabal.planner.search.local_search import settle
+from kafkabal.planner.search.local_search import CONVEXITY, settle
 from kafkabal.planner.search.reduce_cost import improve
 from kafkabal.planner.search.solution import State
 
@@ -87,7 +87,9 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
         improve(state)
         state.refresh_bands()
         if not narrowed or not is_outside(state):
-            return
+            break
+    if is_outside(state):
+        settle(state, CONVEXITY)
 
 
 def _in_bulk(state: State, pace: float, narrowed: float) -> None:

@@ -9,7 +9,7 @@ from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.make_plan import make_plan
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.scoring.evaluation import Evaluation, evaluate
-from kafkabal.scoring.registry import load_score
+from kafkabal.scoring.registry import load_score, load_scores
 from kafkabal.testing import cluster_builders
 from kafkabal.testing.plan_checker import check_plan
 from kafkabal.testing.synthetic_clusters import World, make_world
@@ -88,3 +88,20 @@ def test_leaders_are_evened_to_the_last_one() -> None:
     assert np.bincount(after.partitions.leader).tolist() == [2, 2, 2]
     assert [change.reason for change in plan.partitions] == ["leaders: broker 1 leads 3, broker 3 1"]
     assert make_plan(after, PlanOptions()).partitions == ()
+
+
+def test_where_a_band_is_out_of_reach_the_others_are_evened_among_each_other() -> None:
+    """One partition is twice a broker's share; the three other brokers, all below their bands then, hold alike."""
+    gb = cluster_builders.GB
+    others = [cluster_builders.partition(i, [2 if i < 40 else 3 if i < 48 else 4], gb) for i in range(1, 50)]
+    topic = TopicRow(topic="t", partitions=[cluster_builders.partition(0, [1], 60 * gb), *others])
+    cluster = cluster_builders.cluster(cluster_builders.brokers(4), [topic])
+    by_disk = PlanOptions(scores=load_scores(["disk"]))
+    plan = make_plan(cluster, by_disk)
+    after = apply_plan(cluster, plan)
+    found = evaluate(load_score("disk"), after, tolerance=0.09)
+
+    assert found.share[0] > 2
+    assert np.ptp(found.share[1:]) < 0.1
+    assert plan.moved_bytes <= 24 * gb
+    assert make_plan(after, by_disk).partitions == ()
