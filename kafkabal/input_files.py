@@ -133,9 +133,9 @@ class InputFile:
         except UnicodeDecodeError as error:
             raise self.error("not UTF-8 text", line=data.count(b"\n", 0, error.start) + 1) from error
 
-    def decode(self, decoder: Decoder[T], text: bytes, what: str) -> T:
+    def decode(self, decoder: Decoder[T], text: bytes, what: str, *, has_bounds: bool = False) -> T:
         """The value of the line that was read last, see :func:`decode_json`."""
-        return decode_json(decoder, text, self.path, what, line=self.line)
+        return decode_json(decoder, text, self.path, what, line=self.line, has_bounds=has_bounds)
 
     def error(self, message: str, *, line: int | None = None, hint: str | None = None) -> InputFileError:
         """The error that this file deserves, at a line or at the one that was read last."""
@@ -194,7 +194,15 @@ def read_text(path: Path | str, limits: Limits = SETTINGS) -> str:
         return file.text()
 
 
-def decode_json(decoder: Decoder[T], data: bytes, path: Path | str, what: str, *, line: int | None = None) -> T:
+def decode_json(
+    decoder: Decoder[T],
+    data: bytes,
+    path: Path | str,
+    what: str,
+    *,
+    line: int | None = None,
+    has_bounds: bool = False,
+) -> T:
     """The value that a text stands for.
 
     Parameters
@@ -203,6 +211,8 @@ def decode_json(decoder: Decoder[T], data: bytes, path: Path | str, what: str, *
         What the text should have been, as in ``not a plan``.
     line
         Its number, where the text is a line of a file; else the error finds the line itself.
+    has_bounds
+        The decoder itself refuses integers that are too large, as those of :data:`Int32` and :data:`Int64` do.
 
     Raises
     ------
@@ -210,7 +220,7 @@ def decode_json(decoder: Decoder[T], data: bytes, path: Path | str, what: str, *
         If it is no JSON, something else than what the decoder reads, or holds an integer beyond 63 bits.
     """
     try:
-        if _MANY_DIGITS in data.translate(_ALL_NINES):
+        if not has_bounds and _MANY_DIGITS in data.translate(_ALL_NINES):
             _check_integers(data, path, line)
         return decoder.decode(data)
     except RecursionError as error:

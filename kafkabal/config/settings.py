@@ -6,7 +6,8 @@ option in capitals the environment variable: ``tolerance``, ``--tolerance``, ``K
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kafkabal.config import value_parsers
 from kafkabal.config.value_parsers import PerBroker
 from kafkabal.config.yaml_document import Node, Place
+from kafkabal.errors import InputFileError, UsageError
 
 if TYPE_CHECKING:
     from kafkabal.config.profiles import Profile
@@ -111,6 +113,20 @@ class Settings:
     """The profile that was used; its file is what a long-running command watches for changes."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """Where each field that was set was written."""
+
+    @contextmanager
+    def naming(self, *names: str) -> Iterator[None]:
+        """Name the line of the profile, or the variable, where one of these fields was written, if its value is wrong.
+
+        Flags name themselves: whoever has just typed them knows them.
+        """
+        try:
+            yield
+        except UsageError as error:
+            written = [place for name in names if (place := self.places.get(name)) and not place.name.startswith("--")]
+            if not written or isinstance(error, InputFileError):
+                raise
+            raise written[0].error(error.message, hint=error.hint) from error
 
     def source(self, name: str) -> str:
         """Where the value of a field comes from, for people: ``--tolerance``, ``p.yaml, line 4``, ``default``."""

@@ -16,4 +16,7 @@ def with_stated_disks(state: ClusterState, settings: Settings) -> ClusterState:
     ConfigError
         If the profile names a log dir that does not exist.
     """
-    return with_capacity(with_volumes(state, settings.volumes), settings.capacity)
+    with settings.naming("volumes"):
+        state = with_volumes(state, settings.volumes)
+    with settings.naming("capacity"):
+        return with_capacity(state, settings.capacity)

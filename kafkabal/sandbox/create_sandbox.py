@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -45,9 +46,16 @@ def bring_up(
     OperationError
         If a jar cannot be had, or a node does not start.
     """
+    is_new = not (folder / RECORD_FILE).is_file()
     with exclusive(lock_of(folder)), _recorded(folder, spec) as record:
-        sandbox = Sandbox(folder, record, cache_folder, patience=patience)
-        distribution = sandbox.prepare(on_step=on_step)
+        try:
+            sandbox = Sandbox(folder, record, cache_folder, patience=patience)
+            distribution = sandbox.prepare(on_step=on_step)
+        except BaseException:
+            if is_new:
+                # no node has started: a record left behind would be listed as a sandbox that is down, for good
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
         if with_class_cache and not record.spec.zookeeper:
             _ensure_class_cache(distribution, folder.parent, cache_folder, on_step)
         sandbox.complete_locked(on_step=on_step)

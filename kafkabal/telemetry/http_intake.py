@@ -19,7 +19,7 @@ from typing import Final, Self
 from kafkabal.errors import UsageError
 from kafkabal.telemetry.client_latency import produce_latencies_s
 from kafkabal.telemetry.latency_store import LatencyTable
-from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, Sample, read_samples
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, Sample, read_samples, require_extra
 
 PATH: Final = "/v1/metrics"
 CONTENT_TYPE: Final = "application/x-protobuf"
@@ -45,10 +45,11 @@ class HttpIntake:
     Raises
     ------
     UsageError
-        If the address cannot be listened on.
+        If the address cannot be listened on, or the extra ``telemetry`` is not installed.
     """
 
     def __init__(self, table: LatencyTable, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
+        require_extra()
         try:
             self._server = _Server((host, port), table)
         except (OSError, UnicodeError) as error:

@@ -29,6 +29,23 @@ class Sample:
     """Those of the data point, over those of the resource."""
 
 
+def require_extra() -> None:
+    """See that messages can be read, before any is waited for.
+
+    Raises
+    ------
+    UsageError
+        If the extra ``telemetry`` is not installed.
+    """
+    try:
+        import google.protobuf.message  # noqa: F401
+        import opentelemetry.proto.metrics.v1.metrics_pb2  # noqa: F401 - only whether it is there
+    except ImportError:
+        raise UsageError(
+            "reading telemetry requires the package opentelemetry-proto", hint="pip install 'kafkabal[telemetry]'"
+        ) from None
+
+
 def read_samples(payload: bytes) -> list[Sample]:
     """Take a message apart; histograms and summaries are left out.
 
@@ -39,13 +56,10 @@ def read_samples(payload: bytes) -> list[Sample]:
     UsageError
         If the extra ``telemetry`` is not installed.
     """
-    try:
-        from google.protobuf.message import DecodeError
-        from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
-    except ImportError:
-        raise UsageError(
-            "reading telemetry requires the package opentelemetry-proto", hint="pip install 'kafkabal[telemetry]'"
-        ) from None
+    require_extra()
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
     try:
         message = MetricsData.FromString(payload)
     except DecodeError as error:

@@ -13,7 +13,7 @@ from kafkabal.config.librdkafka_settings import ClientSetting
 from kafkabal.errors import UnreachableError, UsageError
 from kafkabal.telemetry.client_latency import take_payload
 from kafkabal.telemetry.latency_store import LatencyTable
-from kafkabal.telemetry.otlp_metrics import MalformedPayloadError
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, require_extra
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -40,7 +40,7 @@ class TopicIntake:
     Raises
     ------
     UsageError
-        If there is no such topic.
+        If there is no such topic, or the extra ``telemetry`` is not installed.
     UnreachableError
         If no broker answers.
     """
@@ -51,6 +51,7 @@ class TopicIntake:
         self.malformed = 0
         """How many were none."""
         self._table = table
+        require_extra()
         own = {"group.id": "kafkabal", "enable.auto.commit": False, "enable.metrics.push": False}
         self._consumer = Consumer({**client, **own})
         try:

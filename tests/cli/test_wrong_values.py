@@ -90,3 +90,20 @@ def test_a_wrong_variable_is_named(run_cli: Callable[..., Any], environ: dict[st
     """As it is called in the environment."""
     refused = run_cli(*PLAN, environ=environ)
     assert (refused.code, message in refused.err) == (2, True), refused.err
+
+
+@pytest.mark.parametrize(
+    ("profile", "words", "message"),
+    [
+        ("tolerance: 5%\nscores: {ruplicas: 1}\n", PLAN, "p.yaml, line 2: unknown score: 'ruplicas'"),
+        ("scores: [ruplicas]\n", ("inspect", "--snapshot", SNAPSHOT), "p.yaml, line 1: unknown score: 'ruplicas'"),
+        ("\ncapacity: {1: {/nope: 1TB}}\n", ("inspect", "--snapshot", SNAPSHOT), "p.yaml, line 2: capacity"),
+    ],
+)
+def test_a_wrong_name_in_a_profile_is_named_by_its_line(
+    run_cli: Callable[..., Any], tmp_path: Path, profile: str, words: tuple[str, ...], message: str
+) -> None:
+    """Also where only the cluster, or the registry, can say that it is wrong."""
+    (tmp_path / "p.yaml").write_text(profile)
+    refused = run_cli(*words, "--profile", str(tmp_path / "p.yaml"))
+    assert (refused.code, message in refused.err) == (2, True), refused.err

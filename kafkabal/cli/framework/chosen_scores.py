@@ -24,7 +24,8 @@ def chosen_scores(settings: Settings, cluster: ClusterState) -> Choice:
     from kafkabal.scoring.score_options import score_options
     from kafkabal.scoring.selection import choose_scores
 
-    return choose_scores(cluster, settings.scores, score_options(settings))
+    with settings.naming("scores"):
+        return choose_scores(cluster, settings.scores, score_options(settings))
 
 
 def named_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[WeightedScore, ...]:
@@ -38,4 +39,5 @@ def named_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[Weigh
     from kafkabal.scoring.registry import load_scores
     from kafkabal.scoring.score_options import score_options
 
-    return load_scores(settings.scores or default, score_options(settings))
+    with settings.naming("scores"):
+        return load_scores(settings.scores or default, score_options(settings))

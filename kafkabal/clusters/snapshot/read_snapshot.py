@@ -86,7 +86,7 @@ class _SnapshotFile:
             found = _A_TOPIC if text.startswith(_TOPIC_START) else self._kind_of(kind, text)
             if found.topic is not msgspec.UNSET:
                 self.topic_lines.append(file.line)
-                yield decode(topic, text, _NO_RECORD)
+                yield decode(topic, text, _NO_RECORD, has_bounds=True)
             elif found.broker is not msgspec.UNSET:
                 self.broker_lines.append(file.line)
                 self.brokers.append(decode(broker, text, _NO_RECORD))

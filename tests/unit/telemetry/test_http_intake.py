@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 
@@ -129,3 +130,11 @@ def test_a_length_that_is_no_number_of_this_world_is_too_large(table: LatencyTab
         connection.request("POST", "/v1/metrics", headers={**PROTOBUF, "Content-Length": "9" * 5000})
         assert connection.getresponse().status == 413
         connection.close()
+
+
+def test_without_its_extra_nothing_is_listened_on(table: LatencyTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is missed before a client pushes, which would get no answer."""
+    monkeypatch.setitem(sys.modules, "opentelemetry.proto.metrics.v1.metrics_pb2", None)
+    with pytest.raises(UsageError, match="opentelemetry-proto") as refused:
+        HttpIntake(table, port=0)
+    assert "kafkabal[telemetry]" in (refused.value.hint or "")
