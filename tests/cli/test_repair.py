@@ -390,3 +390,17 @@ def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulati
     assert done.code == 0, done.err
     assert "new ones among them: draining again" in done.err
     assert not any(4 in b for b in simulation.replicas().values())
+
+
+def test_throttles_of_others_are_deleted_only_when_somebody_says_so(simulation: Simulation) -> None:
+    """Listed without a word, refused where nobody can be asked, kept after a no, deleted after a yes or with --yes."""
+    own = simulation.memory.kafka.parts.brokers[2].own_configs
+    words = ("rebalance", "repair", "--remove")
+    for given, code, left in (({}, 2, True), ({"stdin": "n\n"}, 0, True), ({"stdin": "y\n"}, 0, False)):
+        own["leader.replication.throttled.rate"] = "1000000"
+        assert simulation.run("rebalance", "repair").code == 3
+        assert simulation.run(*words, **given).code == code
+        assert bool(own) is left
+    own["leader.replication.throttled.rate"] = "1000000"
+    assert simulation.run(*words, "--yes").code == 0
+    assert not own

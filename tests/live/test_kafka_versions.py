@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.main import main
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.protocol import Capability, ConfigChange, ConfigResource, NewTopic, ReadRequest, ResourceKind
@@ -36,6 +40,33 @@ def test_cordoned_log_dirs_are_shown(make_sandbox: Callable[..., Sandbox]) -> No
         assert sorted(states().values()) == [LogDirState.ONLINE, LogDirState.CORDONED]
         assert cluster.alter_configs([ConfigChange(resource, "cordoned.log.dirs", None)]) == {}
         assert _eventually(lambda: states()[cordoned] == LogDirState.ONLINE)
+
+
+def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
+    """Topics created after a drain stay off the broker (KIP-1066), which is safe to stop; a rollback frees it."""
+    sandbox = make_sandbox(SandboxSpec(brokers=4, kafka_version="4.3.0"), "drained")
+    address = ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))
+
+    def run(*words: str) -> tuple[int, str]:
+        err = io.StringIO()
+        folders = {kind: tmp_path / kind for kind in ("config", "cache", "state")}
+        context = CommandContext(stdout=io.StringIO(), stderr=err, environ={}, folders=folders)
+        return main([*words, "--profile", str(sandbox.profile_path)], context), err.getvalue()
+
+    with KafkaCluster(address) as cluster:
+
+        def states() -> set[int]:
+            state = cluster.read(ReadRequest()).state
+            return set(state.log_dirs.state[state.log_dirs.broker == state.brokers.index_of(4)].tolist())
+
+        assert cluster.create_topics([NewTopic(name="t", assignment=((1, 4), (4, 2)))]) == {}
+        code, said = run("rebalance", "--yes", "--drain", "4", "--throttle", "50MB")
+        assert code == 0, said
+        assert "broker 4 is safe to stop" in said
+        assert "no voter of the controller quorum" in said
+        assert _eventually(lambda: states() == {LogDirState.CORDONED})
+        assert run("rebalance", "rollback", "--yes")[0] == 0
+        assert _eventually(lambda: states() == {LogDirState.ONLINE})
 
 
 def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sandbox]) -> None:
