@@ -67,7 +67,10 @@ def creation_report(creation: Creation) -> Report:
 def _headline(creation: Creation) -> str:
     topics = creation.placed.topics
     if not topics:
-        return "Nothing to do: all topics exist."
+        differing = len({found.topic for found in creation.differences})
+        if not differing:
+            return "Nothing to do: all topics exist."
+        return f"Nothing to create: all topics exist, and {differing} differ{'s' if differing == 1 else ''}."
     partitions = sum(len(topic.assignment) for topic in topics)
     done = "Would create" if creation.dry_run else "Created"
     names = topics[0].name if len(topics) == 1 else f"{len(topics)} topics"

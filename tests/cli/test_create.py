@@ -186,3 +186,20 @@ def test_a_topic_that_takes_no_acks_of_all_is_warned_of(create: Callable[..., An
     assert outcome.code == 0
     assert warning in (outcome.err if more == ["-o", "json"] else outcome.out)
     assert "min.insync.replicas 2" not in create("u", *words[1:], "min.insync.replicas=2", *more).out
+
+
+def test_drift_of_topics_is_told_and_can_be_an_exit_code(
+    create: Callable[..., Any], snapshot: Path, tmp_path: Path
+) -> None:
+    """A topic that differs is in the first line; --exit-code ends with 3 for it, and for one that is missing."""
+    file = tmp_path / "topics.yaml"
+    file.write_text("topics: [{name: one, partitions: 2, replication_factor: 2}]\n")
+    check = ("-f", str(file), "--dry-run", "--exit-code")
+    assert create(*check).code == 3
+    assert create("-f", str(file)).code == 0
+    same = create(*check)
+    assert (same.code, same.out.startswith("Nothing to do: all topics exist.")) == (0, True)
+    file.write_text("topics: [{name: one, partitions: 4, replication_factor: 2}]\n")
+    other = create(*check)
+    assert (other.code, other.out.startswith("Nothing to create: all topics exist, and 1 differs.")) == (3, True)
+    assert create("-f", str(file), "--exit-code").code == 2

@@ -20,7 +20,7 @@ from kafkabal.cli.framework.shared_options import (
     Uses,
 )
 from kafkabal.config.settings import Settings
-from kafkabal.errors import UsageError
+from kafkabal.errors import ExitCode, UsageError
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -158,8 +158,11 @@ def create(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the assignment and the resulting scores; create nothing.")
     ] = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="With --dry-run: exit 3 if a topic is missing or differs.")
+    ] = False,
     yes: OverwriteOption = False,
-) -> None:
+) -> ExitCode:
     """Create topics on the least loaded brokers.
 
     Every replica goes where it raises the scores least, over as many racks as possible, with leaders spread; dead,
@@ -180,6 +183,8 @@ def create(
     from kafkabal.placement.create_topics import create_all, validate
     from kafkabal.reporting.create_report import creation_report
 
+    if exit_code and not dry_run:
+        raise UsageError("--exit-code needs --dry-run")
     specs = topics.specs()
     tolerated = if_not_exists or topics.file is not None
     with open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes) as cluster:
@@ -195,6 +200,7 @@ def create(
         # the table shows them itself
         for warning in creation.warnings():
             context.warn(warning)
+    return ExitCode.FINDINGS if exit_code and (wanted or creation.differences) else ExitCode.DONE
 
 
 def _place(
