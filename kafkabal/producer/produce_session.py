@@ -121,6 +121,7 @@ def deliver(
             latency=latency,
             prometheus=prometheus,
             refresh_failed=listener.refresh_failed,
+            may_break_key_order=order.may_break_key_order,
             clock=clock,
         ) as producer:
             run = Run(

@@ -8,20 +8,20 @@ in order within a partition without duplicates (idempotence) and follows a parti
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from math import inf, nan
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from kafkabal.config.librdkafka_settings import ClientSetting
-from kafkabal.errors import OperationError, PartialFailureError
+from kafkabal.errors import OperationError, PartialFailureError, UsageError
 from kafkabal.producer.background_refresh import Refresher
 from kafkabal.producer.deferred_signals import signals_held_back
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
@@ -38,7 +38,7 @@ from kafkabal.telemetry.client_statistics import StatisticsReader
 from kafkabal.telemetry.latency_store import LatencySource, LatencyTable
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message
+    from confluent_kafka import Message
 
 DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 
@@ -57,6 +57,10 @@ _STATISTICS_S = 0.05
 _STATISTICS_S_A_PARTITION = 0.001
 
 _LINGER_MS = 5.0
+# librdkafka's own partitioner
+_BY_KEY = -1
+# of a record of a batch
+_FIELDS = frozenset({"value", "key", "timestamp", "callback"})
 _LINGER_SETTINGS = ("linger.ms", "queue.buffering.max.ms")
 
 _DEFAULTS: Mapping[str, ClientSetting] = {
@@ -111,6 +115,9 @@ class RoutingProducer:
         Value of the configured query by broker id.
     refresh_failed
         Told when the cluster could not be read; records are routed by the last view meanwhile.
+    may_break_key_order
+        Let a policy that does not keep the order of keys pick partitions for records with keys; else the client's own
+        partitioner takes them, so that a key keeps its partition.
     clock
         Seconds; must be the clock that the policy was given.
 
@@ -145,9 +152,11 @@ class RoutingProducer:
         latency: LatencySource | None = None,
         prometheus: Callable[[], Mapping[int, float]] | None = None,
         refresh_failed: Callable[[Exception], None] = lambda _: None,
+        may_break_key_order: bool = False,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.topic = topic
+        self._may_break_key_order = may_break_key_order
         self._clock = clock
         self._refresh_failed = refresh_failed
         own = LatencyTable(max_age_s=_REFRESHES_TO_FORGET * refresh_s, clock=clock)
@@ -163,28 +172,39 @@ class RoutingProducer:
         by_latency = Input.LATENCY in policy.about.inputs or self._scores_latency
         self._client = _client({**_DEFAULTS, **client}, read, self._often_s(refresh_s) if by_latency else refresh_s)
         self._send: Callable[..., object] = self._client.produce
+        self._send_batch: Callable[..., object] = self._client.produce_batch
         self._accepted = 0
         self._next_poll_s = -inf
         self._refresher = Refresher(self._refresh, refresh_s, revise=self._revise, failed=refresh_failed)
 
     def produce(
         self,
-        value: bytes,
-        key: bytes | None = None,
-        headers: Headers | None = None,
+        value: bytes | str | None = None,
+        key: bytes | str | None = None,
+        headers: Headers | Mapping[str, str | bytes | None] | None = None,
         on_delivery: DeliveryCallback | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int = 0,
     ) -> int:
         """Queue a record; waits only while librdkafka's queue is full.
 
         Parameters
         ----------
+        value
+            None is a tombstone; text is sent as UTF-8.
         on_delivery
             Called from :meth:`poll`, :meth:`flush` or a later ``produce`` when the record's fate is known.
+        partition
+            Where it must go; None leaves it to the policy.
+        timestamp_ms
+            Since 1970, UTC; 0 is now.
 
         Returns
         -------
         int
-            The partition that the policy picked.
+            The partition that the policy picked, or that was asked for; -1 where the client's own partitioner takes
+            it by its key, since the policy would not keep the order of keys.
 
         Raises
         ------
@@ -193,28 +213,50 @@ class RoutingProducer:
         OperationError
             If the topic has lost the partition, or the producer is closed.
         """
-        size = value_size = len(value)
-        if key is not None:
-            size += len(key)
+        size = value_size = len(value) if type(value) is bytes else _length(value)
+        named: Headers | None = None
         if headers:
-            size += sum(len(name) + len(data or b"") for name, data in headers)
+            named = list(headers.items()) if isinstance(headers, Mapping) else headers
+            size += sum(len(name) + _length(data) for name, data in named)
+        if key is not None:
+            size += _length(key)
+            if partition is None and not self._may_pick_for_keys:
+                partition = _BY_KEY
         size = size or 1
-        partition = self._pick(key, size)
+        if partition is not None:
+            report: DeliveryCallback = self._report if on_delivery is None else partial(self._report_to, on_delivery)
+            return self._queue(value, key, partition, report, timestamp_ms, named, 0)
+        partition = self._pick(key.encode() if isinstance(key, str) else key, size)
         if on_delivery is not None or self._learn is not None or size != value_size:
             report = self._report_for(partition, size, on_delivery)
         else:
             report = self._plain_reports[partition]
+        return self._queue(value, key, partition, report, timestamp_ms, named, size)
+
+    def _queue(
+        self,
+        value: bytes | str | None,
+        key: bytes | str | None,
+        partition: int,
+        report: DeliveryCallback,
+        timestamp_ms: int,
+        headers: Headers | None,
+        picked_bytes: int,
+    ) -> int:
+        """Hand a record over, with its bytes if the policy picked its partition; the partition."""
         while True:
             # counted first: a signal in between must not leave a record on its way that nobody waits for
             self._accepted = accepted = self._accepted + 1
             try:
-                self._send(self.topic, value, key, partition, report, report, 0, headers)
+                self._send(self.topic, value, key, partition, report, report, timestamp_ms, headers)
                 break
             except BufferError:
                 self._accepted -= 1
                 self.poll(_FULL_QUEUE_POLL_S)
             except Exception as error:
-                self._take_back(partition, size)
+                self._accepted -= 1
+                if picked_bytes:
+                    self._forget(partition, picked_bytes)
                 if isinstance(error, KafkaException):
                     raise error_of(error.args[0], self.topic) from error
                 if headers and _hides_a_signal(error, headers):
@@ -223,6 +265,78 @@ class RoutingProducer:
         if not accepted % _RECORDS_A_LOOK and self._clock() >= self._next_poll_s:
             self.poll()
         return partition
+
+    def produce_batch(self, messages: Sequence[Mapping[str, Any]], on_delivery: DeliveryCallback | None = None) -> int:
+        """Queue many records at once, which costs about half as much for each as :meth:`produce`.
+
+        Parameters
+        ----------
+        messages
+            Of each record ``value``, ``key``, ``timestamp`` and ``callback``, as confluent-kafka's ``produce_batch``
+            takes them; headers cannot be sent so.
+        on_delivery
+            Called for records that have no callback of their own.
+
+        Returns
+        -------
+        int
+            How many records were queued: all of them.
+
+        Raises
+        ------
+        UsageError
+            If a record has other fields.
+        RefusedByClusterError, OperationError
+            See :meth:`produce`; records other than the one that was refused may be queued.
+        """
+        if unknown := {field for message in messages for field in message} - _FIELDS:
+            fields = ", ".join(sorted(map(str, unknown)))
+            raise UsageError(f"produce_batch: unknown fields: {fields}", hint="produce takes headers and a partition")
+        values = [message.get("value") or b"" for message in messages]
+        keys = [message.get("key") for message in messages]
+        if any(key is not None for key in keys):
+            for message in messages:
+                timestamp, callback = message.get("timestamp") or 0, message.get("callback") or on_delivery
+                self.produce(message.get("value"), message.get("key"), None, callback, timestamp_ms=timestamp)
+            return len(messages)
+        sizes = list(map(_length, values))
+        flight = Flight(values, sizes, _ignore, self._report, partial(self._finish_lane, self._settled))
+        by_partition: dict[int, list[dict[str, Any]]] = {}
+        for partition, message in zip(self._picks(flight, sizes, None), messages, strict=True):
+            by_partition.setdefault(partition, []).append(dict(message))
+        flight.close(len(messages))
+        refused = None
+        for partition, records in by_partition.items():
+            report = self._lane_report(flight.lane(partition))
+            for record in records:
+                if "callback" in record:
+                    record["callback"] = _both(report, record["callback"] or on_delivery)
+            refused = self._queue_batch(records, partition, _both(report, on_delivery)) or refused
+        self.poll()
+        if refused is not None:
+            raise error_of(refused, self.topic)
+        return len(messages)
+
+    def _queue_batch(
+        self, records: list[dict[str, Any]], partition: int, report: DeliveryCallback
+    ) -> KafkaError | None:
+        """Hand records of one partition over; those that the queue has no room for, again; why one was refused.
+
+        A record that is refused is reported as given up on, so that all others are still waited for.
+        """
+        refused = None
+        while records:
+            # a partition within a record is not obeyed by librdkafka's binding, that of the call is
+            self._send_batch(self.topic, records, partition=partition, on_delivery=report)
+            failed = [(record, record.pop("_error")) for record in records if "_error" in record]
+            records = [record for record, error in failed if error.code() == KafkaError._QUEUE_FULL]  # noqa: SLF001
+            for record, error in failed:
+                if error.code() != KafkaError._QUEUE_FULL:  # noqa: SLF001 - no public name
+                    refused = error
+                    record.get("callback", report)(error, _Unsent())
+            if records:
+                self.poll(_FULL_QUEUE_POLL_S)
+        return refused
 
     def produce_many(
         self,
@@ -406,7 +520,7 @@ class RoutingProducer:
     def close(self) -> None:
         """Drop what is not delivered, and stop; :meth:`flush` first to lose nothing."""
         self._refresher.close()
-        self._send = self._refuse
+        self._send = self._send_batch = self._refuse
         self._client.purge()
         self._client.flush(0)
 
@@ -431,13 +545,9 @@ class RoutingProducer:
         # of this policy's records alone: those of an earlier one go on being reported to its own column
         self._settled = [0] * self._view.n_partitions if policy.about.asks_what_settled else None
         self._plain_reports = _Reports(self._plain_report if self._settled is None else self._settling(self._settled))
+        self._may_pick_for_keys = self._may_break_key_order or policy.about.keeps_key_order
         # bound once: it is looked up for every record
         self._pick = policy.pick
-
-    def _take_back(self, partition: int, size_bytes: int) -> None:
-        """Count a record that librdkafka did not take as neither sent nor in flight."""
-        self._accepted -= 1
-        self._forget(partition, size_bytes)
 
     def _forget(self, partition: int, size_bytes: int) -> None:
         """Let the policy know that a record it picked a partition for was not sent."""
@@ -585,6 +695,33 @@ class RoutingProducer:
         """Flush for a moment, signals held back; how many records and events are left."""
         with signals_held_back():
             return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
+
+
+class _Unsent:
+    """Stands for a record that was never queued, in its delivery report."""
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _ignore(_: Acknowledged) -> None:
+    """Whoever queues a batch is told record by record."""
+
+
+def _both(first: DeliveryCallback, then: DeliveryCallback | None) -> DeliveryCallback:
+    if then is None:
+        return first
+
+    def report(error: KafkaError | None, message: Message) -> None:
+        first(error, message)
+        then(error, message)
+
+    return report
+
+
+def _length(data: bytes | str | None) -> int:
+    """Bytes as they are sent."""
+    return 0 if data is None else len(data.encode()) if isinstance(data, str) else len(data)
 
 
 def linger_ms(client: Mapping[str, ClientSetting]) -> float:

@@ -80,7 +80,7 @@ class Asking(Fixed):
 def test_records_go_where_the_policy_says(mock_cluster: MockCluster) -> None:
     """Key, value and headers arrive in the partition that was picked; the policy was asked with all their bytes."""
     policy = Fixed(2)
-    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client) as producer:
+    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client, may_break_key_order=True) as producer:
         assert producer.produce(b"value", b"key", [("path", b"a.jpg")]) == 2
         producer.produce(b"")
     found = {(m.partition(), m.key(), m.value(), tuple(m.headers() or ())) for m in mock_cluster.messages(2)}
@@ -111,7 +111,7 @@ def test_callers_and_policies_hear_of_acknowledgements(mock_cluster: MockCluster
     """A callback gets its record's offset; a policy that learns gets partition, bytes and seconds of every record."""
     policy = Learning(3)
     offsets: list[int] = []
-    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client) as producer:
+    with RoutingProducer(mock_cluster, TOPIC, policy, mock_cluster.client, may_break_key_order=True) as producer:
         producer.produce(b"one", on_delivery=lambda error, message: offsets.append(message.offset()))
         producer.produce(b"three", b"k")
         producer.flush()
@@ -415,7 +415,7 @@ def test_views_tell_records_that_wait_from_those_that_arrived(mock_cluster: Mock
     """While the queue lags no byte counts as settled; once acknowledged, all bytes of keys and headers included do."""
     policy = Asking(2)
     lagging = {**mock_cluster.client, "linger.ms": 60_000}
-    with RoutingProducer(mock_cluster, TOPIC, policy, lagging, refresh_s=60) as producer:
+    with RoutingProducer(mock_cluster, TOPIC, policy, lagging, refresh_s=60, may_break_key_order=True) as producer:
         reported: list[object] = []
         for _ in range(50):
             producer.produce(bytes(100))
@@ -466,3 +466,81 @@ def test_a_new_policy_does_not_count_the_records_of_the_one_before(mock_cluster:
 
     assert view.settled_bytes is not None
     assert view.settled_bytes.tolist() == [10, 0, 0, 0]
+
+
+def test_a_record_may_be_anything_that_kafka_takes(mock_cluster: MockCluster) -> None:
+    """Tombstones, text, headers as a dict, times and partitions that are asked for arrive as they were given."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(2), mock_cluster.client, may_break_key_order=True) as producer:
+        assert producer.produce(None, b"gone") == 2
+        assert producer.produce("é", "ключ", {"a": b"1", "b": None, "c": "text"}, timestamp_ms=1234) == 2
+        assert producer.produce(b"there", partition=3) == 3
+        assert producer.flush().delivered == 3
+    tombstone, text, placed = sorted(mock_cluster.messages(3), key=lambda m: (m.partition() or 0, m.offset() or 0))
+    assert (tombstone.key(), tombstone.value(), tombstone.partition()) == (b"gone", None, 2)
+    assert (text.key(), text.value()) == ("ключ".encode(), "é".encode())
+    assert text.headers() == [("a", b"1"), ("b", None), ("c", b"text")]
+    assert text.timestamp()[1] == 1234
+    assert (placed.value(), placed.partition()) == (b"there", 3)
+
+
+def test_text_counts_as_the_bytes_that_are_sent(mock_cluster: MockCluster) -> None:
+    """What the policy is told of a record are bytes of UTF-8, not characters."""
+    told: list[tuple[bytes | None, int]] = []
+
+    class Noting(Fixed):
+        def pick(self, key: bytes | None, size_bytes: int) -> int:
+            told.append((key, size_bytes))
+            return 0
+
+    with RoutingProducer(mock_cluster, TOPIC, Noting(0), mock_cluster.client, may_break_key_order=True) as producer:
+        producer.produce("éé", "é", {"h": "é"})
+        producer.produce(None)
+    assert told == [("é".encode(), 4 + 2 + 3), (None, 1)]
+
+
+def test_keys_keep_their_partition_unless_that_is_allowed(mock_cluster: MockCluster) -> None:
+    """A policy that does not keep the order of keys is not asked for them; records without keys go by it."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(2), mock_cluster.client) as producer:
+        assert {producer.produce(b"x", b"key %d" % (i % 10)) for i in range(100)} == {-1}
+        assert producer.produce(b"y") == 2
+        assert producer.flush().delivered == 101
+    by_key: dict[bytes, set[int]] = {}
+    for message in mock_cluster.messages(101):
+        by_key.setdefault(message.key() or b"", set()).add(message.partition() or 0)
+    assert by_key.pop(b"") == {2}
+    assert all(len(partitions) == 1 for partitions in by_key.values())
+    assert len(set.union(*by_key.values())) > 1
+
+
+def test_a_batch_goes_where_its_records_would(mock_cluster: MockCluster) -> None:
+    """All records arrive, on the partitions of the policy; each callback is called once, and bytes are settled."""
+    heard: list[tuple[str, int | None]] = []
+    policy = load_policy("score").create(Context())
+    with RoutingProducer(
+        mock_cluster, TOPIC, policy, {**mock_cluster.client, "queue.buffering.max.messages": 500}
+    ) as producer:
+        messages = [{"value": b"%05d" % i} for i in range(2000)]
+        messages[7]["callback"] = lambda _, message: heard.append(("own", message.partition()))  # type: ignore[assignment]
+        queued = producer.produce_batch(messages, lambda _, message: heard.append(("all", message.partition())))
+        assert queued == 2000
+        assert producer.flush().delivered == 2000
+        assert producer._settled is not None
+        assert sum(producer._settled) == 2000 * 5
+    arrived = mock_cluster.messages(2000)
+    assert sorted(message.value() or b"" for message in arrived) == [b"%05d" % i for i in range(2000)]
+    assert Counter(kind for kind, _ in heard) == {"all": 1999, "own": 1}
+    assert Counter(message.partition() for message in arrived) == Counter(partition for _, partition in heard)
+    assert max(Counter(partition for _, partition in heard).values()) < 1.05 * 500
+
+
+def test_a_batch_with_a_record_that_is_refused_is_waited_for(mock_cluster: MockCluster) -> None:
+    """The record that is too large is an error; the others arrive and the producer ends."""
+    with RoutingProducer(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
+        with pytest.raises(RefusedByClusterError, match="too large"):
+            producer.produce_batch([{"value": b"a"}, {"value": bytes(3_000_000)}, {"value": b"b"}])
+        with pytest.raises(UsageError, match="unknown fields: headers"):
+            producer.produce_batch([{"value": b"a", "headers": []}])
+        with pytest.raises(PartialFailureError):
+            producer.flush()
+        assert (producer.deliveries.delivered, producer.deliveries.in_flight) == (2, 0)
+        producer._failed.clear()
