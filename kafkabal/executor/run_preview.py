@@ -45,7 +45,7 @@ def preview_run(environment: RunEnvironment, found: FoundRun, goal: Goal) -> Run
     moves, skipped = [], []
     for target in targets:
         stage, status = seen.stage(target), seen.status.get(target.name)
-        if stage is Stage.FOREIGN:
+        if stage in (Stage.FOREIGN, Stage.LAGGING):
             skipped.append(str(target.name))
         elif status is not None and stage not in (Stage.PLACED, Stage.UNSEEN, Stage.GONE):
             new = [b for b in target.replicas if b not in status.replicas]

@@ -23,6 +23,8 @@ class Stage(StrEnum):
     """Its replicas are not as wanted, and nothing runs."""
     MOVING = "moving"
     """A reassignment towards what is wanted runs."""
+    LAGGING = "lagging"
+    """No reassignment runs, but metadata shows the replicas of one: it lags, or somebody else put them there."""
     ASTRAY = "astray"
     """A reassignment of ours to somewhere else runs."""
     MISPLACED = "misplaced"
@@ -69,7 +71,7 @@ class Observation:
         found = frozenset(status.replicas)
         if found in target.resting:
             return Stage.WAITING
-        return Stage.MOVING if found in target.passing else Stage.FOREIGN
+        return Stage.LAGGING if found in target.passing else Stage.FOREIGN
 
     def misplaced(self, target: TargetPlacement) -> dict[int, str]:
         """Brokers that hold it in another log dir than wanted, or copy it to one, with the dir wanted."""

@@ -17,7 +17,7 @@ from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.model.topic_partition import TopicPartition
 
-_MOVING = frozenset({Stage.MOVING, Stage.ASTRAY})
+_MOVING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.ASTRAY})
 
 
 def cancel_in_flight(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
@@ -56,7 +56,7 @@ def _turn(
     """One try; returns what was in flight or out of order, and what could not be cancelled."""
     seen = observe(context.cluster, [t.target for t in tasks])
     for task in tasks:
-        task.take(seen)
+        task.take(seen, context.clock.monotonic())
     moving = [t for t in tasks if t.stage in _MOVING]
     copying = _copies(seen, tasks)
     disordered = {

@@ -138,7 +138,7 @@ class MoveLoop:
         was_over = {t for t in watched if t.is_over}
         seen = observe(self._context.cluster, [t.target for t in watched])
         for task in watched:
-            task.take(seen)
+            task.take(seen, self._now())
         if self._meter is None:
             self._meter = ProgressMeter(self.tasks)
             self._meter.restart_stall(self._now())
@@ -187,7 +187,7 @@ class MoveLoop:
             return []
         closer = observe_again(self._context.cluster, seen, [t.target for t in batch.starting])
         for task in batch.starting:
-            task.take(closer)
+            task.take(closer, self._now())
             if task.is_over:
                 self._end(task)
         return [t for t in batch.starting if t.can_start and self._may_start(t, seen.answering)]

@@ -11,7 +11,7 @@ from kafkabal.model.topic_partition import TopicPartition
 
 ENDED = frozenset({Stage.PLACED, Stage.FOREIGN, Stage.GONE})
 STARTABLE = frozenset({Stage.WAITING, Stage.MISPLACED})
-RUNNING = frozenset({Stage.MOVING, Stage.ASTRAY, Stage.COPYING})
+RUNNING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.ASTRAY, Stage.COPYING})
 
 FINAL_FAULTS = frozenset(
     {
@@ -25,6 +25,10 @@ FINAL_FAULTS = frozenset(
     }
 )
 """Errors that another try cannot change."""
+
+
+LONGEST_LAG_S = 30.0
+"""Brokers apply what the controller tells them within a second; a broker that pauses this long is fenced."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +55,8 @@ class Task:
     problem: str = ""
     """Why it waits or was given up."""
     is_given_up: bool = False
+    lagging_since_s: float | None = None
+    """Since when the metadata shows a reassignment that the controller does not know of."""
 
     @property
     def name(self) -> TopicPartition:
@@ -83,9 +89,9 @@ class Task:
         held = [b for b in self.current if b not in self.arriving]
         return tuple(b for b in self.target.replicas if b not in held)
 
-    def take(self, seen: Observation) -> None:
+    def take(self, seen: Observation, now_s: float) -> None:
         """Remember what a look says about it."""
-        self.stage = seen.stage(self.target)
+        self.stage = self._without_lag(seen.stage(self.target), now_s)
         status = seen.status.get(self.name)
         if status is not None:
             self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
@@ -93,6 +99,18 @@ class Task:
         self.arriving = running.adding if running else ()
         self.adding = tuple(b for b in self.target.next_step(self.current) if b not in self.current)
         self.misplaced = seen.misplaced(self.target)
+
+    def _without_lag(self, stage: Stage, now_s: float) -> Stage:
+        """What is in flight is what the cluster lists; replicas that look like it for longer are somebody else's doing.
+
+        Without an end to that, a partition whose replication factor an operator has raised to the union of start and
+        target would be waited for until somebody killed the run, under throttles that stay.
+        """
+        if stage is not Stage.LAGGING:
+            self.lagging_since_s = None
+            return stage
+        self.lagging_since_s = now_s if self.lagging_since_s is None else self.lagging_since_s
+        return Stage.FOREIGN if now_s - self.lagging_since_s >= LONGEST_LAG_S else stage
 
     def give_up(self, reason: str) -> None:
         """Do nothing more about it."""

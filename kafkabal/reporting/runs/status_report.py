@@ -74,8 +74,14 @@ def _headline(status: RunStatus, moving: int) -> str:
 
 def _notes(status: RunStatus) -> tuple[str, ...]:
     notes = [f"still set: {throttle}" for throttle in status.throttles[:_SHOWN]]
-    if not status.is_settled:
+    found = status.found
+    if not status.is_settled and found.is_resumable:
         notes.append("continue with 'kafkabal rebalance resume', or revert with 'kafkabal rebalance rollback'")
+    elif not status.is_settled:
+        run_id = found.record.run_id
+        notes.append(
+            f"the run is complete: this was changed since; revert it with 'kafkabal rebalance rollback {run_id}'"
+        )
     return tuple(notes)
 
 

@@ -58,7 +58,7 @@ def _look(
         ((4, 2, 3), None, Stage.PLACED),
         ((2, 4, 3), None, Stage.WAITING),
         ((4, 2, 3, 1), ((4,), (1,)), Stage.MOVING),
-        ((4, 2, 3, 1), None, Stage.MOVING),
+        ((4, 2, 3, 1), None, Stage.LAGGING),
         ((1, 2, 3, 4), ((1,), (4,)), Stage.ASTRAY),
         ((5, 2, 3, 1), ((5,), (1,)), Stage.FOREIGN),
         ((1, 2, 5), None, Stage.FOREIGN),
@@ -118,7 +118,7 @@ def test_steps_lead_to_the_target(start: tuple[int, ...], target: tuple[int, ...
 def _task(number: int, current: tuple[int, ...], target: tuple[int, ...], size: int = GB) -> Task:
     planned = _planned(current, target, size=size)
     task = Task(target_by_plan(planned, by_steps=False))
-    task.take(_look(current))
+    task.take(_look(current), 0.0)
     return task
 
 

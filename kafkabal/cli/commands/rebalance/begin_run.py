@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kafkabal.errors import ExitCode, FindingsError
+from kafkabal.errors import ExitCode, FindingsError, UnsafeError
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
@@ -164,6 +164,11 @@ class PlanCommand:
             context.stdout.write(printable(line) + "\n")
         took = format_duration(rehearsal.elapsed_s)
         context.say(f"{len(rehearsal.calls)} requests, about {took}; nothing changed")
+        if rehearsal.problems:
+            name, reason = next(iter(rehearsal.problems.items()))
+            raise UnsafeError(
+                f"{len(rehearsal.problems)} of {len(plan.partitions)} partitions would not be moved: {name}: {reason}"
+            )
         if self.begin.exit_code and rehearsal.calls:
             raise FindingsError("a plan is pending")
 

@@ -12,7 +12,7 @@ import msgspec
 from kafkabal.clusters.protocol import ConfigOperation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from kafkabal.clusters.simulated.fault_injection import Call
     from kafkabal.executor.run_options import RunOptions
@@ -38,6 +38,8 @@ class Rehearsal:
     """One line per request."""
     elapsed_s: float
     """Duration on the simulated clock."""
+    problems: Mapping[str, str]
+    """Partition to reason, for those that would not come to where they are planned."""
 
 
 def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
@@ -54,14 +56,14 @@ def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
     recorded.before.append(lambda call: times.append(clock.monotonic()))  # noqa: ARG005
     with tempfile.TemporaryDirectory() as folder:
         environment = RunEnvironment(cluster=recorded, state_dir=Path(folder), clock=clock)
-        apply(environment, plan, _without_waiting(options, plan))
+        result = apply(environment, plan, _without_waiting(options, plan))
     lines = tuple(
         f"{at:8.0f} s  {line}"
         for at, call in zip(times, recorded.calls, strict=True)
         if call.method in _NAMES
         for line in _lines(call)
     )
-    return Rehearsal(lines, clock.monotonic())
+    return Rehearsal(lines, clock.monotonic(), result.problems if result is not None else {})
 
 
 def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:

@@ -204,9 +204,9 @@ class RunCommand:
 
         environment, settings = self.environment, self.settings
         is_live = not settings.snapshot and Capability.OFFSETS in environment.cluster.capabilities
-        if not is_live or settings.throttle == "none" or not any(moves.values()):
-            return None
-        self.context.detail(f"measuring broker load for {format_duration(SAMPLE_S)}")
+        if not is_live or settings.throttle not in (None, "auto") or not any(moves.values()):
+            return None  # a rate that is given needs no measuring
+        self.context.say(f"measuring broker load for {format_duration(SAMPLE_S)}")
         brokers = environment.cluster.broker_ids()
         return measure_load(environment.cluster, environment.clock, brokers, environment.broker_timeout_s)
 

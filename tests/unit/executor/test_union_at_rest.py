@@ -1,0 +1,53 @@
+"""Replicas that are the union of start and target while no reassignment runs: in flight is what the cluster lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkabal.executor.run_actions import apply, cancel, roll_back
+from kafkabal.executor.state.run_states import Outcome
+from kafkabal.model.topic_partition import TopicPartition
+
+_A0 = TopicPartition("a", 0)
+"""Planned from 1, 2, 3 to 4, 2, 3."""
+
+
+def _raise_replication_factor(scene: Any) -> None:
+    scene.memory.alter_reassignments({_A0: (4, 2, 3, 1)}, allow_replication_factor_change=True)
+    scene.memory.kafka.clock.sleep(600.0)
+    assert not scene.memory.kafka.catch_up().moving
+
+
+def test_rollback_ends_and_leaves_no_throttle(scene: Any) -> None:
+    """A partition whose replication factor an operator has raised is left alone; the rest is rolled back."""
+    apply(scene.environment(), scene.plan, scene.options)
+    _raise_replication_factor(scene)
+    before = scene.memory.kafka.clock.monotonic()
+    result = roll_back(scene.environment())
+    assert result.outcome is Outcome.PARTIAL
+    assert list(result.problems) == ["a-0"]
+    assert result.pending == []
+    assert scene.memory.kafka.clock.monotonic() - before < 600.0
+    assert scene.placement_now()[_A0][0] == (4, 2, 3, 1)
+    scene.assert_clean()
+
+
+@pytest.mark.parametrize("crashed_at", [20, 30])
+def test_cancel_ends(scene: Any, crashed_at: int) -> None:
+    """``cancel`` of a run that crashed waits for nothing that no reassignment moves."""
+
+    def die(call: Any) -> None:
+        if call.number == crashed_at:
+            raise scene.Crash
+
+    scene.faulty.before.append(die)
+    with pytest.raises(scene.Crash):
+        apply(scene.environment(), scene.plan, scene.options)
+    environment = scene.next_process()
+    scene.memory.kafka.clock.sleep(600.0)
+    _raise_replication_factor(scene)
+    result = cancel(environment)
+    assert (result.problems, result.pending) == ({}, [])
+    scene.assert_clean()
