@@ -212,6 +212,7 @@ def test_a_rolling_restart_starts_no_copy(simulation: Simulation) -> None:
             done = simulation.run("rebalance", "--yes")
             assert done.code == 0, done.err
             assert f"broker {broker} was first seen dead" in done.err
+            assert json.loads(simulation.run("rebalance", "--yes", "-q", "-o", "json").out)["run_id"] is None
             assert not kafka.catch_up().moving
         quiet = simulation.run("rebalance", "--yes", "-q")
         assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
@@ -284,8 +285,12 @@ def test_draining_a_broker_that_is_gone_is_done(simulation: Simulation) -> None:
         done = simulation.run("rebalance", *words, "--drain", "4")
         assert done.code == 0, done.err
         assert "broker 4 holds nothing: it is not registered in this cluster any more" in done.err
+        excluded = simulation.run("rebalance", *words, "--exclude-brokers", "4")
+        assert excluded.code == 0, excluded.err
         slip = simulation.run("rebalance", *words, "--drain", "44")
         assert slip.code == 2
+    assert simulation.run("rebalance", "plan", "--drain", "4", "-q").code == 0
+    assert simulation.run("rebalance", "plan", "--drain", "44", "-q").code == 2
 
 
 def _edited(path: Path, **change: Any) -> None:

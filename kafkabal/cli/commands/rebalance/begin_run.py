@@ -80,7 +80,7 @@ class PlanCommand:
 
         command, begin, context = self.command, self.begin, self.command.context
         if not plan.partitions:
-            self._nothing_to_do("nothing to do")
+            self.nothing_to_do("nothing to do")
             return _done(plan)
         moves = moves_of_plan(plan.partitions)
         load = command.measured_load(moves)
@@ -106,7 +106,7 @@ class PlanCommand:
             ),
         )
         if result is None:
-            self._nothing_to_do("nothing to do: all partitions are as planned")
+            self.nothing_to_do("nothing to do: all partitions are as planned")
             return _done(plan)
         command.end(result)
         return _done(plan)
@@ -144,7 +144,8 @@ class PlanCommand:
         before = known_before(cluster, settings, context)
         return frozenset(recently_dead(cluster, state, settings, context, drained=plan.drained, before=before))
 
-    def _nothing_to_do(self, text: str) -> None:
+    def nothing_to_do(self, text: str) -> None:
+        """Say why no run is begun, in the form that was asked for."""
         from kafkabal.cli.commands.rebalance.run_flags import RunFormat
         from kafkabal.cli.framework.output import show
         from kafkabal.cli.framework.shared_options import Format, OutputOptions

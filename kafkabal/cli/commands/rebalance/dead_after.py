@@ -60,7 +60,7 @@ def recently_dead(
 def gone_brokers(
     cluster: Cluster, state: ClusterState, settings: Settings, context: CommandContext, ids: Collection[int]
 ) -> frozenset[int]:
-    """Those of the brokers that hold nothing and are registered no more, but were here once.
+    """Those of the brokers that hold nothing and are registered no more, but were here once; says so.
 
     An id that no host has ever seen is a typing error, which the planner refuses.
     """
@@ -70,7 +70,10 @@ def gone_brokers(
     from kafkabal.executor.state.dead_brokers import known_to_cluster
 
     known = known_to_cluster(cluster, note_brokers(state, context), None)
-    return frozenset(missing & set(known.seen))
+    gone = sorted(missing & set(known.seen))
+    for broker in gone:
+        context.say(f"broker {broker} holds nothing: it is not registered in this cluster any more")
+    return frozenset(gone)
 
 
 def known_before(cluster: Cluster, settings: Settings, context: CommandContext) -> Sightings | None:

@@ -86,7 +86,8 @@ def plan(
 
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
-        state, options = _supposed(what_if or [], _state(settings, context), plan_options(settings, flags))
+        state, gone = _state(settings, flags, context)
+        state, options = _supposed(what_if or [], state, plan_options(settings, flags, gone))
         if frontier:
             _show_frontier(state, options, output, context)
         else:
@@ -133,9 +134,14 @@ def _show_plan(
         context.say(f"wrote plan {made.plan_id} to {plan_file}; next: {command}")
 
 
-def _state(settings: Settings, context: CommandContext) -> "ClusterState":
+def _state(settings: Settings, flags: PlanFlags, context: CommandContext) -> "tuple[ClusterState, frozenset[int]]":
+    """The cluster, and those of the brokers to drain or to exclude that are there no more."""
+    from kafkabal.cli.commands.rebalance.dead_after import gone_brokers
+
     with open_cluster(settings, context) as cluster:
-        return read_cluster(cluster, settings, context).state
+        state = read_cluster(cluster, settings, context).state
+        named = {*(flags.drain or ()), *settings.exclude_brokers}
+        return state, gone_brokers(cluster, state, settings, context, named)
 
 
 def _supposed(what_if: list[str], state: "ClusterState", options: "PlanOptions") -> "tuple[ClusterState, PlanOptions]":

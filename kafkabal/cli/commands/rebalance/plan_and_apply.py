@@ -79,11 +79,9 @@ def rebalance(
         tells = not begin.dry_run
         waiting = recently_dead(cluster, state, settings, context, drained=drained, before=before, tells=tells)
         if waiting:
-            context.say(waiting_for(waiting, settings))
+            applying.nothing_to_do(waiting_for(waiting, settings))
             return ExitCode.DONE
-        gone = gone_brokers(cluster, state, settings, context, drained)
-        for broker in sorted(gone):
-            context.say(f"broker {broker} holds nothing: it is not registered in this cluster any more")
+        gone = gone_brokers(cluster, state, settings, context, {*drained, *settings.exclude_brokers})
         plan = make(settings, planning, state, gone)
         if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
             rows = None if all_rows else FIRST_MOVES

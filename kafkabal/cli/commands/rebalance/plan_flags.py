@@ -173,7 +173,7 @@ def make(settings: Settings, flags: PlanFlags, state: "ClusterState", gone: froz
     Parameters
     ----------
     gone
-        Brokers to drain that are there no more.
+        Brokers to drain, or to exclude, that are there no more.
     """
     from kafkabal.planner.make_plan import make_plan
 
@@ -201,7 +201,7 @@ def plan_options(settings: Settings, flags: PlanFlags, gone: frozenset[int] = fr
         replication_factor=flags.replication_factor,
         keep_moved=earlier_plans(flags.keep_moved or ()),
         drain=(flags.drain or frozenset()) - gone,
-        exclude_brokers=frozenset(settings.exclude_brokers),
+        exclude_brokers=frozenset(settings.exclude_brokers) - gone,
         topics=settings.topics,
         exclude_topics=settings.exclude_topics,
         include_internal=settings.include_internal,
