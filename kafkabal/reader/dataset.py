@@ -175,7 +175,7 @@ class TopicReader:
         )
         if self._options.cache is not None:
             self._cache()  # a folder that cannot be written is a mistake to be seen now
-        self._first_epoch = 0
+        self._first_epoch, self._is_finished = 0, False
         self._progress, self._taken = Progress(), 0
         self._resumed: Checkpoint | None = None
         self._sequence: SampleSequence | None = None
@@ -198,9 +198,10 @@ class TopicReader:
         return share.count(self.manifest.samples)
 
     def set_epoch(self, epoch: int) -> None:
-        """Begin the next iteration with this epoch, from 0 on."""
-        self._first_epoch = epoch
-        self._progress, self._taken, self._resumed, self._sequence = Progress(epoch), 0, None, None
+        """Begin the next iteration with this epoch, from 0 on; within it where a state of this epoch was loaded."""
+        self._first_epoch, self._is_finished, self._sequence = epoch, False, None
+        if self._resumed is None or self._resumed.progress.epoch != epoch:
+            self._progress, self._taken, self._resumed = Progress(epoch), 0, None
 
     def __iter__(self) -> Iterator[Sample]:
         share = self._share()
@@ -208,6 +209,9 @@ class TopicReader:
             self._progress, self._taken = self._resumed.resumed_by(share)
             self._resumed = None
         self._adopt()
+        if self._is_finished:
+            self._first_epoch, self._is_finished = self._progress.epoch + 1, False
+            self._progress, self._taken = Progress(self._first_epoch), 0
         sequence = SampleSequence(
             self.manifest,
             Supply(source=self._source, limit_bytes=self._options.prefetch_bytes, threads=_THREADS),
@@ -221,7 +225,7 @@ class TopicReader:
         self._sequence = sequence
         yield from self._observed(self._decoded(sequence), share)
         self._adopt()
-        self._first_epoch = self._progress.epoch
+        self._is_finished = True
 
     async def __aiter__(self) -> AsyncIterator[Sample]:
         """Yield the same samples; blocks are waited for in a thread, and the event loop runs on."""
@@ -254,6 +258,8 @@ class TopicReader:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state, of as many readers as now or of any other number.
 
+        A state that was saved when an iteration had ended gives an empty one; the next gives the next epochs.
+
         Raises
         ------
         UsageError
@@ -268,7 +274,7 @@ class TopicReader:
             )
         if checkpoint.seed != self._options.seed:
             raise UsageError(f"the state is of another order: seed {checkpoint.seed} (not {self._options.seed})")
-        self._resumed, self._sequence = checkpoint, None
+        self._resumed, self._sequence, self._is_finished = checkpoint, None, False
 
     def save(self) -> None:
         """Write the state to the file that was given as ``state``.

@@ -81,7 +81,6 @@ class SampleSequence:
                     yield sample
                     self._metrics.elapsed_s = time.monotonic() - began_s
                     self._metrics.waited_s = waited_s + prefetch.waited_s
-        self._turn_to(self._until_epoch, None)
 
     def _visits(self) -> Iterator[Visits]:
         progress, skip = self.progress, self.taken
@@ -89,13 +88,12 @@ class SampleSequence:
             yield from schedule(self._manifest, self._seed, self._share, progress, skip)
             progress, skip = Progress(progress.epoch + 1), 0
 
-    def _turn_to(self, epoch: int, prefetch: Prefetch | None) -> None:
+    def _turn_to(self, epoch: int, prefetch: Prefetch) -> None:
         if epoch <= self.progress.epoch:
             return
         self.progress, self.taken = Progress(epoch), 0
         for block, _ in self._open.values():
-            if prefetch is not None:
-                prefetch.release(block.size_bytes)
+            prefetch.release(block.size_bytes)
         self._open.clear()
 
     def _piece(self, piece: Visits, prefetch: Prefetch) -> Iterator[Sample]:

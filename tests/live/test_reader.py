@@ -99,17 +99,19 @@ class Trainers:
         self.stopped_within = 0
         """Kills that came after some samples, and before the last."""
 
-    def run(self, ranks: int, seconds: float | None) -> None:
-        """Start so many, and kill them after a while."""
+    def run(self, ranks: int, batches: int | None) -> None:
+        """Start so many, and kill them once they have logged so many batches between them; None lets them end."""
         logs = [self._folder / f"log-{rank}" for rank in range(ranks)]
         processes = [self._start(rank, ranks, log) for rank, log in enumerate(logs)]
-        if seconds is not None:
-            time.sleep(seconds)
+        if batches is not None:
+            end_s = time.monotonic() + 60
+            while _lines(logs) < batches and any(p.poll() is None for p in processes) and time.monotonic() < end_s:
+                time.sleep(0.001)
             for process in processes:
                 process.kill()
         for process in processes:
             _, err = process.communicate(timeout=240)
-            assert seconds is not None or process.returncode == 0, err.decode()
+            assert batches is not None or process.returncode == 0, err.decode()
         self._adopt(logs, ranks)
 
     def _start(self, rank: int, ranks: int, log: Path) -> subprocess.Popen[bytes]:
@@ -155,11 +157,15 @@ class Trainers:
         return {**state, "reader": rank, "readers": ranks, "taken": 0}
 
 
+def _lines(logs: list[Path]) -> int:
+    return sum(log.read_bytes().count(b"\n") for log in logs if log.exists())
+
+
 def _kill(topic: Topic, folder: Path, kills: int) -> None:
     randomness = random.Random(11)
     trainers = Trainers(topic, folder)
     for _ in range(kills):
-        trainers.run(randomness.choice((1, 2, 4)), randomness.uniform(0.3, 1.6))
+        trainers.run(randomness.choice((1, 2, 4)), randomness.randrange(40))
         if trainers.ended:
             break
     if not trainers.ended:
@@ -335,8 +341,8 @@ def test_readers_measure_and_follow(
     document = json.loads(got.stdout)
     assert len(document["readers"]) == 2
     assert document["samples"] >= 600
-    assert set(yaml.safe_load(training.read_text())["read_rate"]) == {"default", 1, 2, 3}
-    got = command("route-simulate", "--storage", "measured", "--training", str(training), "-q")
+    assert {"default", 1, 2} <= set(yaml.safe_load(training.read_text())["read_rate"])
+    got = command("route-simulate", "--topic", topic.name, "--storage", "measured", "--training", str(training), "-q")
     assert got.returncode == 0, got.stderr
     got = command("read", topic.name, "--follow", "--from-start", "--for", "3s", "-o", "json")
     lines = [json.loads(line) for line in got.stdout.splitlines()]

@@ -65,6 +65,34 @@ def test_a_state_goes_on_to_the_sample(read: Any, tmp_path: Path) -> None:
     assert first + rest == _places(read(epochs=2))
 
 
+def test_readers_at_the_end_of_an_epoch_are_of_that_epoch(read: Any) -> None:
+    """One that has had all of its share is combined with one that has not; then the epoch is completed, no more."""
+    done, late = read(rank=0, world_size=2, tail="keep"), read(rank=1, world_size=2, tail="keep")
+    seen = _places(done)
+    samples = iter(late)
+    seen += _places(next(samples) for _ in range(50))
+    states = [done.state_dict(), late.state_dict()]
+    rest = read(tail="keep", state=combine_states(states))
+    seen += _places(rest)
+    assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
+    ended = read(tail="keep", state=rest.state_dict())
+    assert _places(ended) == []
+    assert len(_places(ended)) == 331
+
+
+def test_an_epoch_that_is_set_keeps_a_state_within_it(read: Any) -> None:
+    """As in a loop over epochs that begins with the one of the checkpoint."""
+    data = read()
+    data.set_epoch(2)
+    samples = iter(data)
+    first = _places(next(samples) for _ in range(100))
+    again = read(state=data.state_dict())
+    again.set_epoch(2)
+    rest = _places(again)
+    again.set_epoch(2)
+    assert first + rest == _places(again)
+
+
 def test_workers_out_of_step_are_combined(read: Any) -> None:
     """States of uneven readers, combined, are resumed by another number of them without a gap or a repetition."""
     states, seen = [], []
