@@ -71,7 +71,7 @@ def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: 
     sandbox.kill(_DEAD)
     _until(lambda: _facts(kafkabal)["n_dead_brokers"] == 1)
     code, _, err = kafkabal("rebalance", "--yes", "--throttle", "50MB")
-    assert (code, "may be created again" in err) == (0, True), err
+    assert (code, "may come back" in err) == (0, True), err
     assert kafkabal("rebalance", "--yes", "-q") == (0, "", "")
 
     done = kafkabal("rebalance", "--yes", "-q", "--dead-after", "1s", "--throttle", "50MB")
