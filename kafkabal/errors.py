@@ -50,7 +50,9 @@ class ExitCode(IntEnum):
 
 EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.DONE: "done; nothing wrong; nothing to do",
-    ExitCode.FAILED: "the operation failed: unreachable, refused by the cluster, or only part of it done",
+    ExitCode.FAILED: (
+        "the operation failed: unreachable, refused by the cluster or at the prompt, or only part of it done"
+    ),
     ExitCode.USAGE: "bad usage, bad configuration, bad input file",
     ExitCode.FINDINGS: (
         "findings: skew above the threshold (`--check`), a plan is pending (`--dry-run --exit-code`), "

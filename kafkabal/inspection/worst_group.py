@@ -27,8 +27,10 @@ class WorstGroup:
 
 def worst_group(scored: Scored, cluster: ClusterState) -> WorstGroup | None:
     """The group whose shares lie farthest from 1; None for a score that compares brokers, or dirs, as a whole."""
+    if scored.score.grain is not Grain.BROKER or scored.score.group(cluster) is None:
+        return None
     parts = parts_of(scored.score, cluster)
-    if parts.group is None or parts.holder_group is not None or scored.score.grain is not Grain.BROKER:
+    if parts.group is None or parts.holder_group is not None:
         return None
     counted = counted_holders(scored.score, cluster)
     groups = group_loads(parts, cluster.replicas.broker, cluster, counted, rules_of(cluster, None))

@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 
 from kafkabal.config.topics_file import Difference
+from kafkabal.inspection.verdict import counted_noun
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.kafka_configs import MIN_INSYNC_REPLICAS
 from kafkabal.placement.place_topics import Placed, PlacedTopic
@@ -74,7 +75,7 @@ def _headline(creation: Creation) -> str:
     partitions = sum(len(topic.assignment) for topic in topics)
     done = "Would create" if creation.dry_run else "Created"
     names = topics[0].name if len(topics) == 1 else f"{len(topics)} topics"
-    return f"{done} {names}: {partitions:,} partitions, {_replicas(topics):,} replicas."
+    return f"{done} {names}: {counted_noun(partitions, 'partition')}, {counted_noun(_replicas(topics), 'replica')}."
 
 
 def _replicas(topics: Sequence[PlacedTopic]) -> int:

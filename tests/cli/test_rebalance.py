@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
 from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
@@ -278,7 +279,7 @@ def test_asks_first(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path
     """Without --yes it asks; a no changes nothing, and without a terminal it names the flag."""
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", f"{snapshot}.out")
     before = snapshot.read_bytes()
-    assert run_cli(*words, stdin="n\n").code == 0
+    assert run_cli(*words, stdin="n\n").code == 1
     nobody = run_cli(*words)
     assert nobody.code == 2
     assert "--yes" in nobody.err
@@ -346,10 +347,12 @@ def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, 
         str(path),
     )
     assert run_cli(*words).code == 0
-    samples = dict(line.split() for line in path.read_text().splitlines() if not line.startswith("#"))
-    assert samples["kafkabal_rebalance_running"] == "0"
-    assert samples["kafkabal_rebalance_success"] == "1"
-    assert samples["kafkabal_rebalance_done_partitions"] == "2"
+    families = {family.name: family.samples for family in text_string_to_metric_families(path.read_text())}
+    values = {name: sample.value for name, (sample,) in families.items()}
+    assert values["kafkabal_rebalance_running"] == 0
+    assert values["kafkabal_rebalance_success"] == 1
+    assert values["kafkabal_rebalance_done_partitions"] == 2
+    assert {sample.labels["cluster"] for (sample,) in families.values()} == {read_snapshot(snapshot).cluster_id}
 
 
 @pytest.mark.parametrize("option", ["--textfile", "--rollback-file"])

@@ -58,7 +58,7 @@ def adopt(
         what = "cancel" if cancel else "take over"
         if not yes and not context.confirm(f"{what} {len(foreign)} reassignments?", flag="--yes"):
             context.say("nothing changed")
-            return ExitCode.DONE
+            return ExitCode.FAILED
         moves = {f.name: f.reassignment.adding for f in foreign}
         options = command.run_options(flags, command.measured_load(moves), moves)
         options = changed(options, elect_leaders=False)

@@ -94,7 +94,7 @@ class PlanCommand:
             command.lock.release()
         if not begin.yes and not context.confirm(f"apply {len(plan.partitions)} changes?", flag="--yes"):
             context.say("nothing changed")
-            return ExitCode.DONE
+            return ExitCode.FAILED
         result = command.execute(
             lambda: apply(
                 self._environment,

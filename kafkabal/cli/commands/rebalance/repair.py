@@ -57,7 +57,7 @@ def repair(
             command.lock.release()
             if not context.confirm(f"remove {len(leftovers)} throttles?", flag="--yes"):
                 context.say("nothing changed")
-                return ExitCode.DONE
+                return ExitCode.FAILED
         if leftovers:
             remove_leftovers(environment, leftovers, lock=command.lock.take())
             context.say(f"removed {len(leftovers)} throttles")
