@@ -8,7 +8,7 @@
     │   ├── InputFileError            2   a snapshot, plan, journal or topics file that cannot be read
     │   └── InvalidClusterError       2   the description of a cluster contradicts itself
     ├── OperationError                1   the operation failed
-    │   ├── UnreachableError          1   nobody answers there
+    │   ├── UnreachableError          1   no response
     │   │   └── NoAnswerError         1   a request was sent, its answer never came
     │   ├── RefusedByClusterError     1   the cluster said no
     │   │   └── NotAuthorizedError    1   the principal lacks a permission

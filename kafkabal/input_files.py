@@ -1,4 +1,4 @@
-"""The one way in for files that somebody else wrote: JSON, JSON Lines, YAML and properties, of any content.
+"""The one way in for files written by others: JSON, JSON Lines, YAML and properties, of any content.
 
 A file is read within limits, so that none can exhaust the memory or the patience of a command: bytes of a line and of
 the whole, what a packed file may unpack to, and integers of 63 bits. Whatever is wrong becomes one

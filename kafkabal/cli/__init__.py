@@ -60,7 +60,7 @@ How to add a command
      writes it in the form of ``-o`` to stdout or, atomically, to ``--output-file``;
    * how it goes: ``context.say`` (not with ``-q``), ``context.detail`` (with ``-v``), ``context.warn``, and
      ``with context.progress("moving", total_bytes) as progress: progress.update(done_bytes)``; all on stderr;
-   * a question: ``context.confirm("Move 12 GiB?", flag="--yes")``, which refuses where nobody can answer;
+   * a question: ``context.confirm("Move 12 GiB?", flag="--yes")``, which refuses without a terminal;
    * a failure: raise a :class:`~kafkabal.errors.KafkabalError`. One line and a hint appear, and its exit code is
      returned. Never call ``sys.exit``, and return an :class:`~kafkabal.errors.ExitCode` only if it is not 0.
 

@@ -123,7 +123,7 @@ class TopicDescription:
 
     cluster_id: str
     topic_id: str
-    """As Kafka writes it; another one once a topic was deleted and created anew under its name."""
+    """As Kafka writes it; it changes when a topic is deleted and re-created under its name."""
     partitions: int
 
 
@@ -298,7 +298,7 @@ class Cluster(Protocol):
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """Where these partitions lie on these brokers, and which brokers did not answer."""
+        """The log dirs of these partitions on these brokers, and which brokers did not answer."""
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
         """Create topics; returns those that failed."""

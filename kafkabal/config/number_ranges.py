@@ -1,4 +1,4 @@
-"""What a number that somebody writes may be: from a least to a largest value, beyond which it makes no sense."""
+"""Ranges of numbers in files and options: the least and the largest value that make sense."""
 
 from __future__ import annotations
 

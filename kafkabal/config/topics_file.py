@@ -21,7 +21,7 @@ from kafkabal.model.kafka_configs import COMPRESSION_TYPE, MAX_MESSAGE_BYTES, RE
 T = TypeVar("T")
 
 MOST_PARTITIONS: Final = 100_000
-"""Of one topic; a whole cluster bears some millions of replicas, and all that are asked for are placed in memory."""
+"""Of one topic; a whole cluster supports some millions of replicas, and all that are asked for are placed in memory."""
 
 _LONGEST_NAME = 249
 _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{_LONGEST_NAME}}}")
@@ -116,7 +116,7 @@ def topic_spec(
 
 
 def read_topics(path: Path) -> tuple[TopicSpec, ...]:
-    """Read a ``topics.yaml``, in the order in which it stands there.
+    """Read a ``topics.yaml``, in the order of the file.
 
     Raises
     ------

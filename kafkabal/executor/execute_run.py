@@ -1,7 +1,7 @@
 """A run from its first move to its last throttle, whatever happens on the way.
 
 Whichever way it ends, the order is the same: nothing more is started; what is in flight is cancelled, awaited or left,
-as asked; throttles are put back once nothing that they limit is in flight; the end is written down.
+as asked; throttles are restored once nothing that they limit is in flight; the end is written down.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def execute(context: RunContext, goal: Goal) -> RunResult:
     Raises
     ------
     KafkabalError
-        What made the run impossible to go on with, after everything that could be put in order was.
+        What made it impossible to continue, raised after everything possible was cleaned up.
     BusyError
         If the lock was lost to another; then nothing more was changed.
     """
@@ -214,7 +214,7 @@ class _Run:
 
 
 def _is_undone(task: Task) -> bool:
-    """A partition whose topic was deleted is nobody's problem any more."""
+    """A partition whose topic was deleted needs nothing any more."""
     return task.stage not in (Stage.PLACED, Stage.GONE) and bool(task.problem or task.is_given_up)
 
 

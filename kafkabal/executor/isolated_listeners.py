@@ -1,7 +1,7 @@
 """Reporters kept away from the run: what a listener does, suffers or waits for never changes what an engine does.
 
 A terminal that is closed makes every write to it fail, a pager that is stopped makes every write wait. Were that to
-reach the engine, a run would end with moves in flight and throttles set because nobody could read about it.
+reach the engine, a run would end with moves in flight and throttles set because its output could not be written.
 
 * :class:`IsolatedListener` is put around every listener by
   :class:`~kafkabal.executor.run_environment.RunEnvironment`: a listener that raises is dropped, and the run goes on.
@@ -18,14 +18,14 @@ from types import TracebackType
 from kafkabal.executor.run_events import Event, Progress, RunListener, Warned
 
 _LONGEST_FLUSH_S = 2.0
-"""A healthy terminal, file or pipe takes the rest of a queue in milliseconds; a blocked one may block for ever."""
+"""A healthy terminal, file or pipe takes the rest of a queue in milliseconds; a blocked one may block forever."""
 
 
 class IsolatedListener:
     """Passes events on until the listener raises; then drops it.
 
     Only :class:`Exception` is caught: :class:`~kafkabal.executor.safety.stop_request.HardStop` and a crash made by a
-    test are no errors of reporting.
+    test are not errors of reporting.
     """
 
     def __init__(self, listener: RunListener) -> None:
@@ -44,8 +44,8 @@ class IsolatedListener:
 class BackgroundListener:
     """Reports events on a thread of its own; :meth:`on_event` neither waits nor raises, and may be called by a signal.
 
-    Where the reporter cannot keep up, progress is skipped first, then every event; once it can again, it is told how
-    many it has missed. The thread is a daemon: a writer that blocks for ever does not keep the process alive.
+    Where the reporter cannot keep up, progress is skipped first, then every event; once it can again, it learns how
+    many it has missed. The thread is a daemon: a writer that blocks forever does not keep the process alive.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class BackgroundListener:
             self._thread.start()
 
     def flush(self, deadline_s: float = _LONGEST_FLUSH_S) -> bool:
-        """Wait until everything so far is reported, but not for ever; whether it is."""
+        """Wait until everything so far is reported, but not forever; whether it is."""
         if self._thread is None or not self._thread.is_alive():
             return True
         reached = threading.Event()

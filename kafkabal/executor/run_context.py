@@ -26,13 +26,13 @@ from kafkabal.model.cluster_state import ClusterState
 
 @dataclass(slots=True)
 class RunContext:
-    """An open run: what it is, how far it is, and the tools to go on with."""
+    """An open run: what it is, how far it is, and the tools to continue it."""
 
     cluster: Cluster
     record: RunRecord
     state: RunState
     options: RunOptions
-    """Those of the record, or of the command that goes on with the run."""
+    """Those of the record, or of the command that resumes the run."""
     journal: Journal
     remembered: ClusterRecord | None
     fence: Fence
@@ -113,7 +113,7 @@ class RunContext:
         return None
 
     def should_stop(self) -> bool:
-        """Whether somebody asked for the end, or the time is over."""
+        """Whether a stop was requested or --max-runtime is reached."""
         if self.clock.monotonic() >= self.ends_at_s:
             self.stop.request(StopReason.MAX_RUNTIME)
         return self.stop.reason is not None

@@ -78,7 +78,7 @@ class RunEnvironment:
         return self.completed(self.cluster.read(ReadRequest(deadline_s=self.broker_timeout_s)).state)
 
     def time_limit_s(self, max_runtime_s: float | None) -> float:
-        """When a run that goes on now has to end, by the clock; infinite if it may take for ever."""
+        """When a run that goes on now has to end, by the clock; infinite if it may take forever."""
         if self.ends_at_s is not None:
             return self.ends_at_s
         return math.inf if max_runtime_s is None else self.clock.monotonic() + max_runtime_s

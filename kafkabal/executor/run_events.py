@@ -48,7 +48,7 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", ta
 
 
 class PartitionDone(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="partition-done"):
-    """A partition lies as wanted."""
+    """A partition is in place."""
 
     partition: str
     copy_bytes: int
@@ -62,7 +62,7 @@ class PartitionAside(msgspec.Struct, frozen=True, kw_only=True, tag_field="event
 
 
 class PartitionFailed(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="partition-failed"):
-    """A partition was given up."""
+    """A partition failed."""
 
     partition: str
     reason: str
@@ -104,7 +104,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=
 
 
 class StopRequested(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="stop-requested"):
-    """Somebody asked the run to stop; it does so by its policy."""
+    """A stop was requested; the run stops by its policy."""
 
     reason: StopReason
 
@@ -136,7 +136,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
     problems: dict[str, str]
     """Partition to reason, for those that are not as wanted."""
     pending: list[str]
-    """Throttles that could not be put back."""
+    """Throttles that could not be restored."""
 
 
 Event: TypeAlias = (

@@ -1,4 +1,4 @@
-"""How a run is to be carried out; kept in the journal, so that a resumed run goes on in the same way."""
+"""Options of a run; kept in the journal, so that a resumed run goes on in the same way."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=10**9)]
 
 
 class OnInterrupt(StrEnum):
-    """What happens to moves in flight when a run is told to stop."""
+    """What happens to moves in flight when a run is stopped."""
 
     CANCEL = "cancel"
-    """They are cancelled, and throttles are put back."""
+    """They are cancelled, and throttles are restored."""
     FINISH = "finish"
-    """They may finish, nothing new starts, and throttles are put back."""
+    """They may finish, nothing new starts, and throttles are restored."""
     DETACH = "detach"
     """They go on without us, under their throttle, which stays."""
 
@@ -30,7 +30,7 @@ class Throttle(msgspec.Struct, frozen=True, kw_only=True):
     bytes_per_s: _Rate | None = None
     """Between brokers, for each broker in each direction."""
     is_auto: bool = False
-    """Raised and lowered as the cluster bears it, from ``bytes_per_s`` on."""
+    """Raised and lowered with the load of the cluster, from ``bytes_per_s`` on."""
     behind: tuple[str, ...] = ()
     """Consumer groups that fell behind before the run: an automatic rate is not lowered for them."""
     log_dir_bytes_per_s: _Rate | None = None

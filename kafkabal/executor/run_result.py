@@ -19,7 +19,7 @@ class RunResult:
     stop_reason: StopReason | None
     """Why it stopped early, if it did."""
     done: int
-    """Partitions that lie as wanted."""
+    """Partitions in place."""
     total: int
     copied_bytes: int
     elapsed_s: float

@@ -8,7 +8,7 @@ from kafkabal.scoring.bands import RelativeBand
 
 
 def has_findings(inspection: Inspection, tolerance: float) -> bool:
-    """Whether a score lies outside the band of this tolerance, or something is broken."""
+    """Whether a score is outside the band of this tolerance, or something is broken."""
     return is_broken(inspection) or next(inspection.outside(tolerance), None) is not None
 
 

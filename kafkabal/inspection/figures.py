@@ -25,7 +25,7 @@ class PartitionFigures:
     under_replicated: Bools
     """Some replica is not in sync."""
     offline: Bools
-    """Nobody leads it."""
+    """It has no leader."""
     not_preferred: Bools
     """It has a leader, which is not the first of its replicas."""
     preferred: I32
@@ -93,7 +93,7 @@ def unknown_sizes(cluster: ClusterState) -> Bools:
 
 
 def lagging_partitions(cluster: ClusterState) -> Bools:
-    """bool, shape (n_partitions,): some replica is out of sync though where it lies works, and it is not new there."""
+    """bool, shape (n_partitions,): a replica is out of sync though its log dir is online and it is not new."""
     r = cluster.replicas
     lags = ~r.in_sync & ~r.adding & ~offline_replicas(cluster)
     return np.asarray(np.bincount(r.partition[lags], minlength=len(cluster.partitions)) > 0)

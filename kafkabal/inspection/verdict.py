@@ -83,7 +83,7 @@ def brokers_named(cluster: ClusterState, rows: Bools) -> str:
 
 
 def _unevenness(inspection: Inspection) -> Iterator[str]:
-    """What lies outside its band: the first score in figures, the others by name."""
+    """What is outside its band: the first score in figures, the others by name."""
     out = [scored for scored in inspection.scored if scored.evaluation.outside.any()]
     if not out:
         return
@@ -95,7 +95,7 @@ def _unevenness(inspection: Inspection) -> Iterator[str]:
 
 
 def _extremes(scored: Scored, cluster: ClusterState) -> str:
-    """Who has most of its fair share, and who least, as far as they lie outside the band."""
+    """Who has most of its fair share, and who least, as far as they are outside the band."""
     e, side = scored.evaluation, scored.side()
     parts = []
     for sign, pick in ((1, np.nanargmax), (-1, np.nanargmin)):
@@ -125,7 +125,7 @@ def _even(inspection: Inspection) -> str:
 
 
 def _assumption(inspection: Inspection) -> str:
-    """What is said where a score wants capacities or sizes that nobody tells."""
+    """What is said if a score needs capacities or sizes that are unknown."""
     cluster = inspection.cluster
     needs = {need for scored in inspection.scored for need in scored.score.needs}
     assumed = []

@@ -23,7 +23,7 @@ def with_topics(cluster: ClusterState, topics: Sequence[TopicRow]) -> ClusterSta
     Raises
     ------
     InvalidClusterError
-        If a topic exists already, contradicts itself, or lies on a broker that the cluster does not have.
+        If a topic already exists, contradicts itself, or is on a broker that the cluster does not have.
     """
     taken = sorted({row.topic for row in topics} & set(cluster.topics.name))
     if taken:

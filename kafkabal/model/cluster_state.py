@@ -51,7 +51,7 @@ class LogDirState(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Brokers:
-    """Columns of the brokers, sorted by id; controllers that are no brokers are not among them."""
+    """Columns of the brokers, sorted by id; controllers that are not brokers are not among them."""
 
     id: I32
     rack: I32
@@ -82,13 +82,13 @@ class LogDirs:
     broker: I32
     path: tuple[str, ...]
     total_bytes: I64
-    """Size of the volume that the dir lies on."""
+    """Size of the volume of the dir."""
     usable_bytes: I64
     """What is still free for Kafka on that volume."""
     state: I8
     """A :class:`LogDirState`."""
     volume: I32
-    """Which volume the dir lies on: equal numbers, same volume; numbered from 0 over the whole cluster."""
+    """Which volume the dir is on: equal numbers, same volume; numbered from 0 over the whole cluster."""
     first: I64
     """shape (n_brokers + 1,): dirs of broker b are rows ``first[b]:first[b + 1]``."""
 

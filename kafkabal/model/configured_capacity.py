@@ -1,6 +1,6 @@
 """What a configuration states of brokers and their log dirs, brought to the rows of a cluster.
 
-A broker that is named but not there is passed over: one that is down and holds nothing is not listed, and that is no
+A broker that is named but not there is ignored: one that is down and holds nothing is not listed, and that is no
 fault of the configuration. A log dir that is named must be there if its broker is.
 """
 

@@ -17,7 +17,7 @@ UNLIMITED = np.iinfo(np.int64).max // 4
 def takes_replicas(cluster: ClusterState, excluded: Bools) -> Bools:
     """bool, shape (n_brokers,): live, not excluded, and with a log dir that is online and not cordoned (KIP-1066).
 
-    A broker that did not report its log dirs takes nothing, since nobody knows whether a replica would fit; where no
+    A broker that did not report its log dirs takes nothing, since it is unknown whether a replica would fit; where no
     live broker reports any, as on clusters whose version cannot, that says nothing and all of them take replicas.
     """
     dirs = cluster.log_dirs

@@ -1,4 +1,4 @@
-"""Which replicas cannot be read where they lie, and which partitions have a copy that others can be made from."""
+"""Which replicas cannot be read, and which partitions have a copy that others can be made from."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _TOPICS_A_CHUNK = 128
 
 @dataclass(frozen=True, slots=True)
 class TopicColumns:
-    """Columns of some topics in the order of the rows; broker ids and dir indexes as they stand there."""
+    """Columns of some topics in the order of the rows; broker ids and dir indexes as given."""
 
     names: list[str]
     configs: list[dict[str, str] | None]

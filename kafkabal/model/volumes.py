@@ -1,4 +1,4 @@
-"""Which log dirs lie on one volume, and so share its total and usable bytes.
+"""Which log dirs are on one volume, and so share its total and usable bytes.
 
 DescribeLogDirs (KIP-827) gives the bytes of the volume with every dir on it, so two dirs on one volume repeat the
 same figures. Two dirs of one broker are taken for one volume when their figures are equal and what is used covers

@@ -1,4 +1,4 @@
-"""Where new replicas may lie: which brokers take some, how racks keep them apart, and how much room is left."""
+"""Where new replicas may go: which brokers take some, how racks keep them apart, and how much room is left."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from kafkabal.placement.eligible_brokers import Sites
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
 
 MOST_REPLICAS: Final = 2_000_000
-"""Of one call: about what a cluster bears in all."""
+"""Of one call: about what a cluster supports in total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

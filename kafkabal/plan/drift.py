@@ -52,7 +52,7 @@ def find_drift(plan: Plan, state: ClusterState) -> tuple[Drift, ...]:
 
 
 def placements(state: ClusterState, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, Found]:
-    """Where these partitions lie; those that do not exist are absent."""
+    """Placement of these partitions; those that do not exist are absent."""
     return {name: _found(state, row) for name, row in partition_rows(state, names)}
 
 

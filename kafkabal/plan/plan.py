@@ -1,6 +1,6 @@
 """A plan: which partitions change, from what to what, at what price, and why.
 
-A plan is neutral data: the planner makes it, a file carries it, the executor carries it out, and none owns it.
+A plan is neutral data: the planner makes it, a file carries it, the executor applies it, and none owns it.
 Brokers are named by id and log dirs by path, since a plan outlives the state that it was made from.
 """
 
@@ -36,7 +36,7 @@ class Action(StrEnum):
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a partition lay when the plan was made."""
+    """Placement of a partition when the plan was made."""
 
     replicas: tuple[Int32, ...]
     leader: Int32
@@ -88,7 +88,7 @@ class ScoreChange(msgspec.Struct, frozen=True, kw_only=True):
     """A score before and after, over the brokers that count."""
 
     before: Mapping[str, float]
-    """``max`` and ``min`` share, ``skew``, and ``outside``: how many holders lie outside their band."""
+    """``max`` and ``min`` share, ``skew``, and ``outside``: how many holders are outside their band."""
     after: Mapping[str, float]
 
 

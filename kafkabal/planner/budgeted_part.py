@@ -34,7 +34,7 @@ _SMALLER_THAN_MOST = 0.9
 class _Part(NamedTuple):
     draft: Draft
     after: ClusterState
-    """The cluster once the part is carried out."""
+    """The cluster once the part is applied."""
     again: I64
     """Partitions of the part that the plan for the rest moves again."""
     rest_bytes: int
@@ -57,7 +57,7 @@ def instalment(start: State, full: Draft, listener: PlanListener) -> tuple[Draft
     Returns
     -------
     Draft, ClusterState
-        The part that is affordable, and the cluster once it is carried out.
+        The part that is affordable, and the cluster once it is applied.
     """
     parts = _Parts(start, full, listener)
     best = parts.settled(0)
@@ -114,7 +114,7 @@ class _Parts:
         """As much as the budget pays for, and what is left then; see :func:`trim_to_budget`."""
         problem, state = self.start.problem, self.full.state.copy()
         trim_to_budget(self.start, state, barred, self._lot(number), crowd=crowd)
-        draft = finish(state, self.full.homeless, self.listener)
+        draft = finish(state, self.full.unplaced, self.listener)
         after = draft.outcome()
         rest = search(
             State(build_problem(after, problem.options)), self.listener, once=is_outside(self.full.state)

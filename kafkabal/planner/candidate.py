@@ -38,11 +38,11 @@ class Draft(NamedTuple):
     """shape (n_partitions,): broker that is to lead."""
     log_dir: I32
     """shape (n_partitions, width): row of the log dir of each slot, -1 where it is not known."""
-    homeless: I64
+    unplaced: I64
     """Cells that had to leave their broker, or to be added, and for which there is no place."""
 
     def outcome(self) -> ClusterState:
-        """The cluster once the placement is carried out."""
+        """The cluster once the placement is applied."""
         return make_outcome(self.state, self.leader, self.log_dir)
 
 
@@ -60,15 +60,15 @@ def search(start: State, listener: PlanListener, *, once: bool = False) -> Draft
         If a hard rule that was asked for cannot be met.
     """
     problem, repaired = start.problem, start.copy()
-    homeless = repair(repaired, listener)
+    unplaced = repair(repaired, listener)
     if once or problem.home.size > SMALL or problem.options.mode is not Mode.FULL:
-        return _attempt(start, repaired, homeless, listener, USUAL_PACE)
-    best = _attempt(start, repaired.copy(), homeless, listener, USUAL_PACE)
+        return _attempt(start, repaired, unplaced, listener, USUAL_PACE)
+    best = _attempt(start, repaired.copy(), unplaced, listener, USUAL_PACE)
     bound = bound_bytes(start, best.state.moved_bytes())
     for pace in (NO_BULK_MOVES,) if _is_tiny(start) else _OTHER_PACES:
         if best.state.moved_bytes() <= bound * (1 + _CLOSE) and not is_outside(best.state):
             break
-        other = _attempt(start, repaired.copy(), homeless, listener, pace)
+        other = _attempt(start, repaired.copy(), unplaced, listener, pace)
         if np.array_equal(other.state.place, best.state.place):
             # so little moves that a slower pace makes no difference either
             break
@@ -76,7 +76,7 @@ def search(start: State, listener: PlanListener, *, once: bool = False) -> Draft
     return best
 
 
-def _attempt(start: State, state: State, homeless: I64, listener: PlanListener, pace: float) -> Draft:
+def _attempt(start: State, state: State, unplaced: I64, listener: PlanListener, pace: float) -> Draft:
     balance(state, listener, pace)
     if _is_tiny(start) and not is_outside(state) and not _is_close(start, state):
         listener.step("joint moves")
@@ -84,7 +84,7 @@ def _attempt(start: State, state: State, homeless: I64, listener: PlanListener, 
     if _may_exchange_for_further(state):
         listener.step("further scores")
         even_placement(state, FurtherLoads(state, choose_leaders(state)))
-    return finish(state, homeless, listener)
+    return finish(state, unplaced, listener)
 
 
 def _is_close(start: State, state: State) -> bool:
@@ -97,14 +97,14 @@ def _is_tiny(state: State) -> bool:
     return state.problem.options.mode is Mode.FULL and state.problem.home.size <= MOST_CELLS and state.sizes_agree()
 
 
-def finish(state: State, homeless: I64, listener: PlanListener) -> Draft:
+def finish(state: State, unplaced: I64, listener: PlanListener) -> Draft:
     """Choose log dirs and leaders for a placement."""
     listener.step("log dirs")
     log_dir, left = _log_dirs(state)
-    homeless = np.concatenate((homeless, left))
-    refuse_if_infeasible(state, homeless)
+    unplaced = np.concatenate((unplaced, left))
+    refuse_if_infeasible(state, unplaced)
     listener.step("leaders")
-    return Draft(state, choose_leaders(state), log_dir, homeless)
+    return Draft(state, choose_leaders(state), log_dir, unplaced)
 
 
 def _may_exchange_for_further(state: State) -> bool:
@@ -113,17 +113,17 @@ def _may_exchange_for_further(state: State) -> bool:
 
 
 def _merit(draft: Draft) -> tuple[float, int, int]:
-    """What lies outside, then bytes, then moves: the less the better."""
+    """What is outside, then bytes, then moves: the less the better."""
     return shortfall(draft.state, draft.leader), draft.state.moved_bytes(), int(draft.state.moved().sum())
 
 
 def _log_dirs(state: State) -> tuple[I32, I64]:
     """Log dirs of all slots, and cells that should have left home but for which no dir has room."""
-    homeless = [np.empty(0, np.int64)]
+    unplaced = [np.empty(0, np.int64)]
     log_dir, left = choose_log_dirs(state)
     while left.size:
         p, k = left // state.width, left % state.width
-        homeless.append(left[state.why[p, k] >= Why.RACK])
+        unplaced.append(left[state.why[p, k] >= Why.RACK])
         send_home(state, p, k)
         log_dir, left = choose_log_dirs(state)
-    return log_dir, np.concatenate(homeless)
+    return log_dir, np.concatenate(unplaced)

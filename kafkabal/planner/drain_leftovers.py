@@ -1,4 +1,4 @@
-"""What stays where it is once a plan is carried out, although it was to go: on drained brokers and in log dirs."""
+"""What stays where it is once a plan is applied, although it was to go: on drained brokers and in log dirs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
     Parameters
     ----------
     after
-        The cluster once the plan is carried out.
+        The cluster once the plan is applied.
     """
     return (*_on_drained(problem), *_in_log_dirs(problem, after))
 

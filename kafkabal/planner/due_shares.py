@@ -40,12 +40,12 @@ class DueShares:
 
 
 def due_shares(problem: Problem, place: I32, *, bytes_agree: bool) -> DueShares:
-    """What brokers are due once every slot lies on a broker that counts.
+    """What brokers are due once every slot is on a counted broker.
 
     Parameters
     ----------
     place
-        int32, shape (n_partitions, width): broker of each slot, -1 where it lies nowhere or is padding.
+        int32, shape (n_partitions, width): broker of each slot, -1 if unplaced or padding.
     bytes_agree
         Every copy of a partition is as large as a new one would be.
     """

@@ -102,7 +102,7 @@ def _byte_edges(problem: Problem, due: F64, total_bytes: int, narrowed: float) -
 
 
 def _staying_slots(problem: Problem) -> int:
-    """Slots that will lie on counted brokers."""
+    """Slots that will be on counted brokers."""
     fixed = problem.home[~problem.movable]
     stuck = int((~problem.counted)[fixed[fixed >= 0]].sum())
     return int(problem.slots.sum()) - stuck
@@ -128,7 +128,7 @@ def _topic_edges(problem: Problem, due: DueShares) -> tuple[F64, F64]:
 
 
 def excess(load: I64, low: I64, high: I64, rows: Bools) -> tuple[I64, I64]:
-    """By how much the load lies above and below its band; 0 for brokers that are not in ``rows``."""
+    """By how much the load is above and below its band; 0 for brokers that are not in ``rows``."""
     above = np.where(rows, np.maximum(load - high, 0), 0)
     below = np.where(rows, np.maximum(low - load, 0), 0)
     return above, below

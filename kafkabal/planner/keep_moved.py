@@ -13,7 +13,7 @@ from kafkabal.plan.plan import Plan
 
 
 def kept_slots(cluster: ClusterState, plans: Sequence[Plan], home: I32) -> Bools:
-    """Slots that one of the plans has filled; what a plan was to do and nobody did leaves no trace.
+    """Slots that one of the plans has filled; what was planned and never applied leaves no trace.
 
     Parameters
     ----------

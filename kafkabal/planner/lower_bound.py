@@ -48,7 +48,7 @@ def bound_bytes(start: State, moved_bytes: int) -> int:
 
 
 def _plain_bound(start: State) -> int:
-    """What lies above the exact upper edges, or on brokers that have to be emptied; or is missing below the lower ones.
+    """Load above the exact upper edges, or on brokers that have to be emptied; or is missing below the lower ones.
 
     Holds where the copies of a partition are equal in size, so that moves leave the total as it is.
     """
@@ -195,7 +195,7 @@ class _Dual:
         self.free_of_charge = ~rest
 
     def _crowded_racks(self) -> Bools:
-        """Slots that share their rack with another one of a partition that could lie in more racks."""
+        """Slots that share their rack with another one of a partition that could be in more racks."""
         state, problem = self.state, self.problem
         places = np.where(problem.leaves[state.place], -1, state.place)
         racks = state.rack[places]

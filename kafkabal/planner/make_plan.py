@@ -39,8 +39,8 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     before = Before.of(start)
     draft = search(start, listener)
     draft, after = persist(start, draft, listener) if falls_short(draft) else (draft, draft.outcome())
-    warnings = warnings_of(draft.state, draft.leader, draft.homeless)
-    unrepaired = unrepaired_of(draft.state, draft.homeless)
+    warnings = warnings_of(draft.state, draft.leader, draft.unplaced)
+    unrepaired = unrepaired_of(draft.state, draft.unplaced)
     if exceeds_budget(draft.state):
         listener.step("budget")
         full = draft.state

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Why(IntEnum):
-    """What made a replica leave its place; the weightiest reason of a partition is told."""
+    """What made a replica leave its place; the weightiest reason of a partition is shown."""
 
     NOTHING = 0
     BALANCE = 1

@@ -61,7 +61,7 @@ class Problem:
     movable: Bools
     """shape (n_partitions,): the partition may be touched, for balance or only for repair."""
     lost: Bools
-    """shape (n_partitions, width): the copy lies in an offline log dir of a live broker, and has to leave it."""
+    """shape (n_partitions, width): the copy is in an offline log dir of a live broker, and has to leave it."""
     loose: Bools
     """shape (n_partitions, width): slots that may leave their broker where no rule asks for it, for balance alone."""
     leader: I32

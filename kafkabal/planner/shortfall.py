@@ -23,7 +23,7 @@ _NAMED = 10
 _LARGEST = 3
 
 
-def refuse_if_infeasible(state: State, homeless: I64) -> None:
+def refuse_if_infeasible(state: State, unplaced: I64) -> None:
     """Refuse a drain or a replication factor for which there are too few brokers.
 
     Raises
@@ -32,7 +32,7 @@ def refuse_if_infeasible(state: State, homeless: I64) -> None:
         Naming the first partitions and why.
     """
     problem, options = state.problem, state.problem.options
-    p, k = homeless // state.width, homeless % state.width
+    p, k = unplaced // state.width, unplaced % state.width
     home = problem.home[p, k]
     drained = (home >= 0) & problem.leaves[home] & problem.cluster.brokers.is_live[home]
     asked = drained | ((home < 0) & (options.replication_factor is not None))
@@ -51,10 +51,10 @@ def refuse_if_infeasible(state: State, homeless: I64) -> None:
     )
 
 
-def warnings_of(state: State, leader: I32, homeless: I64) -> tuple[str, ...]:
+def warnings_of(state: State, leader: I32, unplaced: I64) -> tuple[str, ...]:
     """One line for each thing that a rule or a band asks for and the plan does not reach."""
     mode = state.problem.options.mode
-    lines = [*unrepaired_of(state, homeless), *_narrow(state)]
+    lines = [*unrepaired_of(state, unplaced), *_narrow(state)]
     if mode is Mode.FULL:
         lines += [*_bytes_outside(state), *_counts_outside(state), *_topics_outside(state)]
     if mode in {Mode.FULL, Mode.LEADERS_ONLY}:
@@ -79,7 +79,7 @@ def left_over(full: State, part: State) -> tuple[str, ...]:
 
 
 def shortfall(state: State, leader: I32) -> float:
-    """How much lies outside the bands, in fair shares of a broker with their squares, over brokers and scores."""
+    """How much is outside the bands, in fair shares of a broker with their squares, over brokers and scores."""
     problem, bands = state.problem, state.bands
     led = _led(state, leader)
     above, below = excess(led, bands.low_leaders, bands.high_leaders, problem.counted)
@@ -90,12 +90,12 @@ def shortfall(state: State, leader: I32) -> float:
     return float(Violation(state, CONVEXITY).now().sum()) + leaders + topics + further
 
 
-def unrepaired_of(state: State, homeless: I64) -> tuple[str, ...]:
+def unrepaired_of(state: State, unplaced: I64) -> tuple[str, ...]:
     """One line for each reason why replicas on dead brokers and in offline log dirs stay where they are."""
     problem = state.problem
     if not problem.options.mode.moves_replicas:
         return ()
-    p, k = homeless // state.width, homeless % state.width
+    p, k = unplaced // state.width, unplaced % state.width
     stuck = (problem.home[p, k] >= 0) & (state.why[p, k] == Why.LEAVES)
     in_dir = problem.lost[p, k]
     lines = []
@@ -164,7 +164,7 @@ def _filled_outside(state: State, leader: I32) -> Iterator[str]:
 
 
 def _brokers_outside(state: State, leader: I32) -> dict[str, int]:
-    """How many brokers lie outside their bands, by score."""
+    """How many brokers are outside their bands, by score."""
     problem, bands = state.problem, state.bands
     led = _led(state, leader)
     sides = {

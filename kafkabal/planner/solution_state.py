@@ -1,4 +1,4 @@
-"""The cluster as it will be once a placement is carried out."""
+"""The cluster as it will be once a placement is applied."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class FrontierPoint:
     moves: int
     """Replicas that change their broker."""
     disk_skew: float | None
-    """Afterwards; None where disks are no score of the plan."""
+    """Afterwards; None if disk is not a score of the plan."""
     outside: int
     """Holders that stay outside a band, over all scores."""
 

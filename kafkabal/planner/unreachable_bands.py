@@ -22,7 +22,7 @@ def falls_short(draft: Draft) -> bool:
     options = draft.state.problem.options
     if options.mode is not Mode.FULL or options.replication_factor is not None:
         return False
-    return bool(warnings_of(draft.state, draft.leader, draft.homeless))
+    return bool(warnings_of(draft.state, draft.leader, draft.unplaced))
 
 
 def persist(start: State, draft: Draft, listener: PlanListener) -> tuple[Draft, ClusterState]:
@@ -33,7 +33,7 @@ def persist(start: State, draft: Draft, listener: PlanListener) -> tuple[Draft, 
     Returns
     -------
     Draft, ClusterState
-        Where it ends, and the cluster once that is carried out.
+        Where it ends, and the cluster once that is applied.
     """
     problem = start.problem
     if not is_worth_it(start, draft):

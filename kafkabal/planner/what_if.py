@@ -72,7 +72,7 @@ def suppose(cluster: ClusterState, options: PlanOptions, what_if: WhatIf) -> tup
     Raises
     ------
     UsageError
-        If a broker that comes exists already, one that goes does not, or none can go in the mode of the options.
+        If an added broker already exists, a removed one does not, or none can go in the mode of the options.
     """
     grown = with_brokers(cluster, what_if.add)
     strange = [i for i in sorted(what_if.remove) if grown.brokers.index_of(i) < 0]
@@ -89,7 +89,7 @@ def with_brokers(cluster: ClusterState, added: tuple[NewBroker, ...]) -> Cluster
     Raises
     ------
     UsageError
-        If a broker exists already, or is added twice.
+        If a broker already exists, or is added twice.
     """
     if not added:
         return cluster

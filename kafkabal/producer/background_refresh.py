@@ -50,7 +50,7 @@ class Refresher:
         self._wake.set()
 
     def close(self) -> None:
-        """Stop; waits for a refresh that is under way, though not for ever. A failure after that is nobody's."""
+        """Stop; waits for a running refresh, though not forever. A later failure is ignored."""
         self._stop.set()
         self._wake.set()
         self._thread.join(_CLOSING_S)

@@ -46,13 +46,13 @@ class Ledger:
         return at < 0 or (at < len(self._window) and self._window[at] == _DONE)
 
     def acknowledge(self, number: int, partition: int, offset: int) -> None:
-        """A record lies in the topic."""
+        """A record is in the topic."""
         if offset >= self._next_offset.get(partition, 0):
             self._next_offset[partition] = offset + 1
         self.finish(number)
 
     def acknowledge_all(self, numbers: Sequence[int], next_offsets: Mapping[int, int]) -> None:
-        """Records lie in the topic, those of each partition before an offset.
+        """Records are in the topic, those of each partition before an offset.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class Ledger:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether a record is done while one before it is not; ``through`` alone does not tell of it."""
+        """Whether a record is done while one before it is not; ``through`` alone does not show it."""
         return bool(self._window)
 
     def mark(self, sent: int) -> None:

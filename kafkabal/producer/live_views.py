@@ -26,7 +26,7 @@ class StateReader(Protocol):
         """The whole state."""
 
 
-# before brokers that tell no log dirs are taken for ones that never do
+# before brokers that report no log dirs count as ones that never do
 _PAUSES_S = (0.1, 0.4, 1.0)
 
 
@@ -110,7 +110,7 @@ class ViewSource:
         return with_rates(before[1], state, at_s - before[0], group_offsets=True)
 
     def _ask(self, request: ReadRequest, needs: frozenset[Need]) -> ClusterState:
-        """Ask brokers again that were too busy to tell their log dirs."""
+        """Ask brokers again that were too busy to report their log dirs."""
         state = self._cluster.read(request).state
         for pause_s in _PAUSES_S:
             if Need.LOG_DIRS not in needs - supplied(state):

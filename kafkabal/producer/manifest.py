@@ -98,7 +98,7 @@ class Manifest:
 
     @classmethod
     def open(cls, path: Path, header: ManifestHeader) -> Self:
-        """Begin a manifest, or go on with the one that is there.
+        """Begin a manifest, or continue the existing one.
 
         Raises
         ------
@@ -231,7 +231,7 @@ class Manifest:
                     manifest._apply(opened.decode(decoder, text, "is damaged"))
         if manifest is None:
             raise InputFileError(path, _NO_MANIFEST, line=1)
-        # a crash may have cut the last line off; nobody has relied on it yet
+        # a crash may have cut the last line off; nothing has relied on it yet
         file.truncate(whole_bytes)
         return manifest
 

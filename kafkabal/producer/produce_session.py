@@ -78,7 +78,7 @@ def deliver(
     latency: LatencySource | None = None,
     prometheus: Callable[[], Mapping[int, float]] | None = None,
 ) -> Delivery:
-    """Carry out an order.
+    """Send what an order asks for.
 
     Parameters
     ----------

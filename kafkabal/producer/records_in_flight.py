@@ -62,9 +62,9 @@ class Flight:
     sizes
         Bytes of each, key and headers included.
     on_acknowledged
-        Called once the fate of all is known, if none was given up on.
+        Called once the fate of all is known, if none failed.
     on_failed
-        Called for each that was given up on.
+        Called for each that failed.
     on_finished
         Called for each lane once the fate of its records is known, and the flight is complete.
     """

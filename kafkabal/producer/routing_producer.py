@@ -245,7 +245,7 @@ class RoutingProducer:
     ) -> int:
         """Hand a record over, with its bytes if the policy picked its partition; the partition."""
         while True:
-            # counted first: a signal in between must not leave a record on its way that nobody waits for
+            # counted first: a signal in between must not leave a record in flight that is not waited for
             self._accepted = accepted = self._accepted + 1
             try:
                 self._send(self.topic, value, key, partition, report, report, timestamp_ms, headers)
@@ -362,7 +362,7 @@ class RoutingProducer:
         on_acknowledged
             Called once all of them, or all that were queued before an error, are acknowledged.
         on_failed
-            Called for each that was given up on; ``on_acknowledged`` is not called then.
+            Called for each that failed; ``on_acknowledged`` is not called then.
 
         Raises
         ------
@@ -568,7 +568,7 @@ class RoutingProducer:
         view = self._next_view()
         n = view.n_partitions
         settled += [0] * (n - len(settled))
-        # what was settled before log dirs were read is in them; of what came meanwhile nobody knows
+        # what was settled before log dirs were read is in them; of what came meanwhile is unknown
         self._show(replace(view, settled_bytes=np.array(of_length(before, n, 0), np.float64)))
 
     def _next_view(self) -> RoutingView:
@@ -600,7 +600,7 @@ class RoutingProducer:
             self._refresh_failed(error)
 
     def _show(self, view: RoutingView) -> None:
-        """Refresh the policy here, or, if it counts what is under way, between two of its counts: in its own thread."""
+        """Refresh the policy here, or, if it counts what is in flight, between two of its counts: in its own thread."""
         self._view = view = replace(view, waiting_records=len(self._client))
         if self._learn is None:
             self._policy.refresh(view)

@@ -216,7 +216,7 @@ class Run:
         Raises
         ------
         KafkabalError
-            If a record was given up on, or the topic is gone; the message says how much was sent. The next run with
+            If a record failed, or the topic is gone; the message says how much was sent. The next run with
             the same manifest resumes there.
         """
         listed = list(listing.parts)
@@ -327,7 +327,7 @@ class Run:
         for index, first, part in self._open_parts():
             if self._is_sent(first, part):
                 self._outcome.already_there += part.records
-                # of what is there now: files that went since they were sent are no part of the whole
+                # of what is there now: files that went since they were sent do not count
                 self._skip(self._sizes_bytes.get(part.name, 0))
                 continue
             rows = self._manifest.rows if part.records < 0 else None
@@ -424,7 +424,7 @@ class Run:
         self._fault = self._fault or error
 
     def _look(self) -> None:
-        """Stop at the first record that was given up on; now and then remember how far it is."""
+        """Stop at the first record that failed; now and then remember how far it is."""
         if self._fault is not None:
             raise error_of(self._fault, self._producer.topic)
         now = self._clock()
@@ -508,7 +508,7 @@ def same_topic_check(
     topic: str,
     unanswered: Callable[[KafkabalError], None] = lambda _: None,
 ) -> Callable[[], None]:
-    """A check that the topic was neither deleted nor made anew since.
+    """A check that the topic was neither deleted nor re-created since.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class TopicReader:
     connection
         The same, once it is known.
     shuffle_seed
-        Of the order; None reads blocks as they lie.
+        Of the order; None reads blocks in stored order.
     epochs
         How many each iteration gives, 1 or more.
     decode

@@ -42,7 +42,7 @@ class CountedBlock(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FileBlock(msgspec.Struct, frozen=True, array_like=True):
-    """A block of whole files where files were split: their pieces may lie in any partition."""
+    """A block of whole files where files were split: their pieces may be in any partition."""
 
     first: tuple[int, int, int]
     """Timestamp, partition and offset of the first piece of its first file; its files come before those of the next."""

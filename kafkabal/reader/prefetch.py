@@ -111,7 +111,7 @@ class Prefetch:
             self._changed.notify_all()
 
     def _plan(self) -> bool:
-        """Go on with the schedule; False at its end."""
+        """Continue the schedule; False at its end."""
         piece = next(self._visits, None)
         if piece is None:
             return False

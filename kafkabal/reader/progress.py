@@ -32,7 +32,7 @@ class Progress:
 
     @cached_property
     def open_positions(self) -> tuple[I64, int]:
-        """Positions that were passed over, ascending, and the position from which on all are left."""
+        """Positions that were skipped, ascending, and the position from which on all are left."""
         gaps, frontier = np.empty(0, np.int64), self.position
         for taken in self.rounds:
             gaps, frontier = _after(taken, gaps, frontier)

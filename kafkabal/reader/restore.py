@@ -1,6 +1,6 @@
 """The files of a folder that ``kafkabal produce`` sent, written again, bit for bit.
 
-A file that is one record is written as it comes. The pieces of one that was split (``produce --chunk``) may lie in any
+A file that is one record is written as it comes. The pieces of one that was split (``produce --chunk``) may be in any
 partition: they are kept in a folder beside the files until all are there. Every file is checked against its SHA-256
 and renamed into place, so that an interrupted run leaves whole files only, and the same command goes on.
 """

@@ -1,4 +1,4 @@
-"""The report of ``produce``: what was sent, and where it lies."""
+"""The report of ``produce``: what was sent, and where it is stored."""
 
 from __future__ import annotations
 

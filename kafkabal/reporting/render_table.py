@@ -27,7 +27,7 @@ _STYLES: Final[Mapping[Tone, str]] = {
     Tone.FAINT: "dim",
 }
 _LEFT: Final = BARS | {Kind.TEXT}
-# by where a value lies to its band; index -1 is the last
+# by the position of a value relative to its band; index -1 is the last
 _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
 _BAR_CELLS: Final = 16

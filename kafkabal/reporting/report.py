@@ -78,7 +78,7 @@ class Column:
     estimated: Sequence[bool] | None = None
     """Which values are estimates, shown with a ``~``; programs see them under ``KEY_estimated``, also where none is."""
     outside: Sequence[int] = ()
-    """Where a value lies to its band: above (1), below (-1) or within (0); shown with an arrow."""
+    """Position of a value relative to its band: above (1), below (-1) or within (0); shown with an arrow."""
     tones: Sequence[Tone] = ()
     quiet: bool = False
     """Left out of the table where no value says anything: all are unknown, zero or empty."""

@@ -36,7 +36,7 @@ def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:
 
 
 def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], payloads: int) -> Report:
-    """One row a broker, the slowest first, those that nobody wrote to last."""
+    """One row a broker, the slowest first, those without a measurement last."""
     ordered = sorted(brokers, key=lambda broker: -latencies_s.get(broker, -1.0))
     known = [broker for broker in ordered if broker in latencies_s]
     headline = f"{len(known)} of {len(ordered)} brokers measured, from {payloads} client pushes"

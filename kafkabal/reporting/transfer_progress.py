@@ -14,7 +14,7 @@ _SECONDS_BETWEEN_LINES: Final = 30.0
 
 
 class Progress(AbstractContextManager["Progress"], Protocol):
-    """Something that is told how far it has come; used in a ``with`` block."""
+    """A progress display; used in a ``with`` block."""
 
     def update(
         self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
@@ -44,7 +44,7 @@ def open_progress(
     what
         What is going on, such as ``moving``.
     total_bytes
-        None where nobody knows: what is done is shown then, and the rate.
+        None if unknown: what is done is shown then, and the rate.
     hidden
         Show nothing.
     """

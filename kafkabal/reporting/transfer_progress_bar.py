@@ -23,7 +23,7 @@ from kafkabal.units import format_bytes, format_rate
 
 
 class BarProgress:
-    """A bar with bytes, rate, time left and a note; where nobody knows the end, all but the bar and the time left."""
+    """A bar with bytes, rate, time left and a note; if the end is unknown, all but the bar and the time left."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ class WatchTextfile:
     wall_clock
         Seconds since the epoch.
     warn
-        Is told once when the file cannot be written; the watch goes on.
+        Called once when the file cannot be written; the watch goes on.
     """
 
     def __init__(self, path: Path, cluster: str, wall_clock: Callable[[], float], warn: Callable[[str], None]) -> None:

@@ -99,7 +99,7 @@ class GuardedPolicy:
     def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.acked`.
 
-        What it raises is told at the next pick: whoever reports an acknowledgement must not be kept from counting it.
+        What it raises is reported at the next pick: counting acknowledgements must not fail.
         """
         try:
             with naming_faults(self.name, "acked"):

@@ -54,7 +54,7 @@ class PolicyChoice:
     label: str
     """As it was written, such as ``power-of-d:d=3``."""
     plug_in: str | None = None
-    """Name of a policy that is not built in: its faults are told as its own."""
+    """Name of a policy that is not built in: its faults are reported as its own."""
 
     @property
     def about(self) -> About:

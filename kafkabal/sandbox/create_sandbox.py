@@ -102,7 +102,7 @@ def _record_anew(folder: Path, spec: SandboxSpec, until_started: ExitStack) -> S
 def _ensure_class_cache(
     distribution: Distribution, home: Path, cache_folder: Path, on_step: Callable[[str], None]
 ) -> None:
-    """Make the class cache if there is none; without it sandboxes start as well, so a failure is told, not raised."""
+    """Make the class cache if it is missing; sandboxes start without it too, so a failure is only reported."""
     with exclusive(distribution.folder / "classes.lock"):
         if distribution.class_cache.is_file():
             return

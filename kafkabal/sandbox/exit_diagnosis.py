@@ -25,7 +25,7 @@ _UNKNOWN: Final = "exited without an error message"
 
 
 def mark_start(log: Path) -> None:
-    """Note in a node's log that it is started again, so that what it printed earlier is told apart."""
+    """Note in a node's log that it is started again, so that what it printed earlier is distinguished."""
     with log.open("a", encoding="utf-8") as file:
         file.write(f"{_START_LINE}\n")
 

@@ -26,7 +26,7 @@ def held_ports(count: int, avoid: Collection[int], rng: random.Random) -> Iterat
 
     The ports lie below those that the kernel gives to outgoing connections, so that a broker that is down does not
     lose its port to some client. A held socket is bound but does not listen, and allows its address to be used again:
-    on Linux a server that allows that too, as Java's do, takes the port over, while nobody else is given it. On other
+    on Linux a server that allows that too, as Java's do, takes the port over, and no other process gets it. On other
     systems the ports are free when they are returned and not held.
 
     Raises

@@ -33,7 +33,7 @@ def up(
 ) -> Sandbox:
     """Bring a sandbox up and return it when every broker is registered and answers.
 
-    One that exists already is completed: what is not running is started. If it does not come up its processes are
+    An existing one is completed: what is not running is started. If it does not come up its processes are
     ended, and its files are left to be looked at until it is taken down.
 
     Parameters

@@ -27,7 +27,7 @@ _CONTROLLER_HEAP_BYTES: Final = 256 * 2**20
 
 
 def write_log_settings(sandbox_folder: Path) -> None:
-    """Write what all nodes of a sandbox are told about their logs."""
+    """Write the log settings of all nodes of a sandbox."""
     settings = resources.files("kafkabal.sandbox") / _LOG_SETTINGS_FILE
     (sandbox_folder / _LOG_SETTINGS_FILE).write_bytes(settings.read_bytes())
 

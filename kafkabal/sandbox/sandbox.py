@@ -40,7 +40,7 @@ class Sandbox:
     Parameters
     ----------
     folder
-        Where it lies.
+        Its folder.
     record
         What it was asked to be, and how it was laid out.
     cache_folder
@@ -161,7 +161,7 @@ class Sandbox:
         self._end(self._chosen(node_ids), signal.SIGKILL, NodeState.KILLED, patience_s=0)
 
     def stop(self, *node_ids: int, patience_s: float = 30.0) -> None:
-        """Stop nodes in good order (SIGTERM); without ids all. What is still there after ``patience_s`` is killed.
+        """Shut nodes down gracefully (SIGTERM); without ids all. What is still there after ``patience_s`` is killed.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class Sandbox:
             If there is no such node.
         """
         nodes = self._chosen(node_ids)
-        # those first that need the others to leave in good order
+        # those first that need the others to shut down gracefully
         for group in ([n for n in nodes if n.role is Role.BROKER], [n for n in nodes if n.role is not Role.BROKER]):
             self._end(group, signal.SIGTERM, NodeState.STOPPED, patience_s=patience_s)
 

@@ -72,7 +72,7 @@ def exclusive(lock_path: Path) -> Iterator[None]:
 
 @contextmanager
 def claimed(lock_path: Path, busy: BusyError) -> Iterator[None]:
-    """Hold the lock file ``lock_path`` like :func:`exclusive`, but wait for nobody.
+    """Hold the lock file ``lock_path`` like :func:`exclusive`, but do not wait.
 
     Raises
     ------

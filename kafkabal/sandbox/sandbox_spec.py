@@ -49,7 +49,7 @@ class Listener:
     protocol
         Its security protocol.
     advertised_ports
-        Broker id to the port on loopback that clients are told to use: that of a proxy, where there is one.
+        Broker id to the port on loopback that clients are to use: that of a proxy, where there is one.
     """
 
     name: str

@@ -161,7 +161,7 @@ def _due(capacity: F64, rows: I64, utilisation: F64 | None) -> F64:
 
 
 class _Loads:
-    """The load of a score, divided into what stays where it is and what may be placed anew."""
+    """The load of a score, divided into what stays where it is and what may be placed again."""
 
     def __init__(self, parts: Parts, load: F64, cluster: ClusterState, counted: Bools, rules: Rules) -> None:
         self.parts, self.load, self.cluster, self.counted, self.rules = parts, load, cluster, counted, rules
@@ -194,7 +194,7 @@ class _Loads:
         return most
 
     def each(self, fixed: F64) -> dict[int, float]:
-        """By replication factor: load of one replica of each partition that may be placed anew, summed up."""
+        """By replication factor: load of one replica of each partition that may be placed again, summed up."""
         free = max(0.0, float(self.load[self.counted].sum() - fixed[self.counted].sum()))
         led = float(self.parts.leader_load[self.leads].sum())
         if led <= 0:
@@ -221,7 +221,7 @@ class _Loads:
         return {int(f): float(sums[f]) * scale for f in present}
 
     def _factor(self) -> I32:
-        """int32, shape (n_partitions,): replicas that are to lie on counted brokers."""
+        """int32, shape (n_partitions,): replicas to be placed on counted brokers."""
         elsewhere = ~self.counted & ~self.rules.leaves
         r = self.cluster.replicas
         if not elsewhere.any():

@@ -1,4 +1,4 @@
-"""What counts as balanced: the band that the load of every holder must lie in, given a tolerance."""
+"""What counts as balanced: the band that the load of every holder must be in, given a tolerance."""
 
 from __future__ import annotations
 

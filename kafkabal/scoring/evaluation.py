@@ -35,7 +35,7 @@ class Evaluation:
     """Lower edge of the band in the unit of the load; NaN where a holder belongs to several groups."""
     high: F64
     outside: Bools
-    """The load lies outside its band, in some group; all False for a score without one."""
+    """The load is outside its band, in some group; all False for a score without one."""
     skew: float
     """How far the most uneven holder is from its fair share, 0 or more."""
 
@@ -112,7 +112,7 @@ def loads_of(score: Score, cluster: ClusterState, rules: Rules) -> PlaceableLoad
 
 
 def _is_bound(score: Score) -> bool:
-    """Loads that no replica carries, and those compared within single brokers, are no matter of racks."""
+    """Loads that no replica carries, and those compared within single brokers, do not depend on racks."""
     return score.band is not None and score.grain is Grain.BROKER
 
 

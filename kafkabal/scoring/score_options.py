@@ -18,7 +18,7 @@ class ScoreOptions:
     count_by_disk: bool = False
     """Brokers are due replicas and leaders in proportion to their disks, instead of the same number each."""
     nic_rate_bytes_per_s: Mapping[int | Default, int] = field(default_factory=dict)
-    """What the network of each broker bears, by id or for all others; empty: the same for all."""
+    """The network bandwidth of each broker, by id or for all others; empty: the same for all."""
 
 
 def score_options(settings: Settings) -> ScoreOptions:

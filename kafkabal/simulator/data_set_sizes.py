@@ -19,7 +19,7 @@ from kafkabal.sources.folder import file_headers, files_below
 _MANIFEST_KEY = "size_bytes"
 # the largest file of ext4; the records of a chunk still add up in 64 bits
 _SIZE = Range(0, 2**44)
-# what lines of a manifest of produce have that tell of no size
+# what lines of a manifest of produce have that have no size
 _OF_A_RUN = frozenset({"kafkabal_manifest", "part", "through", "void", "state", "checksums", "touched"})
 # characters of a line that an error shows
 _SHOWN = 40
@@ -58,14 +58,14 @@ def folder_sizes(folder: Path) -> ListedSizes:
 def manifest_sizes(path: Path) -> ListedSizes:
     """Bytes of the records of a manifest: a number a line, or JSON objects in which ``size_bytes`` stands; 0 is 1.
 
-    What else ``kafkabal produce`` notes of a run in its manifest is passed over.
+    What else ``kafkabal produce`` notes of a run in its manifest is ignored.
 
     The only header that is known of its records is the name that ``kafkabal produce`` gives to each.
 
     Raises
     ------
     InputFileError
-        If it cannot be read, a line tells no size that a record can have, or it lists nothing.
+        If it cannot be read, a line has no valid record size, or it lists nothing.
     """
     decoder = msgspec.json.Decoder()
     with open_input(path, ROWS) as file:
@@ -85,7 +85,7 @@ def _line_sizes(file: InputFile, decoder: msgspec.json.Decoder[Any], line: bytes
 
 
 def _size_in(content: Any) -> Any:
-    """What a line of a manifest gives as a size; None in one that tells of something else."""
+    """What a line of a manifest gives as a size; None if it is about something else."""
     if not isinstance(content, dict):
         return content
     if _MANIFEST_KEY in content:

@@ -80,7 +80,7 @@ class Servers(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """Where partitions lie."""
+    """Placement of the partitions."""
 
     leader: list[int]
     first: list[int]

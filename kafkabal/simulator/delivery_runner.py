@@ -108,7 +108,7 @@ class Courier:
         self._taken_bytes += taken.astype(np.int64)
 
     def wait_for_all(self) -> None:
-        """Let everything that is under way arrive."""
+        """Let everything in flight arrive."""
         latency_s = np.empty(self._under_way)
         states = self._states()
         run = compiled(advance) if self._compile_it else advance
@@ -171,14 +171,14 @@ class Courier:
 
 
 def _that_learn(policies: Sequence[Policy]) -> tuple[DecisionPolicy, ...]:
-    """All of them if their decisions depend on acknowledgements, so that they have to be taken under way; else none."""
+    """All of them if their decisions depend on acknowledgements, so that they are taken as it runs; else none."""
     if policies[0].about.feedback is not Feedback.ACKS:
         return ()
     return tuple(decision for policy in policies if (decision := decision_of(policy)) is not None)
 
 
 def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> Delivery:
-    """Nothing under way."""
+    """Nothing in flight."""
     n_records = max(producers, transport.buffer_records)
     # no batch is larger than the memory, and each counts as full, as in the Java client's pool; none has no record
     n_batches = min(n_records, max(producers, transport.buffer_bytes // transport.batch_bytes))

@@ -45,7 +45,7 @@ class Outcome:
     led_bytes: F64
     """float64, shape (n_brokers,): bytes of the topic that readers fetch from each, the leader of its partition.
 
-    Batches are fetched as they lie in the log, with their headers and compressed."""
+    Batches are fetched as stored in the log, with their headers and compressed."""
     capacity_bytes: F64
     capacity_known: bool
     partition_bytes: F64

@@ -17,7 +17,7 @@ TOPIC = "simulated"
 
 
 class Leaders(StrEnum):
-    """How the leaders of the topic lie."""
+    """How the leaders of the topic are distributed."""
 
     EVEN = "even"
     BROKERS_PLUS_2 = "brokers+2"

@@ -1,4 +1,4 @@
-"""What training takes when its data lie as they do: data-parallel readers wait for the slowest shard.
+"""How long training takes with data placed as it is: data-parallel readers wait for the slowest shard.
 
 Readers fetch shards in parallel, one shard a broker (or one for a storage system), and meet after every batch. With
 bytes ``B``, records ``n`` and rate ``r`` of each shard, ``c`` seconds of computing a record and ``readers`` readers::

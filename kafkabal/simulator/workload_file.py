@@ -16,7 +16,7 @@
     cluster: {brokers: 6, racks: 3, capacity: 1TB, leaders: brokers+2, replication_factor: 1,
               existing: {default: 1GB, 1: 2GB}, seed: 0}    # where no real one is given
 
-Numbers have limits, beyond which they are refused: nobody waits for what no cluster has and no memory holds.
+Numbers have limits, beyond which they are refused: they exceed any cluster and any memory.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class FolderSource:
         Larger files are split into records of so many bytes; None splits nothing.
     read_ahead
         Threads that read and hash files ahead of whoever sends them, for stores that answer slowly; 0 reads each
-        when it is its turn, which is faster where files lie on a local disk.
+        when it is its turn, which is faster where files are on a local disk.
 
     Raises
     ------

@@ -287,7 +287,7 @@ class RowSource:
             raise self._unfit("changed while it was being sent")
 
     def _expect_same(self, file: IO[bytes], part: Part, sent: RowChecksum) -> None:
-        """See that the file still is what was sent; rows that were only added are no change of it."""
+        """See that the file still is what was sent; added rows do not count as a change."""
         try:
             self._expect_unchanged(file, part)
         except InputFileError:

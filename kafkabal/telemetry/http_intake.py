@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as in the base class
-        """Say nothing: whoever posts is told by the status."""
+        """Say nothing: the client sees the status."""
 
     def _refusal(self) -> HTTPStatus | None:
         length = self.headers.get("Content-Length", "")
@@ -146,7 +146,7 @@ def _decoded(body: bytes, encoding: str) -> bytes:
 
 
 def _by_client(samples: Iterable[Sample]) -> Mapping[str, list[Sample]]:
-    """Samples of each client; those that name none are told apart by their other attributes."""
+    """Samples of each client; those that name none are distinguished by their other attributes."""
     clients: dict[str, list[Sample]] = {}
     for sample in samples:
         clients.setdefault(_client(sample.attributes), []).append(sample)

@@ -21,7 +21,7 @@ class LatencySource(Protocol):
     """Whoever can say how long a produce request takes."""
 
     def latencies_s(self) -> Mapping[int, float]:
-        """Mean seconds of a produce request by broker id; a broker that nobody measured lately is absent."""
+        """Mean seconds of a produce request by broker id; a broker without recent measurements is absent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, g
 
 
 def bytes_per_record(cluster: ClusterState) -> F64:
-    """float64, shape (n_partitions,): mean bytes of a record as it lies in the log; NaN for an empty or unknown log."""
+    """float64, shape (n_partitions,): mean bytes of a record as stored in the log; NaN for an empty or unknown log."""
     p = cluster.partitions
     size = move_bytes(cluster).astype(np.float64)
     records = (p.end_offset - p.start_offset).astype(np.float64)
@@ -67,7 +67,7 @@ def bytes_per_record(cluster: ClusterState) -> F64:
 
 
 def _bytes(records: F64, record_bytes: F64) -> F64:
-    """Bytes of so many records; none are no bytes, however large a record may be."""
+    """Bytes of so many records; zero records are zero bytes."""
     return np.where(records == 0, 0.0, records * record_bytes)
 
 

@@ -7,7 +7,7 @@ reach) and than what any producer would notice.
 
 A broker is *unreachable* when it does not respond though it may still be registered, and *dead* when it is not
 registered and has not responded for :attr:`HealthRules.dead_after_s`: the controller fences a broker that stops its
-heartbeats, so that both together are no matter of the network between it and us.
+heartbeats, so that both together exclude the network between it and us.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ class IsolatedListeners:
         self._listeners = list(listeners)
 
     def on_event(self, event: WatchEvent) -> None:
-        """Tell each; one that fails is told nothing more."""
+        """Tell each; one that fails gets nothing more."""
         for listener in list(self._listeners):
             try:
                 listener.on_event(event)

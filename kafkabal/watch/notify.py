@@ -78,7 +78,7 @@ class Notifier:
     Parameters
     ----------
     warn
-        Is told once when the receiver fails.
+        Called once when the receiver fails.
     """
 
     def __init__(self, url: str, cluster: str, warn: Callable[[str], None]) -> None:

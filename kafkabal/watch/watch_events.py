@@ -53,7 +53,7 @@ class WatchEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchListener(Protocol):
-    """Is told of every event; what it raises changes nothing."""
+    """Called for every event; what it raises changes nothing."""
 
     def on_event(self, event: WatchEvent) -> None:
         """Report it."""

@@ -101,7 +101,7 @@ class Watcher:
         self._held_back = ""
 
     def run(self, stop: StopSwitch, after_look: Callable[[Summary], None] = lambda _: None) -> None:
-        """Until the switch is turned; a healing that is under way is then cancelled gracefully."""
+        """Until the switch is turned; a healing in progress is then cancelled gracefully."""
         while stop.reason is None:
             next_s = self._clock.monotonic() + self._options.every_s
             self.look()

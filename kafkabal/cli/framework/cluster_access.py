@@ -29,7 +29,7 @@ def open_cluster(settings: Settings, context: CommandContext) -> Cluster:
     ConfigError
         If they name none.
     UnreachableError
-        If nobody answers there.
+        If no broker responds.
     """
     return _connected(settings, context)
 

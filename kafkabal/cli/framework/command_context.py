@@ -76,7 +76,7 @@ class CommandContext:
 
     @property
     def can_ask(self) -> bool:
-        """Whether somebody sits at a terminal who reads and answers."""
+        """Whether a user is at a terminal to answer prompts."""
         return _is_terminal(self.stdin) and _is_terminal(self.stderr)
 
     @cached_property
@@ -102,12 +102,12 @@ class CommandContext:
 
     @property
     def cache_dir(self) -> Path:
-        """Where lies what can be made again, such as the names for completion."""
+        """Folder of what can be made again, such as the names for completion."""
         return self._folder("cache")
 
     @property
     def state_dir(self) -> Path:
-        """Where lies what must outlive a run, such as journals."""
+        """Folder of what must outlive a run, such as journals."""
         return self._folder("state")
 
     def say(self, text: str) -> None:
@@ -153,7 +153,7 @@ class CommandContext:
         Raises
         ------
         UsageError
-            If nobody is there to ask; it names ``flag``.
+            If there is no terminal to prompt on; it names ``flag``.
         """
         if not self.can_ask:
             raise UsageError(
@@ -187,7 +187,7 @@ class CommandContext:
     def progress(self, what: str, total_bytes: int | None) -> Progress:
         """Show how far ``total_bytes`` have come: a bar on a terminal, now and then a line elsewhere, else nothing.
 
-        None where nobody knows how many there are.
+        None if the total is unknown.
         """
         from kafkabal.reporting.transfer_progress import open_progress  # rich is costly to import
 

@@ -25,7 +25,7 @@ _CLUSTER_FLAGS: Final = {
 def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
     """Bring flags, environment and profile together.
 
-    A command that may be told a cluster and is told none, not even a profile, takes the profile of the sandbox that
+    A command that takes a cluster and is given none, not even a profile, uses the profile of the sandbox that
     was made last, if one is up, and says so where there are several.
 
     Raises

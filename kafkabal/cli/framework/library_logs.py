@@ -54,7 +54,7 @@ class _BackgroundHandler(QueueHandler):
     def close(self) -> None:
         with suppress(Full):
             self._thread.enqueue_sentinel()
-        # not stop(): it would wait for ever for a thread that is blocked
+        # not stop(): it would wait forever for a thread that is blocked
         give_up_at_s = time.monotonic() + _LONGEST_FLUSH_S
         while not self._records.empty() and time.monotonic() < give_up_at_s:
             time.sleep(_POLL_S)

@@ -1,4 +1,4 @@
-"""Environment variables that were meant for kafkabal and miss by a letter or two: nobody else would notice."""
+"""Environment variables that were meant for kafkabal and miss by a letter or two: they would be ignored silently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIKENESS: Final = 0.8
 
 
 def warn_of_misspelt(context: CommandContext) -> None:
-    """Warn of each variable that is none of ours and is nearly one; what resembles none may be somebody else's."""
+    """Warn of each unknown variable that is nearly one of ours; others may belong to another program."""
     for name, near in misspelt(context.environ):
         context.warn(f"unknown environment variable ignored: {name}; did you mean {near}?")
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP as exceptions, so that what a command must put right is put right on its way out."""
+"""SIGTERM and SIGHUP as exceptions, so that a command can clean up on its way out."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class KafkaCluster:
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """Where these partitions lie on these brokers, and which brokers did not answer."""
+        """The log dirs of these partitions on these brokers, and which brokers did not answer."""
         return replica_logs(self._client, brokers, partitions)
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:

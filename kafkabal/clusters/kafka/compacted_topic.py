@@ -154,7 +154,7 @@ class TopicRecordStore:
         if _PARTITION not in offsets.end or _PARTITION not in offsets.start:
             raise UnreachableError(f"broker {leader} did not report the offsets of topic {RECORDS_TOPIC}")
         start, end = offsets.start[_PARTITION], offsets.end[_PARTITION]
-        if end < self._read_to:  # the topic was made anew
+        if end < self._read_to:  # the topic was re-created
             self._found, self._read_to = {}, 0
         self._read_to = max(self._read_to, start)
         while self._read_to < end:

@@ -215,7 +215,7 @@ class BrokerConnection:
         (size,) = struct.unpack(">i", head)
         if not 0 < size <= _LARGEST_FRAME_BYTES:
             hint = _TLS_HINT if bytes(head).startswith(_TLS_ALERT) else _PORT_HINT
-            raise UnreachableError(f"what listens at {self.address} is not a Kafka broker", hint=hint)
+            raise UnreachableError(f"not a Kafka broker: {self.address}", hint=hint)
         if not reused:
             return self._receive(memoryview(bytearray(size)), deadline)
         if size > len(self._frame):

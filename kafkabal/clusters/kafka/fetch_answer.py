@@ -71,7 +71,7 @@ class _Cursor:
         return found
 
     def skip(self, size: int) -> None:
-        """Pass over so many bytes."""
+        """Skip so many bytes."""
         self.at += size
 
     def length(self, *, of_text: bool = False) -> int:
@@ -82,7 +82,7 @@ class _Cursor:
         return max(0, count)
 
     def tags(self) -> None:
-        """Pass over tagged fields, which older versions do not have."""
+        """Skip tagged fields, which older versions do not have."""
         for _ in range(self._varint() if self._flexible else 0):
             self._varint()
             self.skip(self._varint())

@@ -1,4 +1,4 @@
-"""Where replicas lie on a broker, how large they are, and copies between its log dirs (KIP-113, 827, 1066)."""
+"""Log dirs and sizes of replicas on a broker, and copies between its log dirs (KIP-113, 827, 1066)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class BrokerLogs:
     current: Logs
     """The replicas."""
     future: Logs
-    """Copies of replicas on their way to another log dir; they are no replicas of their own."""
+    """Copies of replicas on their way to another log dir; they do not count as replicas."""
     only_offline_dir: int | None = None
-    """Index of the dir in which the offline replicas must lie, where only one can be meant."""
+    """Index of the dir of the offline replicas, if only one is possible."""
 
 
 def describe_log_dirs(
@@ -68,7 +68,7 @@ def describe_log_dirs(
 def replica_logs(
     client: KafkaClient, brokers: Collection[int], partitions: Collection[TopicPartition]
 ) -> tuple[dict[ReplicaOn, ReplicaLog], dict[int, Fault]]:
-    """Where these partitions lie on these brokers, and which brokers did not answer."""
+    """The log dirs of these partitions on these brokers, and which brokers did not answer."""
 
     def ask(broker: int, deadline: Deadline) -> BrokerLogs:
         return describe_log_dirs(client, broker, deadline, partitions)

@@ -1,6 +1,6 @@
 """The whole state of a cluster: every broker asked at once, each with its deadline; who fails is named.
 
-Metadata says which topics and brokers there are, each broker where its replicas lie and how large they are, the
+Metadata says which topics and brokers there are, each broker the log dirs and sizes of its replicas, the
 controller what is being reassigned; offsets come from the leaders, committed ones from the coordinators.
 """
 
@@ -41,7 +41,7 @@ class KafkaReader:
     source
         Name of the back end.
     list_reassignments
-        How this cluster tells of reassignments that are running.
+        How this cluster reports reassignments in flight.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class KafkaReader:
         Raises
         ------
         UnreachableError
-            If no broker tells of its log dirs.
+            If no broker reports its log dirs.
         NotAuthorizedError
             If the principal may not describe the cluster, or a topic that brokers hold.
         """

@@ -76,7 +76,7 @@ class BatchReader:
         Raises
         ------
         RefusedByClusterError
-            If the bytes are no batches.
+            If the bytes are not record batches.
         MissingCapabilityError
             If they are older than Kafka 0.11.
         """
@@ -106,7 +106,7 @@ def batches(packed: memoryview) -> Iterator[Batch]:
     Raises
     ------
     RefusedByClusterError
-        If the bytes are no batches.
+        If the bytes are not record batches.
     MissingCapabilityError
         If they are older than Kafka 0.11.
     """

@@ -163,7 +163,7 @@ class InMemoryCluster:
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """Where partitions lie; a dir that is offline reports nothing."""
+        """Log dirs of partitions; a dir that is offline reports nothing."""
         faults = self._silent(brokers)
         parts = self.kafka.catch_up()
         found: dict[ReplicaOn, ReplicaLog] = {}

@@ -100,7 +100,7 @@ class SimulatedKafka:
         self.parts.topics[row.topic] = Topic(row.topic, partitions, dict(row.configs or {}), row.internal)
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic, whatever is going on with it."""
+        """Delete a topic, whatever is in flight for it."""
         parts = self.catch_up()
         topic = parts.topics.pop(name)
         for partition in topic.partitions.values():

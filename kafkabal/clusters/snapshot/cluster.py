@@ -128,7 +128,7 @@ class SnapshotCluster:
     def replica_logs(
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-        """Where these partitions lie on these brokers, and which brokers were not registered."""
+        """The log dirs of these partitions on these brokers, and which brokers were not registered."""
         found: dict[ReplicaOn, ReplicaLog] = {}
         faults: dict[int, Fault] = {}
         for broker in brokers:

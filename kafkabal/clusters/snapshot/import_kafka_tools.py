@@ -70,7 +70,7 @@ class _LogDirs(msgspec.Struct, frozen=True):
 def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, taken_at: str) -> ClusterState:
     """Read what Kafka's tools printed.
 
-    A broker counts as live if it tells its log dirs, leads a partition or is in an ISR. Racks, hosts and the bytes of
+    A broker counts as live if it reports its log dirs, leads a partition or is in an ISR. Racks, hosts and the bytes of
     volumes are not known from these texts.
 
     Parameters
@@ -179,7 +179,7 @@ def _dir_row(d: _Dir) -> LogDirRow:
 
 
 class _Sizes:
-    """Where each replica lies and how large it is, by broker and partition."""
+    """Log dir and size of each replica, by broker and partition."""
 
     def __init__(self, told: Iterable[_Broker]) -> None:
         self._logs: dict[tuple[int, str], tuple[int, int]] = {}

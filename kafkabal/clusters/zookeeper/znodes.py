@@ -58,7 +58,7 @@ def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> Kazoo
     Raises
     ------
     ConfigError
-        If these are no addresses.
+        If the addresses are malformed.
     UnreachableError
         If no server answers.
     """

@@ -1,4 +1,4 @@
-"""What the brokers carry anyhow: two samples of the whole cluster some seconds apart, and what lies between them."""
+"""Current load of the brokers, from two samples of the whole cluster some seconds apart."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _LEAST_USABLE_SHARE = 0.05
 
 
 class Disks:
-    """Room of every volume that a reading tells of; others, of unknown size, have room for everything.
+    """Room of every volume in a reading; others, of unknown size, have room for everything.
 
     Parameters
     ----------

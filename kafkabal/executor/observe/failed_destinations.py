@@ -1,4 +1,4 @@
-"""Where copies that are under way come to nothing: on brokers that are gone, and on log dirs that have failed."""
+"""Destinations of copies in flight that have failed: dead brokers and offline log dirs."""
 
 from __future__ import annotations
 

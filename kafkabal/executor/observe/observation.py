@@ -36,7 +36,7 @@ class Stage(StrEnum):
     PLACED = "placed"
     """As wanted."""
     FOREIGN = "foreign"
-    """Somebody else moves it, or has moved it."""
+    """Another tool moves it, or has moved it."""
     GONE = "gone"
     """Its topic was deleted."""
 
@@ -128,7 +128,7 @@ def _logs(
     reassignments: Mapping[TopicPartition, Reassignment],
     partitions: Collection[TargetPlacement],
 ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-    """Where partitions lie on the brokers that matter: those with a wanted log dir, and those being added."""
+    """Log dirs of partitions on the brokers that matter: those with a wanted log dir, and those being added."""
     holders = {b for w in partitions for b in (*w.log_dirs, *_adding(reassignments, w))} & brokers
     return cluster.replica_logs(holders, {w.name for w in partitions}) if holders else ({}, {})
 

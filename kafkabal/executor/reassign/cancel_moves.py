@@ -1,7 +1,7 @@
-"""Nothing of ours left in flight: reassignments and copies between log dirs cancelled, and orders put back.
+"""Cancel reassignments and copies between log dirs, and restore the order of replicas.
 
 A cancelled reassignment leaves the replicas of the start in another order, and so with another preferred leader;
-putting the order back costs no copy.
+restoring the order copies nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOVING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.ASTRAY})
 
 
 def cancel_in_flight(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
-    """Cancel what is in flight of these partitions, wait until it is gone, and put orders back.
+    """Cancel what is in flight of these partitions, wait until it is gone, and restore the order of replicas.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def _turn(
 
 
 def _copies(seen: Observation, tasks: Sequence[Task]) -> dict[ReplicaOn, str]:
-    """Copies of ours between log dirs: to go on in the dir where the replica lies cancels them."""
+    """Copies of ours between log dirs: requesting the dir where the replica already is cancels them."""
     found: dict[ReplicaOn, str] = {}
     for task in tasks:
         for broker, path in task.target.log_dirs.items():

@@ -37,7 +37,7 @@ def cordon(context: RunContext) -> None:
 
 
 def lift_cordons(context: RunContext) -> None:
-    """Restore what was set before, but for what somebody else has set since."""
+    """Restore what was set before, except what another user has changed since."""
     ours = {o.of: o.own_value for o in context.record.cordons}
     if not ours:
         return

@@ -1,7 +1,7 @@
 """Leadership: preferred leaders elected in steps and read back, and the leaders of the start given back.
 
 A leader that was not the first of its replicas cannot be elected as such: it is put first, elected, and the order is
-put back. That costs no copy, since an order alone is changed at once.
+restored. That copies nothing, since an order alone is changed at once.
 
 Metadata may lag behind the controller, which said that a move has ended: a partition that is seen on other brokers than
 it was brought to is looked at again, and is not taken for one that needs nothing.
@@ -21,7 +21,7 @@ _LED_BY_ANOTHER = "moved by another tool, or another leader elected, since plann
 
 
 def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
-    """Let the first replica lead wherever a partition lies as planned.
+    """Elect the preferred leader of every partition that is in place.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def elect_preferred(context: RunContext, partitions: Sequence[PlannedPartition])
 
 
 def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition]) -> dict[TopicPartition, str]:
-    """Let every partition that lies as at the start be led as at the start.
+    """Restore the leader of every partition that is placed as at the start.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def _reorder(
     *,
     in_doubt: Set[TopicPartition] = frozenset(),
 ) -> set[TopicPartition]:
-    """Put replicas in order wherever they lie on these brokers, as a look just before each try tells.
+    """Restore the order of replicas that are on these brokers, observed just before each try.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The loop that brings partitions to where they are wanted.
 
-Every turn looks at what is under way, counts what has ended, starts what fits, and tells how far it is. It keeps
+Every turn observes what is in flight, counts what has finished, starts what fits, and reports progress. It keeps
 nothing that a look cannot tell again: after an error, a pause or a crash it simply looks.
 """
 
@@ -71,7 +71,7 @@ class MoveLoop:
         self._running: list[Task] = []
         """Those of them that the cluster works on."""
         self._unseen: list[Task] = []
-        """Those of them of which a broker has not told yet where they lie."""
+        """Those of them whose log dir a broker has not reported yet."""
         self._meter: ProgressMeter | None = None
         self._disks: Disks | None = None
         self._disks_read_s = 0.0
@@ -133,7 +133,7 @@ class MoveLoop:
         self._end_stall()
 
     def _observe(self) -> Observation:
-        """Observe what is under way, or at everything where that is not known."""
+        """Observe what is in flight, or everything if that is unknown."""
         watched = self.tasks if self._is_unsure else [*self._running, *self._unseen]
         was_over = {t for t in watched if t.is_over}
         seen = observe(self._context.cluster, [t.target for t in watched])
@@ -205,7 +205,7 @@ class MoveLoop:
         return False
 
     def _disks_now(self) -> Disks:
-        """The disks; read anew after something had to wait for one, but not all the time."""
+        """The disks; read again after something had to wait for one, but not all the time."""
         now_s = self._now()
         if self._disks is None or now_s - self._disks_read_s >= 10 * _DISKS_ANEW_S:
             state = self._context.read_state()
@@ -293,7 +293,7 @@ class MoveLoop:
         self._adjust_rate(progress)
 
     def _adjust_rate(self, progress: Progress) -> None:
-        """Let the throttle follow what the cluster bears, where that was asked for; the next turn sets it."""
+        """Adapt an automatic throttle to the load of the cluster; the next turn sets it."""
         rate, running = self._context.throttling.rate, [t for t in self._running if t.arriving]
         if self._auto is None or rate is None or not running or not self._auto.is_due():
             return

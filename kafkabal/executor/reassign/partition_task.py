@@ -1,4 +1,4 @@
-"""A partition under way: what is wanted, what was last seen, and what has come in between."""
+"""A partition in the run: its target, its last observed state, and what has interfered."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Task:
     aside_for: frozenset[int] = frozenset()
     """Brokers that it waits for."""
     problem: str = ""
-    """Why it waits or was given up."""
+    """Why it waits or failed."""
     is_given_up: bool = False
     lagging_since_s: float | None = None
     """Since when the metadata shows a reassignment that the controller does not know of."""
@@ -75,7 +75,7 @@ class Task:
 
     @property
     def is_closed(self) -> bool:
-        """Over, and not even a look is left to be taken: what was given up may still run for a while."""
+        """Over, and not even a look is left to be taken: what failed may still be in flight for a while."""
         return self.is_over and not self.is_running
 
     @property

@@ -1,4 +1,4 @@
-"""Where a partition is to lie, the ways there, and which states on the way are our own doing."""
+"""Target placement of a partition, the ways there, and which states on the way are the run's own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TargetPlacement:
     """Broker to path, only where the path matters."""
     copy_bytes: int
     resting: frozenset[frozenset[int]]
-    """Sets of replicas in which we may find it at rest; any other was made by somebody else."""
+    """Sets of replicas in which we may find it at rest; any other was made by another tool."""
     passing: frozenset[frozenset[int]]
     """Sets in which it may be seen while a reassignment of ours is running."""
     by_steps: bool = False

@@ -2,7 +2,7 @@
 
 Admin calls carry no fencing token. So before each effect the holder makes sure that its last heartbeat was
 acknowledged less than half a session ago; a process that was stopped and continued later submits nothing on what it
-knew before, even if nobody else took the lock meanwhile.
+knew before, even if no other process took the lock meanwhile.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Fence:
     Parameters
     ----------
     retake
-        Takes the lock anew after it was lost; raises :class:`~kafkabal.errors.BusyError` where another has it, and
+        Takes the lock again after it was lost; raises :class:`~kafkabal.errors.BusyError` where another has it, and
         :class:`TakenOverError` where another has used it.
     """
 
@@ -146,7 +146,7 @@ class Fence:
         Raises
         ------
         LockRegainedError
-            If it is held again after a gap: look at the cluster anew before any effect.
+            If it is held again after a gap: read the cluster again before any effect.
         BusyError
             If another took it meanwhile.
         UnreachableError

@@ -18,7 +18,7 @@ PASSING_ERRORS = (UnreachableError, RefusedByClusterError)
 
 
 class RetryBudget:
-    """Counts what goes wrong in a row; any success starts it anew."""
+    """Counts what goes wrong in a row; any success resets it."""
 
     def __init__(self, clock: Clock, timeouts: Timeouts, listener: RunListener) -> None:
         self._clock = clock

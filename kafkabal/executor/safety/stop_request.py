@@ -1,4 +1,4 @@
-"""How a run is told to stop: a switch that the owner of the process turns and the run looks at."""
+"""Stop requests: a switch that the process turns and the run checks."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class StopSwitch:
         self.reason: StopReason | None = None
 
     def request(self, reason: StopReason) -> None:
-        """Ask the run to stop in good order."""
+        """Ask the run to stop gracefully."""
         self.reason = self.reason or reason
 
 
 class HardStop(BaseException):
-    """Raised into a run that was told twice: it ends at once, without putting anything in order.
+    """Raised into a run on a second request: it aborts at once, without cleaning up.
 
     Not an ``Exception``, so that nothing on the way takes it for an error that can be handled.
     """

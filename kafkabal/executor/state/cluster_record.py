@@ -78,7 +78,7 @@ class ClusterRecord:
         self._left_at = {state.at}
 
     def is_as_left(self, run_id: str) -> bool:
-        """Whether what is remembered of a run is what this process wrote last: nobody else has gone on with it."""
+        """Whether the run record is what this process wrote last: no other process has resumed it."""
         known = self.load()
         return known is not None and known[0].run_id == run_id and known[1].at in self._left_at
 

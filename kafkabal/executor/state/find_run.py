@@ -35,7 +35,7 @@ class FoundRun:
 
 
 def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> FoundRun | None:
-    """Find the run to go on with.
+    """Find the run to resume.
 
     Parameters
     ----------

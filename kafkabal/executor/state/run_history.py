@@ -14,7 +14,7 @@ from kafkabal.executor.state.run_summary import RunSummary, summary_of
 
 
 def run_history(environment: RunEnvironment, since: datetime | None = None) -> tuple[RunSummary, ...]:
-    """Runs that began at this time or later, the latest first; of two that tell of one run, what was written last.
+    """Runs that began at this time or later, the latest first; of two records of one run, the later one.
 
     Raises
     ------

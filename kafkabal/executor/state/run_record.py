@@ -18,7 +18,7 @@ from kafkabal.plan.plan import ANY_DIR, Placement
 
 
 class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="planned"):
-    """One partition of the run: where it lay when the run began, and where it is to lie."""
+    """One partition of the run: its placement when the run began, and its target."""
 
     topic: str
     partition: Int32

@@ -26,12 +26,12 @@ LOOK_EVERY_S = 5.0
 
 
 class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
-    """How somebody wants the throttle to be; what is None stays as it is."""
+    """A requested throttle; None leaves a value unchanged."""
 
     bytes_per_s: int | None = None
     """Between brokers."""
     is_auto: bool = False
-    """Let it follow what the cluster bears, from the present rate on."""
+    """Adapt it to the load of the cluster, from the current rate on."""
     log_dir_bytes_per_s: int | None = None
     """Between log dirs."""
 
@@ -49,7 +49,7 @@ class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def applied_to(self, throttle: Throttle) -> Throttle:
-        """The throttle that a run goes on with."""
+        """The throttle that a run continues with."""
         rate = throttle.bytes_per_s if self.bytes_per_s is None else self.bytes_per_s
         return replace(
             throttle,

@@ -89,7 +89,7 @@ class RunState(msgspec.Struct, kw_only=True):
     later_originals: list[Original] = []
     outcome: Outcome | None = None
     pending: list[str] = []
-    """Throttles that could not be put back, for people."""
+    """Throttles that could not be restored, for people."""
 
     def enter(self, phase: Phase) -> None:
         """Go on to a phase; a step that the machine does not know is a fault of the program."""

@@ -1,4 +1,4 @@
-"""A throttle that follows what the cluster bears (``--throttle auto``).
+"""A throttle that follows the load of the cluster (``--throttle auto``).
 
 It begins with what the brokers carry already, and every half minute looks at what the copies do to others. Where
 replicas that kept up fall out of sync, or consumer groups fall behind what is written, it is halved; where nobody
@@ -85,7 +85,7 @@ class AutoRate:
     behind_before
         Consumer groups that did not keep up before the run either.
     broker_timeout_s
-        How long each broker may take to tell of its log dirs.
+        Timeout for each broker to report its log dirs.
     """
 
     def __init__(

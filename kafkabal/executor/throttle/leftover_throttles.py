@@ -1,4 +1,4 @@
-"""Throttles that were left behind: those of a known run put back, and others listed and, when told, removed."""
+"""Leftover throttles: those of a known run are restored, others listed and, if requested, removed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LeftoverThrottle:
 def repair_run(
     environment: RunEnvironment, *, journal: Path | str | None = None, lock: ClusterLock | None = None
 ) -> RunResult:
-    """Put back the throttles of the latest run; what it still has in flight goes on, and keeps its throttle."""
+    """Restore the throttles of the latest run; reassignments in flight continue and keep theirs."""
     context = reopen_run(environment, journal=journal, lock=lock)
     by_steps = context.options.limits.one_replica_at_a_time
     targets = [target_by_plan(p, by_steps=by_steps) for p in context.record.partitions]

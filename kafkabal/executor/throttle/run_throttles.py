@@ -1,4 +1,4 @@
-"""Throttles of a run on the cluster: original values recorded first, set where needed, and put back on the way out."""
+"""Throttles of a run on the cluster: original values recorded first, set where needed, and restored on the way out."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _NO_ENTRIES: Mapping[str, frozenset[str]] = dict.fromkeys(LIST_KEYS, frozenset()
 
 @dataclass(slots=True)
 class Leftovers:
-    """What putting back left undone."""
+    """What could not be restored."""
 
     pending: list[str] = field(default_factory=list)
     """Throttles of ours that are still there, and why."""
     complaints: list[str] = field(default_factory=list)
-    """Values that somebody else changed meanwhile, and that stay."""
+    """Values that another user changed meanwhile, and that stay."""
 
 
 @dataclass(slots=True)
@@ -127,7 +127,7 @@ class Throttling:
         return self._throttle.bytes_per_s
 
     def change(self, throttle: Throttle, asked_at: str | None = None) -> None:
-        """Go on with another throttle, also after a crash and on other hosts; the next turn sets it.
+        """Continue with another throttle, also after a crash and on other hosts; the next turn sets it.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Throttling:
         return refused
 
     def restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
-        """Put back every config as it was found; of partitions that still move, their entries and all rates stay."""
+        """Restore every config as it was found, except entries of partitions that still move, and all rates then."""
         left = Leftovers()
         self._restore_lists(still_running, left)
         if still_running:
@@ -196,7 +196,7 @@ class Throttling:
     def _rate_change(
         self, resource: ConfigResource, key: str, rate: int, current: ConfigValue | None
     ) -> list[ConfigChange]:
-        """At most one change; what somebody else has set meanwhile stays."""
+        """At most one change; what another user has set meanwhile stays."""
         original = self._originals[resource, key]
         own = current.value if current is not None and current.source is ConfigSource.OWN else None
         if own != original.own_value and own not in self._state.rates:
@@ -309,7 +309,7 @@ class Throttling:
 def read_originals(
     cluster: Cluster, partitions: Collection[PlannedPartition]
 ) -> tuple[tuple[Original, ...], dict[ConfigResource, Fault]]:
-    """Every config that a run may change, as it is now, and the resources that did not tell."""
+    """Every config that a run may change, as it is now, and the resources that did not respond."""
     brokers = {_broker(b) for p in partitions for b in p.brokers}
     topics = {_topic(p.topic) for p in partitions}
     found: list[Original] = []

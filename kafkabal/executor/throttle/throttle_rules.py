@@ -1,8 +1,8 @@
-"""The rules of replication throttles (KIP-73): what to set for a run, and how to put back exactly what was found.
+"""The rules of replication throttles (KIP-73): what to set for a run, and how to restore exactly what was found.
 
 A rate is set on a broker only where nothing lower is in force already, unless that is to be overridden. What is put
 back is the value that the resource itself had, or nothing where a default showed through. To lists of throttled
-replicas what is in flight is added, and taken off again entry by entry, so that nobody else's entry is lost whenever
+replicas what is in flight is added, and taken off again entry by entry, so that no entry of others is lost whenever
 it comes. Whatever is found that we never wrote stays.
 """
 
@@ -114,7 +114,7 @@ def list_steps(
     ours
         Every entry that we may have added.
     active
-        Those that are needed now; none of them, to put the list back as it was.
+        Those that are needed now; none of them, to restore the list as it was.
     """
     own = current.value if current is not None and current.source is ConfigSource.OWN else None
     found, before = _split(own), _split(original.own_value)

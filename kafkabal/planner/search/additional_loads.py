@@ -1,6 +1,6 @@
 """Loads of the scores beyond disk, replicas, leaders, topic-spread and log-dir, kept in step with every change.
 
-These are scores of brokers that have a band and no groups: rates, and scores of one's own. Each is a sum over the
+These are scores of brokers that have a band and no groups: rates, and custom scores. Each is a sum over the
 replicas on a broker and the partitions that it leads, so a move or another leader changes two brokers.
 """
 
@@ -40,7 +40,7 @@ class FurtherLoads:
         problem = state.problem
         self.state = state
         self.leader = leader
-        """shape (n_partitions,): who leads, -1 where nobody does yet."""
+        """shape (n_partitions,): the leader, -1 for none yet."""
         self.scores = further_scores(problem)
         shape = (len(self.scores), *problem.home.shape)
         self.held: F64 = np.zeros(shape)

@@ -28,7 +28,7 @@ _SAMPLE = 96
 _PARTNERS = 12
 _ASKED = 48
 _PRICE = 0.8
-"""What a byte moved, in fair shares of a broker, weighs against what lies outside a band."""
+"""What a byte moved, in fair shares of a broker, weighs against what is outside a band."""
 
 
 class _Handover(NamedTuple):

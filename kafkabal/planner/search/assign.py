@@ -1,4 +1,4 @@
-"""Put slots that lie nowhere onto brokers, the largest first, each where it helps most."""
+"""Assign unplaced slots to brokers, the largest first, each where it helps most."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def deal(state: State) -> I64:
     Returns
     -------
     int64, shape (n,)
-        Cells for which there is no broker; they still lie nowhere.
+        Cells for which there is no broker; they remain unplaced.
     """
     left = _deal(state)
     urgent = state.why.reshape(-1)[left] > Why.TOPIC

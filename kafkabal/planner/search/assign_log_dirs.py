@@ -1,6 +1,6 @@
 """Choose the log dir of every arrival, and even the log dirs of a broker among themselves.
 
-Arrivals go, the largest first, to the dir of their broker that is least full after it. Where a dir still lies outside
+Arrivals go, the largest first, to the dir of their broker that is least full after it. Where a dir is still outside
 its band, replicas are copied to other dirs of the broker: arrivals first, which costs nothing, then the replicas
 nearest in size to what is in excess.
 """

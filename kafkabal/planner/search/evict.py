@@ -36,7 +36,7 @@ def drop_surplus(state: State) -> None:
 
 
 def lift_for_racks(state: State) -> None:
-    """Lift one of two replicas in one rack, where the partition could lie in more racks.
+    """Lift one of two replicas in one rack, where the partition could be in more racks.
 
     The largest partitions choose first; each lifts the replica whose topic is crowded on its broker, or whose broker is
     fullest by then.
@@ -54,7 +54,7 @@ def lift_for_racks(state: State) -> None:
 
 
 def _lacking_racks(state: State) -> I64:
-    """Partitions that could lie in more racks than they do, and have a replica that may go for it."""
+    """Partitions that could be in more racks, and have a replica that may go for it."""
     empty = (state.is_slot & (state.place < 0)).sum(1)
     lacking = state.required_racks - state.distinct_racks(state.place) - empty
     return np.flatnonzero((lacking > 0) & state.problem.movable)

@@ -11,7 +11,7 @@ _SIZE_MASK = (1 << _SIZE_BITS) - 1
 
 
 class SizeKeys:
-    """Keys that sort by group, then by bytes; sizes beyond 8 TiB are told apart a little less finely."""
+    """Keys that sort by group, then by bytes; sizes beyond 8 TiB are distinguished a little less finely."""
 
     def __init__(self, bytes_: I64) -> None:
         self._shift = max(0, int(bytes_.max(initial=0)).bit_length() - _SIZE_BITS)

@@ -1,7 +1,7 @@
 """Keep the part of a plan that a budget pays for: what takes most out of the excess for each byte.
 
 What leaves a dead or drained broker, or one above its band, counts fully; what only makes room or mends a rack counts
-less. Among equals the small ones come last: what is moved for its number alone is decided once the bytes lie right.
+less. Among equals the small ones come last: what is moved for its number alone is decided once the bytes are balanced.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _first_fit(cost: I64, among: Bools, limit: int) -> Bools:
 
 
 def _within_links(state: State, p: I64, among: Bools, limit: int) -> Bools:
-    """No broker sends or takes more than its throttle lets through in the time; what no longer fits is passed over."""
+    """No broker sends or takes more than its throttle lets through in the time; what no longer fits is skipped."""
     problem = state.problem
     row, slot = np.nonzero(state.moved()[p] & among[:, None])
     size = problem.arriving_bytes[p[row]]
@@ -200,7 +200,7 @@ def _without_overflow(state: State, p: I64, keep: Bools, bytes_room: I64, count_
 
 
 def send_home(state: State, p: I64, k: I64) -> None:
-    """Put moved replicas back where they were; new ones are given up."""
+    """Return moved replicas to where they were; drop new ones."""
     home = state.problem.home[p, k]
     state.lift(p, k, Why.NOTHING)
     known = home >= 0

@@ -1,7 +1,7 @@
 """Where the load of each broker should end: inside its band, reached with the least that has to move.
 
-What lies above the upper edges has to go somewhere: brokers below are filled up to a common level. If more is missing
-below the lower edges than lies above the upper ones, those above a common level give the rest. Where every partition
+Load above the upper edges has to go somewhere: brokers below are filled up to a common level. If more is missing
+below the lower edges than is above the upper ones, those above a common level give the rest. Where every partition
 has a replica in every rack, replicas can only move within their rack, and each rack is such a world of its own.
 """
 

@@ -26,7 +26,7 @@ _LEAST_GAIN = 1e-13
 _STEPS_A_BROKER = 200
 _LEAST_PROGRESS = 1e-4
 _LEAST_PROGRESS_BY_EXCHANGE = 1e-2
-"""Share of a broker's violation that a step must take away: less would go on for ever where bands are out of reach."""
+"""Share of a broker's violation that a step must take away: less would go on forever where bands are out of reach."""
 _LEAST_PROGRESS_BY_TURN = 1e-2
 """Share of the whole violation that brokers which were stuck must have lost for another turn."""
 

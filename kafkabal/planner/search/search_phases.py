@@ -46,10 +46,10 @@ def repair(state: State, listener: PlanListener) -> I64:
     lift_for_racks(state)
     if mode is not Mode.REPAIR_ONLY:
         lift_for_topics(state)
-    homeless = _return_home(state, deal(state))
+    unplaced = _return_home(state, deal(state))
     if mode is not Mode.REPAIR_ONLY:
         _relieve_topics(state)
-    return homeless
+    return unplaced
 
 
 def balance(state: State, listener: PlanListener, pace: float) -> None:
@@ -112,7 +112,7 @@ def _byte_yields(state: State) -> list[float]:
 
 
 def is_outside(state: State) -> bool:
-    """Whether a broker lies outside its band of bytes or of replicas."""
+    """Whether a broker is outside its band of bytes or of replicas."""
     problem, bands = state.problem, state.bands
     bytes_ = excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed)
     count = excess(state.count, bands.low_count, bands.high_count, problem.counted)

@@ -1,4 +1,4 @@
-"""Where every slot lies in the plan so far, with the loads that follow from it.
+"""Where every slot is in the plan so far, with the loads that follow from it.
 
 A slot is named by its partition and its position, or by one number, its *cell*: ``partition x width + position``.
 """
@@ -103,11 +103,11 @@ class State:
         return np.where(problem.home[p, k] == broker, problem.held_bytes[p, k], problem.arriving_bytes[p])
 
     def at_home(self) -> Bools:
-        """bool, shape (n_partitions, width): the slot lies where it lay before."""
+        """bool, shape (n_partitions, width): the slot is at home."""
         return np.asarray(self.is_slot & (self.place == self.problem.home))
 
     def moved(self) -> Bools:
-        """bool, shape (n_partitions, width): the slot lies on a broker that held no copy before."""
+        """bool, shape (n_partitions, width): the slot is on a broker that held no copy before."""
         return np.asarray((self.place >= 0) & (self.place != self.problem.home))
 
     def sizes_agree(self) -> bool:
@@ -131,7 +131,7 @@ class State:
         return np.asarray(there & (problem.leaves[self.place] | (problem.lost & (self.place == problem.home))))
 
     def narrow(self) -> Bools:
-        """Partitions that may move, and lie in fewer racks than they could."""
+        """Partitions that may move, and are in fewer racks than they could be."""
         return np.asarray((self.distinct_racks(self.place) < self.required_racks) & self.problem.movable)
 
     def distinct_racks(self, brokers: I32) -> I32:
@@ -215,7 +215,7 @@ class State:
     # -- changes -----------------------------------------------------------------------------------------------
 
     def lift(self, p: I64, k: I64, why: Why) -> None:
-        """Take slots off their brokers; they lie nowhere until they are put somewhere."""
+        """Take slots off their brokers; they are unplaced until they are assigned."""
         broker = self.place[p, k]
         np.subtract.at(self.used, broker, self.load(p, k, broker))
         np.subtract.at(self.count, broker, 1)
@@ -230,7 +230,7 @@ class State:
         self.is_slot[p, k] = False
 
     def put(self, p: I64, k: I64, target: I32 | I64) -> None:
-        """Put slots that lie nowhere onto brokers."""
+        """Assign unplaced slots to brokers."""
         np.add.at(self.used, target, self.load(p, k, target))
         np.add.at(self.count, target, 1)
         if self.topic_count is not None:

@@ -19,7 +19,7 @@ _SHOWN = 20
 def topic_table(inspection: Inspection) -> Table:
     """All topics.
 
-    ``uneven`` counts the bytes that lie above their broker's fair share of the topic: what would have to move for
+    ``uneven`` counts the bytes above their broker's fair share of the topic: what would have to move for
     the topic to be even, if partitions could be cut at will.
     """
     cluster, n = inspection.cluster, len(inspection.cluster.topics)

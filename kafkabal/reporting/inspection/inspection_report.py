@@ -55,7 +55,7 @@ def inspection_report(
     cluster_flags
         The flags that named the cluster, for the command to run next.
     read_at_s
-        When the cluster was as it is shown, in seconds since the epoch; 0 where nobody knows.
+        When the cluster was as it is shown, in seconds since the epoch; 0 if unknown.
     cluster_label
         Name of the cluster in metrics; empty for its id.
     """

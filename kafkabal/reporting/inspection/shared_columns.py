@@ -87,7 +87,7 @@ def fair(scored: Scored | None, order: I64) -> Column:
 
 
 def shares(prefix: str, scored: Sequence[Scored], order: I64) -> Iterator[Column]:
-    """For programs: share and load by each score, and whether it lies outside its band."""
+    """For programs: share and load by each score, and whether it is outside its band."""
     for s in scored:
         name = s.score.name.replace("-", "_")
         metric = Metric(f"kafkabal_{prefix}_share", "Load divided by the fair load, by score.", {"score": s.score.name})
@@ -101,7 +101,7 @@ def shares(prefix: str, scored: Sequence[Scored], order: I64) -> Iterator[Column
 def counts(
     prefix: str, figures: HolderFigures, order: I64, scored: Sequence[Scored] = (), *, leaders_shown: bool = True
 ) -> Iterator[Column]:
-    """Replicas and leaders, with an arrow where their own score lies outside its band, and what is out of sync."""
+    """Replicas and leaders, with an arrow where their own score is outside its band, and what is out of sync."""
     sides = {s.score.name: s.side()[order].tolist() for s in scored}
     yield Column(
         key="replicas",

@@ -1,1 +1,1 @@
-"""How a run of the executor is told: to people, to programs and to Prometheus."""
+"""How a run is reported: to people, to programs and to Prometheus."""

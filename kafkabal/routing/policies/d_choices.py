@@ -13,7 +13,7 @@ from kafkabal.routing.policies.pkg import HASH_SEEDS
 from kafkabal.routing.policy_protocol import About, Feedback, Input
 from kafkabal.routing.topic_view import RoutingView
 
-# d is worked out anew after so many keyed records
+# d is computed again after so many keyed records
 _ANEW = 1000
 
 

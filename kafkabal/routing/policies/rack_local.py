@@ -18,7 +18,7 @@ class RackLocal(RingPolicy):
     """Round-robin over the nearest partitions that there are.
 
     Nearest are those whose leader is in the rack, then those with any live replica there, which readers may fetch from
-    (KIP-392), then all. Brokers of the rack that are much fuller than the mean are passed over.
+    (KIP-392), then all. Brokers of the rack that are much fuller than the mean are skipped.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ class ScoreWeighted(PolicyBase):
     def _seen_by(self, view: RoutingView, sent: I64) -> F64:
         """What of this producer's own bytes the view shows: no less than was settled before, no more than was sent.
 
-        Brokers tell their log dirs one after the other while records arrive. Within those bounds it is what leaves the
+        Brokers report log dirs one after the other while records arrive. Within those bounds it is what leaves the
         bytes of others as they were: taken for theirs, own bytes would be made up for elsewhere.
         """
         n = view.n_partitions
@@ -190,7 +190,7 @@ class ScoreWeighted(PolicyBase):
         return seen
 
     def _weigh_again(self) -> None:
-        """Weigh anew as soon as own records make the view too old, before another comes."""
+        """Recompute weights as soon as own records make the view too old, before another comes."""
         sent = self._stride.sent_bytes
         if self._fair is None or sent.sum() < self._weigh_at_bytes:
             return
@@ -206,7 +206,7 @@ class ScoreWeighted(PolicyBase):
         self._set_slots(self._fair.view)
 
     def _ease(self, n_partitions: int) -> float:
-        """Change of a weight that makes up for no more than a slot that is under way."""
+        """Change of a weight that makes up for no more than a slot in progress."""
         return max(_AT_EASE, self._lump_bytes(n_partitions) * n_partitions / self._horizon_bytes)
 
     def _lump_bytes(self, n_partitions: int) -> int:

@@ -57,7 +57,7 @@ def was_sent(state: State, now_s: float) -> bool:
         return False
     own = state.batch_bytes[0] - state.current[1]
     broker = state.debts.leader[state.current[0]]
-    # so many batches of the usual size are under way
+    # so many batches of the usual size are in flight
     return state.debts.pending[broker] - own < _IN_FLIGHT * max(state.mean_bytes[broker], 1.0)
 
 

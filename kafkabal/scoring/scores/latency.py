@@ -17,7 +17,7 @@ class Latency(ScoreBase):
     needs = frozenset({Need.TELEMETRY})
 
     def base_load(self, cluster: ClusterState) -> F64:
-        """Seconds; NaN where nobody measured."""
+        """Seconds; NaN if not measured."""
         return cluster.measured.get(PRODUCE_LATENCY, np.full(len(cluster.brokers), np.nan))
 
 
