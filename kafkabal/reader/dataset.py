@@ -23,6 +23,7 @@ from kafkabal.reader.decode import OnError, load_decoder
 from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
 from kafkabal.reader.metrics import ReaderMetrics, write_textfile
 from kafkabal.reader.progress import Progress
+from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
 from kafkabal.reader.sequence import SampleSequence, Supply
 from kafkabal.reader.share import Share, Tail
 from kafkabal.units import parse_bytes
@@ -340,9 +341,6 @@ class TopicReader:
     def _observed(self, samples: Iterator[Sample], share: Share) -> Iterator[Sample]:
         """Pass the samples on, and show from time to time how it goes."""
         listeners = self._listeners(share)
-        if not listeners:
-            yield from samples
-            return
         next_s = time.monotonic() + _METRICS_EVERY_S
         for sample in samples:
             yield sample
@@ -354,7 +352,11 @@ class TopicReader:
             listener()
 
     def _listeners(self, share: Share) -> list[Callable[[], None]]:
-        options, found = self._options, []
+        options = self._options
+        found: list[Callable[[], None]] = []
+        if share.reader == 0:
+            guard = RetentionGuard(self.manifest.topic, self._expires_at_s, time.time)
+            found.append(lambda: guard.look(self._samples_left(share), self.metrics.samples_per_s))
         if options.metrics_file is not None:
             path, labels = options.metrics_file, {"topic": self.manifest.topic, "reader": str(share.reader)}
             found.append(lambda: write_textfile(self.metrics, path, labels))
@@ -367,6 +369,22 @@ class TopicReader:
             group = GroupProgress(options.connection, options.group, self.manifest)
             found.append(lambda: group.commit(self._share_done(share)))
         return found
+
+    def _samples_left(self, share: Share) -> float:
+        """What this reader has still to give out in all epochs of the iteration."""
+        position = self._sequence or self
+        epochs = max(0, self._first_epoch + self._epochs - position.progress.epoch)
+        return max(0.0, epochs * self.manifest.samples / share.readers - position.taken)
+
+    def _expires_at_s(self) -> float:
+        from kafkabal.clusters.kafka.cluster import KafkaCluster
+
+        fetcher = self._fetcher()
+        try:
+            with KafkaCluster(self._options.connection) as cluster:
+                return expires_at_s(cluster, fetcher, self.manifest)
+        finally:
+            fetcher.close()
 
     def _share_done(self, share: Share) -> float:
         """Part of the epoch that is done, if all readers are where this one is."""

@@ -45,6 +45,11 @@ class ReaderMetrics:
         return self.size_bytes / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
+    def samples_per_s(self) -> float:
+        """Given out, mean."""
+        return self.samples / self.elapsed_s if self.elapsed_s else 0.0
+
+    @property
     def cross_rack_bytes(self) -> int:
         """Fetched from brokers of other racks; 0 where the reader has none."""
         if self.rack is None:

@@ -1,0 +1,72 @@
+"""Will the records still be there when training ends? Retention, against the end that the rate so far predicts."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+
+from kafkabal.clusters.protocol import ConfigResource, ResourceKind
+from kafkabal.errors import KafkabalError
+from kafkabal.reader.manifest import Manifest
+from kafkabal.reader.pin import Brokers, TopicFetcher
+from kafkabal.units import format_duration
+
+_RETENTION_KEY, _CLEANUP_KEY = "retention.ms", "cleanup.policy"
+
+
+def expires_at_s(brokers: Brokers, fetcher: TopicFetcher, manifest: Manifest) -> float:
+    """When retention may delete the oldest record of a manifest, in seconds since 1970; infinity for never.
+
+    Raises
+    ------
+    KafkabalError
+        If the brokers do not answer, or refuse.
+    """
+    resource = ConfigResource(ResourceKind.TOPIC, manifest.topic)
+    found = brokers.configs([resource], [_RETENTION_KEY, _CLEANUP_KEY])[0].get(resource, {})
+    value = {key: config.value or "" for key, config in found.items()}
+    retention_ms = int(value.get(_RETENTION_KEY) or -1)
+    if retention_ms < 0 or "delete" not in value.get(_CLEANUP_KEY, "delete"):
+        return math.inf
+    first = (fetcher.fetch(p.partition, p.begin, p.begin + 1, 0).records for p in manifest.partitions)
+    oldest_ms = min((records[0][1] for records in first if records), default=math.inf)
+    return (oldest_ms + retention_ms) / 1000
+
+
+class RetentionGuard:
+    """Warns once, if what is left takes longer than the records are kept.
+
+    Parameters
+    ----------
+    expires_at_s
+        Asked when the first rate is known; without permission or answer there is no guard.
+    now_s
+        Seconds since 1970.
+    """
+
+    def __init__(self, topic: str, expires_at_s: Callable[[], float], now_s: Callable[[], float]) -> None:
+        self._topic = topic
+        self._ask = expires_at_s
+        self._now_s = now_s
+        self._expires_at_s: float | None = None
+        self._has_warned = False
+
+    def look(self, left_samples: float, samples_per_s: float) -> None:
+        """Compare, with what is left for this reader and the rate at which it has been read so far."""
+        if self._has_warned or samples_per_s <= 0 or left_samples <= 0:
+            return
+        if self._expires_at_s is None:
+            try:
+                self._expires_at_s = self._ask()
+            except KafkabalError:
+                self._expires_at_s = math.inf
+        now_s, left_s = self._now_s(), left_samples / samples_per_s
+        if now_s + left_s > self._expires_at_s:
+            self._has_warned = True
+            kept = format_duration(max(0.0, self._expires_at_s - now_s))
+            warnings.warn(
+                f"topic {self._topic}: retention deletes records in {kept}, and reading takes another "
+                f"{format_duration(left_s)}: raise retention.ms",
+                stacklevel=2,
+            )

@@ -1,0 +1,59 @@
+"""Training that would outlast its records is warned of."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.protocol import ConfigSource, ConfigValue
+from kafkabal.errors import NotAuthorizedError
+from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
+from tests.unit.reader.conftest import MemoryTopic
+from tests.unit.reader.test_pin import MemoryBrokers
+
+
+class Configured(MemoryBrokers):
+    """Brokers whose topic has these configs."""
+
+    def __init__(self, topic: MemoryTopic, **values: str) -> None:
+        super().__init__(topic)
+        self._values = {key.replace("_", "."): ConfigValue(value, ConfigSource.OWN) for key, value in values.items()}
+
+    def configs(self, resources: Any, keys: Any) -> Any:
+        """All of them."""
+        return dict.fromkeys(resources, self._values), {}
+
+
+@pytest.mark.parametrize(
+    ("configs", "at_s"),
+    [
+        ({"retention_ms": "60000", "cleanup_policy": "delete"}, 61.0),
+        ({"retention_ms": "-1"}, math.inf),
+        ({"retention_ms": "60000", "cleanup_policy": "compact"}, math.inf),
+        ({}, math.inf),
+    ],
+)
+def test_the_oldest_record_expires_first(configs: dict[str, str], at_s: float) -> None:
+    """Its timestamp (1 s) and retention.ms; never where nothing is deleted, or nothing is known."""
+    topic = MemoryTopic([5, 3])
+    assert expires_at_s(Configured(topic, **configs), topic, topic.manifest()) == at_s
+
+
+def test_it_warns_once_and_only_where_time_is_short() -> None:
+    """Ten seconds are kept, five and twenty are needed: the second look warns, the third does not again."""
+    guard = RetentionGuard("images", lambda: 110.0, lambda: 100.0)
+    guard.look(50, 10)
+    with pytest.warns(UserWarning, match="retention deletes records in 10 s, and reading takes another 20 s"):
+        guard.look(200, 10)
+    guard.look(200, 10)
+
+
+def test_without_permission_there_is_no_guard() -> None:
+    """Reading does not depend on it."""
+
+    def refused() -> float:
+        raise NotAuthorizedError("no")
+
+    RetentionGuard("images", refused, lambda: 100.0).look(1e9, 1)
