@@ -8,6 +8,7 @@ from typing import Protocol
 
 from kafkabal.clusters.protocol import Reading, ReadRequest
 from kafkabal.model.cluster_state import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
+from kafkabal.producer.latency_noise import LatencyNoise
 from kafkabal.routing.topic_view import RoutingView, view_of
 from kafkabal.scoring.available_needs import require, supplied
 from kafkabal.scoring.protocol import Need
@@ -60,6 +61,7 @@ class ViewSource:
         self._cluster = cluster
         self._topic = topic
         self._latency = latency
+        self._noise = LatencyNoise()
         self._prometheus = prometheus
         self._clock = clock
         self._sleep = sleep
@@ -121,7 +123,7 @@ class ViewSource:
 
     def _measured(self, state: ClusterState) -> ClusterState:
         ids = state.brokers.id
-        measured = {PRODUCE_LATENCY: as_column(self._latency.latencies_s(), ids)}
+        measured = {PRODUCE_LATENCY: as_column(self._noise.without(self._latency.latencies_s()), ids)}
         if self._prometheus is not None:
             measured[PROMETHEUS_VALUE] = as_column(self._prometheus(), ids)
         return state.replace(measured=measured)

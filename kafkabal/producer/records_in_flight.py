@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
@@ -110,8 +112,8 @@ class Flight:
             lane.records -= 1
             lane.left -= 1
         del self.partitions[queued:]
-        for partition, size_bytes in zip(self.partitions, self._sizes, strict=False):
-            self.lanes[partition].size_bytes += size_bytes
+        for partition, size_bytes in _sums(self.partitions, self._sizes).items():
+            self.lanes[partition].size_bytes = size_bytes
         self._is_complete = True
         self._open_lanes = len(self.lanes)
         for lane in list(self.lanes.values()):
@@ -128,10 +130,16 @@ class Flight:
             self._on_acknowledged(self._acknowledged())
 
     def _acknowledged(self) -> Acknowledged:
-        value_bytes: Counter[int] = Counter()
-        for partition, n_bytes in zip(self.partitions, self._value_bytes, strict=False):
-            value_bytes[partition] += n_bytes
+        value_bytes = _sums(self.partitions, self._value_bytes)
         # a broker that had a record already, from a retry, does not say where
         offsets = {p: lane.last.offset() for p, lane in self.lanes.items() if lane.last is not None}
         next_offsets = {p: offset + 1 for p, offset in offsets.items() if offset is not None and offset >= 0}
         return Acknowledged(len(self.partitions), next_offsets, value_bytes)
+
+
+def _sums(partitions: list[int], n_bytes: list[int]) -> dict[int, int]:
+    """Bytes of records by partition; those that have none are left out."""
+    if not partitions:
+        return {}
+    sums = np.bincount(partitions, n_bytes[: len(partitions)])
+    return {int(p): int(sums[p]) for p in np.flatnonzero(np.bincount(partitions))}

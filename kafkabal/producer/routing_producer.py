@@ -289,12 +289,12 @@ class RoutingProducer:
         RefusedByClusterError, OperationError
             See :meth:`produce`; records other than the one that was refused may be queued.
         """
-        if unknown := {field for message in messages for field in message} - _FIELDS:
+        used: set[str] = set().union(*messages)
+        if unknown := used - _FIELDS:
             fields = ", ".join(sorted(map(str, unknown)))
             raise UsageError(f"produce_batch: unknown fields: {fields}", hint="produce takes headers and a partition")
         values = [message.get("value") or b"" for message in messages]
-        keys = [message.get("key") for message in messages]
-        if any(key is not None for key in keys):
+        if "key" in used and any(message.get("key") is not None for message in messages):
             for message in messages:
                 timestamp, callback = message.get("timestamp") or 0, message.get("callback") or on_delivery
                 self.produce(message.get("value"), message.get("key"), None, callback, timestamp_ms=timestamp)
@@ -303,12 +303,13 @@ class RoutingProducer:
         flight = Flight(values, sizes, _ignore, self._report, partial(self._finish_lane, self._settled))
         by_partition: dict[int, list[dict[str, Any]]] = {}
         for partition, message in zip(self._picks(flight, sizes, None), messages, strict=True):
-            by_partition.setdefault(partition, []).append(dict(message))
+            # a copy: the binding writes into it, and its callback is replaced
+            by_partition.setdefault(partition, []).append(message.copy() if type(message) is dict else dict(message))
         flight.close(len(messages))
         refused = None
         for partition, records in by_partition.items():
             report = self._lane_report(flight.lane(partition))
-            for record in records:
+            for record in records if "callback" in used else ():
                 if "callback" in record:
                     record["callback"] = _both(report, record["callback"] or on_delivery)
             refused = self._queue_batch(records, partition, _both(report, on_delivery)) or refused

@@ -1,0 +1,62 @@
+"""Tells brokers that respond late from brokers that only seem to: noise of a millisecond is nothing to route by.
+
+::
+
+    centre = lower median of the brokers' latencies now
+    band = 3 standard deviations of what brokers inside the band measured one time after the other,
+           a fifth of the centre at least, and the whole centre until there were a few measurements
+    whoever is within the band above the centre, or below the centre, counts as the centre
+
+Brokers outside the band keep their latency from the first measurement on, and teach nothing: a broker that falls behind
+is routed around at once, and does not widen the band that it is judged by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+# a standard deviation over a mean absolute one, for normal noise
+_DEVIATIONS: Final = 3 * 1.2533
+# the same fifth by which `watch` calls a broker slow
+_LEAST_PART: Final = 0.2
+_FEW: Final = 5
+# weight of the newest measurement: about the last ten count
+_NEWEST: Final = 0.2
+
+
+class LatencyNoise:
+    """Learns how far measurements of brokers that are alike differ, in turn for all of a cluster."""
+
+    def __init__(self) -> None:
+        self._mean_s: dict[int, float] = {}
+        self._deviation_s: dict[int, float] = {}
+        self._measurements = 0
+
+    def without(self, latencies_s: Mapping[int, float]) -> Mapping[int, float]:
+        """Latencies by broker, those that differ by noise alone made equal."""
+        if not latencies_s:
+            return latencies_s
+        centre_s = _lower_median(latencies_s.values())
+        highest_s = centre_s + self._band_s(centre_s)
+        self._measurements += 1
+        for broker, latency_s in latencies_s.items():
+            if latency_s <= highest_s:
+                self._learn(broker, latency_s)
+        return {broker: s if s > highest_s else centre_s for broker, s in latencies_s.items()}
+
+    def _band_s(self, centre_s: float) -> float:
+        if self._measurements < _FEW:
+            return centre_s
+        return max(_LEAST_PART * centre_s, _DEVIATIONS * _lower_median(self._deviation_s.values()))
+
+    def _learn(self, broker: int, latency_s: float) -> None:
+        mean_s = self._mean_s.get(broker, latency_s)
+        deviation_s = abs(latency_s - mean_s)
+        self._mean_s[broker] = mean_s + _NEWEST * (latency_s - mean_s)
+        before_s = self._deviation_s.get(broker, deviation_s)
+        self._deviation_s[broker] = before_s + _NEWEST * (deviation_s - before_s)
+
+
+def _lower_median(values: Collection[float]) -> float:
+    return sorted(values)[(len(values) - 1) // 2]
