@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
@@ -423,3 +424,16 @@ def test_the_result_goes_to_another_file(run_cli: Callable[..., Any], snapshot: 
     assert run_cli(*words, "--save", str(saved), "--yes").code == 0
     assert snapshot.read_bytes() == before
     assert _replicas(saved) == [[3, 2], [3, 1], [1, 2]]
+
+
+def test_a_copy_that_never_arrives_ends_a_run_on_a_snapshot_soon(
+    run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path
+) -> None:
+    """Nothing in a snapshot comes about by waiting: where the log dirs of a broker are not known, no move ends."""
+    path = tmp_path / "silent.jsonl"
+    rows = brokers(3, dirs=2)
+    rows[2] = replace(rows[2], log_dirs=[])
+    write_snapshot(cluster(rows, [topic("t", [1, 2], [2, 1], [1, 2])]), path)
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(path), "--save", f"{path}.out", "--yes", "--force")
+    done = run_cli(*words)
+    assert done.code in (1, 4), done.err

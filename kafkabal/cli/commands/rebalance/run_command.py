@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from kafkabal.executor.open_run import CommandLock
     from kafkabal.executor.run_environment import RunEnvironment
     from kafkabal.executor.run_events import RunListener
-    from kafkabal.executor.run_options import RunOptions, Throttle
+    from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
     from kafkabal.executor.run_result import RunResult
     from kafkabal.executor.state.find_run import FoundRun
     from kafkabal.executor.state.run_states import Goal
 
 _NO_WAIT_S = 0.01
+_PATIENCE_S = 0.5
 
 
 @contextmanager
@@ -229,7 +230,7 @@ class RunCommand:
                 moves_out_per_broker=flags.moves_per_broker,
                 one_replica_at_a_time=flags.one_replica_at_a_time,
             ),
-            timeouts=Timeouts(poll_s=_NO_WAIT_S) if self.settings.snapshot else Timeouts(),
+            timeouts=_on_a_snapshot() if self.settings.snapshot else Timeouts(),
             on_interrupt=flags.on_interrupt,
             window=self.settings.window,
             max_runtime_s=flags.max_runtime_s,
@@ -289,3 +290,16 @@ def _reporters(
 
 def _warn_of_failure(context: CommandContext, what: str, error: Exception) -> None:
     context.warn(f"{what}: not written any more, the run goes on: {error}")
+
+
+def _on_a_snapshot() -> Timeouts:
+    """Nothing in a snapshot comes about by waiting: a copy that does not arrive at once never does."""
+    from kafkabal.executor.run_options import Timeouts
+
+    return Timeouts(
+        poll_s=_NO_WAIT_S,
+        unreachable_s=_PATIENCE_S,
+        broker_grace_s=0,
+        broker_return_s=_PATIENCE_S,
+        stall_s=_PATIENCE_S,
+    )
