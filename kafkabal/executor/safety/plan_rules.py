@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from kafkabal.model.cluster_state import ClusterState, LogDirState
 from kafkabal.model.eligibility import rack_numbers, takes_replicas
-from kafkabal.plan.drift import find_drift, partition_rows
+from kafkabal.plan.drift import Drift, partition_rows
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Plan
 
 
 class PlannedRows:
     """The changes of a plan beside the partitions of a cluster that they are about, drifted ones left out."""
 
-    def __init__(self, plan: Plan, state: ClusterState) -> None:
+    def __init__(self, plan: Plan, state: ClusterState, drifts: Iterable[Drift]) -> None:
         self._plan = plan
         self._state = state
-        drifted = {str(drift.partition) for drift in find_drift(plan, state)}
-        changes = {change.name: change for change in plan.partitions if str(change.name) not in drifted}
+        drifted = {drift.partition for drift in drifts}
+        changes = {change.name: change for change in plan.partitions if change.name not in drifted}
         self._rows: list[tuple[PartitionChange, list[int]]] = [
             (changes[name], self._brokers(row)) for name, row in partition_rows(state, changes)
         ]

@@ -6,7 +6,7 @@ case.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -24,7 +24,7 @@ from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.model.cluster_state import Bools, ClusterState
 from kafkabal.model.offline_replicas import offline_replicas
 from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.plan.drift import find_drift
+from kafkabal.plan.drift import Drift, find_drift
 from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Plan
 from kafkabal.units import format_rate
 
@@ -77,12 +77,13 @@ def preflight(
         Brokers that have not been dead for long, and may come back.
     """
     cluster, state = environment.cluster, state or environment.read_state()
-    rows = PlannedRows(plan, state)
+    drifts = find_drift(plan, state)
+    rows = PlannedRows(plan, state, drifts)
     return (
         _cluster_id(plan, state),
         _capabilities(plan, options, cluster.capabilities),
         _unfinished(unfinished),
-        _drift(plan, state, skip_drifted=skip_drifted),
+        _drift(drifts, skip_drifted=skip_drifted),
         _in_flight(cluster.reassignments().keys(), plan),
         _recently_dead(plan, state, recently_dead),
         _rule(Overridable.REPLICATION_FACTOR, "would get another replication factor", rows.other_factors()),
@@ -153,8 +154,7 @@ def _unfinished(found: FoundRun | None) -> Check:
     return Check("earlier run", Verdict.REFUSED, message)
 
 
-def _drift(plan: Plan, state: ClusterState, *, skip_drifted: bool) -> Check:
-    drifts = find_drift(plan, state)
+def _drift(drifts: Sequence[Drift], *, skip_drifted: bool) -> Check:
     if not drifts:
         return Check("drift", Verdict.OK, "no partition has changed since planning")
     verdict = Verdict.WARNING if skip_drifted else Verdict.REFUSED
