@@ -4,7 +4,7 @@
 # words=  commands and options of the command $1
 _kafkabal_words() {
     case "$1" in
-        "kafkabal") words="inspect create produce read rebalance watch sandbox demo route-simulate policies scores telemetry help completion|--version -h --help" ;;
+        "kafkabal") words="inspect create produce read rebalance watch sandbox demo route-simulate policies scores telemetry config help completion|--version -h --help" ;;
         "kafkabal inspect") words="|--by --top --sample --watch --save -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal create") words="|--placement --if-not-exists --dry-run --exit-code --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal produce") words="|-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -43,6 +43,8 @@ _kafkabal_words() {
         "kafkabal telemetry remove") words="|-b --bootstrap-server --command-config --profile -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry plugin") words="|--libs --out -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry latency") words="|--topic --listen --for --last -b --bootstrap-server --command-config --profile -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal config") words="show|-h --help" ;;
+        "kafkabal config show") words="|-b --bootstrap-server --bootstrap-controller --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --count-capacity --throttle --log-dir-throttle --dead-after --window --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal help") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal completion") words="install bash zsh fish candidates|-h --help" ;;
         "kafkabal completion install") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -492,6 +494,30 @@ _kafkabal_spec() {
         "kafkabal telemetry latency -o" | "kafkabal telemetry latency --output") spec="words table json yaml csv" ;;
         "kafkabal telemetry latency --output-file") spec="files" ;;
         "kafkabal telemetry latency --color") spec="words auto always never" ;;
+        "kafkabal config show -b" | "kafkabal config show --bootstrap-server") spec="value" ;;
+        "kafkabal config show --bootstrap-controller") spec="value" ;;
+        "kafkabal config show --command-config") spec="files" ;;
+        "kafkabal config show --profile") spec="names profiles" ;;
+        "kafkabal config show --snapshot") spec="files" ;;
+        "kafkabal config show --zookeeper") spec="value" ;;
+        "kafkabal config show --broker-timeout") spec="value" ;;
+        "kafkabal config show --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
+        "kafkabal config show --tolerance") spec="value" ;;
+        "kafkabal config show --count-capacity") spec="words equal disk" ;;
+        "kafkabal config show --throttle") spec="words auto none" ;;
+        "kafkabal config show --log-dir-throttle") spec="value" ;;
+        "kafkabal config show --dead-after") spec="value" ;;
+        "kafkabal config show --window") spec="value" ;;
+        "kafkabal config show --max-bytes") spec="value" ;;
+        "kafkabal config show --max-moves") spec="value" ;;
+        "kafkabal config show --max-leader-changes") spec="value" ;;
+        "kafkabal config show --max-duration") spec="value" ;;
+        "kafkabal config show --topics") spec="names topics" ;;
+        "kafkabal config show --exclude-topics") spec="names topics" ;;
+        "kafkabal config show --exclude-brokers") spec="list names brokers" ;;
+        "kafkabal config show -o" | "kafkabal config show --output") spec="words table json yaml csv" ;;
+        "kafkabal config show --output-file") spec="files" ;;
+        "kafkabal config show --color") spec="words auto always never" ;;
         "kafkabal help --color") spec="words auto always never" ;;
         "kafkabal help #*") spec="names topics" ;;
         "kafkabal completion install --color") spec="words auto always never" ;;

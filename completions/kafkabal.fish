@@ -96,6 +96,8 @@ set -g __kafkabal_commands \
     'kafkabal telemetry remove' \
     'kafkabal telemetry plugin' \
     'kafkabal telemetry latency' \
+    'kafkabal config' \
+    'kafkabal config show' \
     'kafkabal help' \
     'kafkabal completion' \
     'kafkabal completion install' \
@@ -242,6 +244,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a route-simulate -d 'Simulate 
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a policies -d 'List routing policies: how each decides, what it needs, whether it keeps key order.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a scores -d 'List scores: what each measures and needs, and whether this cluster supplies it.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a telemetry -d 'Collect client metrics for latency-aware routing (KIP-714).'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a config -d 'Show which settings hold, and where each comes from.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a help -d 'Show the help of a command, or a page of the documentation.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a completion -d 'Complete commands, options and names in bash, zsh and fish.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -l version -d 'Show the version.'
@@ -948,6 +951,39 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s v -l verbo
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal config' -a show -d 'Show every setting that is set, with its value and where it comes from.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l bootstrap-controller -r -f -d 'KRaft controllers; needed to change configs of dead brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to balance by (see \'kafkabal scores\'), or package.module:object. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l count-capacity -r -f -a 'equal disk' -d 'Target replica and leader counts per broker: \'equal\', or proportional to \'disk\'.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l throttle -r -f -a 'auto none' -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l log-dir-throttle -r -f -d 'Throttle for moves between log dirs of one broker.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l dead-after -r -f -d 'How long a broker must have been dead before its replicas are copied elsewhere; 0: now. [default: 10m]'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l window -r -f -d 'Only move data in this time window, local time.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l max-bytes -r -f -d 'Maximum bytes to move between brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l max-moves -r -f -d 'Maximum replicas to move.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l max-leader-changes -r -f -d 'Maximum leader changes; followers move instead.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l max-duration -r -f -d 'Maximum duration of the moves at the throttle.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l topics -r -f -a '(__kafkabal_names topics)' -d 'Only topics that match this glob pattern. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l exclude-topics -r -f -a '(__kafkabal_names topics)' -d 'Do not move topics that match this glob pattern. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l exclude-brokers -r -f -a '(__kafkabal_list brokers)' -d 'Brokers that receive no replicas or leaders.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l include-internal -d 'Also balance internal topics.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal help' -a '(__kafkabal_names topics)'
 complete -c kafkabal -n '__kafkabal_at kafkabal help' -s q -l quiet -d 'Show only results and errors.'

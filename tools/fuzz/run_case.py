@@ -74,7 +74,7 @@ def run_case(case: Case) -> Ending:
             stdin=io.TextIOWrapper(io.BytesIO()),
             stdout=out,
             stderr=err,
-            environ={"KAFKABAL_HOME": name},
+            environ={"KAFKABAL_HOME": name, "HOME": name},
             folders={kind: folder / kind for kind in ("config", "cache", "state")},
             monotonic=lambda: time.monotonic() * _HASTE,
             sleep=lambda seconds: time.sleep(min(max(seconds, 0), 0.001)),

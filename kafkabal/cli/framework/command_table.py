@@ -128,6 +128,15 @@ COMMANDS: Final[Mapping[str, Row]] = {
             ),
         },
     ),
+    "config": Row(
+        "Show which settings hold, and where each comes from.",
+        commands={
+            "show": Row(
+                "Show every setting that is set, with its value and where it comes from.",
+                "kafkabal.cli.commands.config:show",
+            ),
+        },
+    ),
     "help": Row("Show the help of a command, or a page of the documentation.", "kafkabal.cli.commands.help:help_"),
     "completion": Row(
         "Complete commands, options and names in bash, zsh and fish.",

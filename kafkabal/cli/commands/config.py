@@ -1,0 +1,29 @@
+"""``kafkabal config show``: which settings hold, and where each comes from."""
+
+from typing import Annotated
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show as show_report
+from kafkabal.cli.framework.shared_options import SETTINGS, Forms, OutputOptions, Uses
+from kafkabal.config.settings import Settings
+
+
+def show(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*SETTINGS)],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+) -> None:
+    """Show every setting that is set, with its value and where it comes from.
+
+    Flags take precedence over environment variables, these over the profile, and the profile over defaults. Nothing
+    is connected to.
+
+    Examples:
+
+      kafkabal config show
+
+      kafkabal config show --profile prod --tolerance 5% -o json
+    """
+    from kafkabal.reporting.config_report import config_report
+
+    show_report(config_report(settings), output, context)

@@ -1,0 +1,31 @@
+"""``kafkabal config show``: what holds, and where it was written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def test_every_setting_is_shown_with_its_origin(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Flags before environment before profile, each named."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("tolerance: 5%\ntopics: [a, b]\nthrottle: auto\ncapacity: {default: 1kB, 3: {/d0: 5}}\n")
+    shown = run_cli(
+        *("config", "show", "--profile", str(profile), "--throttle", "1kB", "-o", "json"),
+        environ={"KAFKABAL_TOPICS": "c"},
+    )
+    assert shown.code == 0, shown.err
+    assert {row["setting"]: (row["value"], row["origin"]) for row in json.loads(shown.out)["settings"]} == {
+        "tolerance": ("0.05", f"{profile}, line 1"),
+        "capacity": ("default: 1000, 3: /d0: 5", f"{profile}, line 4"),
+        "throttle": ("1000", "--throttle"),
+        "topics": ("c", "KAFKABAL_TOPICS"),
+    }
+
+
+def test_nothing_set_is_an_empty_list(run_cli: Callable[..., Any]) -> None:
+    """It is no mistake to have no profile."""
+    shown = run_cli("config", "show", "-o", "json")
+    assert (shown.code, json.loads(shown.out)["settings"]) == (0, [])
