@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkabal.errors import InputFileError, UsageError
+import msgspec
+
+from kafkabal.errors import UsageError
 from kafkabal.files import replacing
+from kafkabal.input_files import decode_json, read_bytes
 from kafkabal.reader.progress import Progress
 
 if TYPE_CHECKING:
     from kafkabal.reader.share import Share
 
 FORMAT: Final = 1
+_STATE: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,15 +119,7 @@ def load_state(path: Path) -> dict[str, Any]:
     InputFileError
         If the file cannot be read, or is no JSON object.
     """
-    try:
-        state = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputFileError(path, f"cannot read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise InputFileError(path, f"not a state of a reader: {error}") from error
-    if not isinstance(state, dict):
-        raise InputFileError(path, "not a state of a reader")
-    return state
+    return decode_json(_STATE, read_bytes(path), path, "not a state of a reader")
 
 
 def save_state(state: Mapping[str, Any], path: Path) -> None:

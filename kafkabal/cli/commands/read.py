@@ -15,6 +15,7 @@ from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError
 from kafkabal.files import check_replaceable
+from kafkabal.printable import printable
 from kafkabal.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
@@ -255,6 +256,9 @@ def _follow(
 
 def _print(line: bytes, context: CommandContext) -> None:
     """To the bytes below stdout where it has any, since a record need not be text."""
+    if context.out.animated:  # a terminal, which a record must not steer
+        context.stdout.write(printable(line.decode(errors="replace")) + "\n")
+        return
     raw: Any = getattr(context.stdout, "buffer", None)
     if isinstance(raw, io.BufferedIOBase):
         raw.write(line + b"\n")
