@@ -12,12 +12,12 @@ from kafkabal.routing.per_record_policy import DecisionPolicy
 from kafkabal.routing.topic_view import RoutingView
 
 
-class Debts(NamedTuple):
+class InFlight(NamedTuple):
     """Columns for kernels: what was sent and is not acknowledged yet."""
 
     leader: list[int]
     """Broker row of each partition, the last one known where it has none now."""
-    owed: list[int]
+    by_partition: list[int]
     """Of each partition; records or bytes, as the policy counts."""
     pending: list[int]
     """Of each broker row: the sum over the partitions that it leads."""
@@ -25,24 +25,24 @@ class Debts(NamedTuple):
     """Of each broker row."""
 
 
-def debts_of(view: RoutingView, before: Debts | None = None) -> Debts:
-    """Take over the debts of an earlier view of the topic, with the leaders, brokers and partitions of this one."""
+def in_flight_of(view: RoutingView, before: InFlight | None = None) -> InFlight:
+    """Take over what was in flight at an earlier view of the topic, with leaders, brokers and partitions of now."""
     brokers = view.broker_id.tolist()
     if before is None:
-        before = Debts([], [], [], brokers)
+        before = InFlight([], [], [], brokers)
     row = {broker: at for at, broker in enumerate(brokers)}
     # acknowledgements of a partition that has lost its leader may still come
     last = [row.get(before.broker_id[then], 0) for then in before.leader]
     now = view.leader.tolist()
     leader = [led if led >= 0 else then for led, then in zip(now, of_length(last, len(now), 0), strict=True)]
-    owed = of_length(before.owed, len(now), 0)
+    by_partition = of_length(before.by_partition, len(now), 0)
     pending = [0] * view.n_brokers
-    for amount, broker in zip(owed, leader, strict=True):
+    for amount, broker in zip(by_partition, leader, strict=True):
         pending[broker] += amount
-    return Debts(leader, owed, pending, brokers)
+    return InFlight(leader, by_partition, pending, brokers)
 
 
-def carried(column: list[float], then: Debts, now: Debts, fresh: list[float]) -> list[float]:
+def carried(column: list[float], then: InFlight, now: InFlight, fresh: list[float]) -> list[float]:
     """A column by broker row, with the rows of a later view; brokers that are new there get what is fresh."""
     row = {broker: at for at, broker in enumerate(then.broker_id)}
     return [column[row[broker]] if broker in row else first for broker, first in zip(now.broker_id, fresh, strict=True)]
@@ -54,18 +54,18 @@ def of_length(column: list[int], n_partitions: int, fresh: int) -> list[int]:
 
 
 @kernel
-def owe(debts: Debts, partition: int, amount: int) -> int:
-    """Note that so much was sent to a partition; the broker that it goes to."""
-    broker = debts.leader[partition]
-    debts.owed[partition] += amount
-    debts.pending[broker] += amount
+def count_in_flight(in_flight: InFlight, partition: int, amount: int) -> int:
+    """Note that so much is in flight to a partition; the broker that it goes to."""
+    broker = in_flight.leader[partition]
+    in_flight.by_partition[partition] += amount
+    in_flight.pending[broker] += amount
     return broker
 
 
 class BrokerFirst(DecisionPolicy, ABC):
     """Keeps what it learnt of each broker from one view to the next.
 
-    The state has the parts ``turns`` and ``debts``, and the columns by broker row that are :attr:`learnt`.
+    The state has the parts ``turns`` and ``in_flight``, and the columns by broker row that are :attr:`learnt`.
     """
 
     hash_seeds = ()
@@ -76,23 +76,23 @@ class BrokerFirst(DecisionPolicy, ABC):
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None)
         if before is None:
-            self.state = self.start(turns_of(view), debts_of(view), view)
+            self.state = self.start(turns_of(view), in_flight_of(view), view)
             return
-        now = self.start(turns_of(view, before.turns), debts_of(view, before.debts), view)
+        now = self.start(turns_of(view, before.turns), in_flight_of(view, before.in_flight), view)
         columns = {name: (getattr(before, name), getattr(now, name)) for name in self.learnt}
-        kept = {name: carried(then, before.debts, now.debts, fresh) for name, (then, fresh) in columns.items()}
+        kept = {name: carried(then, before.in_flight, now.in_flight, fresh) for name, (then, fresh) in columns.items()}
         self.state = now._replace(**kept)
 
     @abstractmethod
-    def start(self, turns: Turns, debts: Debts, view: RoutingView) -> Any:
+    def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> Any:
         """State of a policy that has learnt nothing yet."""
 
 
 @kernel
-def send_to(turns: Turns, debts: Debts, broker: int) -> int:
+def send_to(turns: Turns, in_flight: InFlight, broker: int) -> int:
     """Give one record to a broker; the partition that it goes to."""
     partition = next_partition(turns, broker)
-    owe(debts, partition, 1)
+    count_in_flight(in_flight, partition, 1)
     return partition
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from kafkabal.config.number_ranges import BATCH_BYTES, LINGER_MS
-from kafkabal.routing.broker_first_policy import Debts, carried, debts_of, of_length, owe
+from kafkabal.routing.broker_first_policy import InFlight, carried, count_in_flight, in_flight_of, of_length
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.per_record_policy import DecisionPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
@@ -17,7 +17,7 @@ class State(NamedTuple):
     """Columns of the decision."""
 
     available: list[int]
-    debts: Debts
+    in_flight: InFlight
     """In records."""
     pending_bytes: list[int]
     """Of each partition: sent and not acknowledged."""
@@ -34,15 +34,15 @@ class State(NamedTuple):
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The partition of the key, else the current one until its batch is full."""
     if hashes[0] >= 0:
-        partition = hashes[0] % len(state.debts.leader)
+        partition = hashes[0] % len(state.in_flight.leader)
     else:
         if state.current[1] <= 0:
             state.current[0] = draw(state, uniforms[0], now_s)
             state.current[1] = state.batch_bytes[0]
         state.current[1] -= size_bytes
         partition = state.current[0]
-    broker = owe(state.debts, partition, 1)
-    if state.debts.pending[broker] == 1:
+    broker = count_in_flight(state.in_flight, partition, 1)
+    if state.in_flight.pending[broker] == 1:
         state.moved_s[broker] = now_s
     state.pending_bytes[partition] += size_bytes
     return partition
@@ -74,8 +74,8 @@ def draw(state: State, uniform: float, now_s: float) -> int:
 @kernel
 def is_responsive(state: State, partition: int, now_s: float) -> bool:
     """Whether the leader acknowledged something within the timeout, or owes nothing."""
-    broker = state.debts.leader[partition]
-    if state.timeout_s[0] <= 0.0 or state.debts.pending[broker] == 0:
+    broker = state.in_flight.leader[partition]
+    if state.timeout_s[0] <= 0.0 or state.in_flight.pending[broker] == 0:
         return True
     return now_s - state.moved_s[broker] <= state.timeout_s[0]
 
@@ -83,7 +83,7 @@ def is_responsive(state: State, partition: int, now_s: float) -> bool:
 @kernel
 def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """The queue is shorter."""
-    broker = owe(state.debts, partition, -1)
+    broker = count_in_flight(state.in_flight, partition, -1)
     state.pending_bytes[partition] -= size_bytes
     state.moved_s[broker] = now_s
 
@@ -120,20 +120,20 @@ class Adaptive(DecisionPolicy):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None) or self._start(view)
-        available, debts = view.available.tolist(), debts_of(view, before.debts)
+        available, in_flight = view.available.tolist(), in_flight_of(view, before.in_flight)
         if before.current[0] not in available:
             before.current[1] = 0
         self.state = before._replace(
             available=available,
-            debts=debts,
+            in_flight=in_flight,
             pending_bytes=of_length(before.pending_bytes, view.n_partitions, 0),
-            moved_s=carried(before.moved_s, before.debts, debts, [self.context.clock()] * view.n_brokers),
+            moved_s=carried(before.moved_s, before.in_flight, in_flight, [self.context.clock()] * view.n_brokers),
         )
 
     def _start(self, view: RoutingView) -> State:
         return State(
             available=[],
-            debts=debts_of(view),
+            in_flight=in_flight_of(view),
             pending_bytes=[0] * view.n_partitions,
             moved_s=[0.0] * view.n_brokers,
             current=[0, 0],

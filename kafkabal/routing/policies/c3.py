@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kafkabal.config.number_ranges import Range
-from kafkabal.routing.broker_first_policy import BrokerFirst, Debts, owe, send_to, usual
+from kafkabal.routing.broker_first_policy import BrokerFirst, InFlight, count_in_flight, send_to, usual
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
@@ -22,7 +22,7 @@ class State(NamedTuple):
     """Columns of the decision."""
 
     turns: Turns
-    debts: Debts
+    in_flight: InFlight
     response_s: list[float]
     """Moving average of the time to the acknowledgement, 0 where none came yet."""
     service_s: list[float]
@@ -37,8 +37,8 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
 
     A broker that has not answered yet is taken for an average one; where none has, what is pending decides.
     """
-    turns, debts, response_s, service_s, clients = state
-    brokers, pending, each = turns.broker, debts.pending, clients[0]
+    turns, in_flight, response_s, service_s, clients = state
+    brokers, pending, each = turns.broker, in_flight.pending, clients[0]
     usual_response, usual_service = usual(brokers, response_s), usual(brokers, service_s)
     n = len(brokers)
     at = int(uniforms[0] * n)
@@ -54,14 +54,14 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
         if best < 0 or score < least:
             best, least = broker, score
         at = at + 1 if at + 1 < n else 0
-    return send_to(turns, debts, best)
+    return send_to(turns, in_flight, best)
 
 
 @kernel
 def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """Average the time that it took in; a failure tells nothing of it."""
-    broker = owe(state.debts, partition, -1)
-    waiting = state.debts.pending[broker] + 1
+    broker = count_in_flight(state.in_flight, partition, -1)
+    waiting = state.in_flight.pending[broker] + 1
     if latency_s == latency_s:
         memory = _MEMORY if state.response_s[broker] > 0.0 else 0.0
         state.response_s[broker] = memory * state.response_s[broker] + (1.0 - memory) * latency_s
@@ -94,7 +94,7 @@ class C3(BrokerFirst):
         super().__init__(context)
         self._clients = clients
 
-    def start(self, turns: Turns, debts: Debts, view: RoutingView) -> State:
+    def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> State:
         """See :meth:`BrokerFirst.start`."""
         known = np.nan_to_num(view.latency_s).tolist()
-        return State(turns, debts, known, list(known), [self._clients])
+        return State(turns, in_flight, known, list(known), [self._clients])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from kafkabal.routing.broker_first_policy import BrokerFirst, Debts, owe, send_to
+from kafkabal.routing.broker_first_policy import BrokerFirst, InFlight, count_in_flight, send_to
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns
 from kafkabal.routing.policy_protocol import About, Feedback, Input
@@ -16,13 +16,13 @@ class State(NamedTuple):
     """Columns of the decision."""
 
     turns: Turns
-    debts: Debts
+    in_flight: InFlight
 
 
 @kernel
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """A broker drawn from the idle ones, from all where none is."""
-    brokers, pending = state.turns.broker, state.debts.pending
+    brokers, pending = state.turns.broker, state.in_flight.pending
     idle = 0
     for broker in brokers:
         if pending[broker] == 0:
@@ -36,13 +36,13 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
                     chosen = broker
                     break
                 nth -= 1
-    return send_to(state.turns, state.debts, chosen)
+    return send_to(state.turns, state.in_flight, chosen)
 
 
 @kernel
 def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """One record less to wait for."""
-    owe(state.debts, partition, -1)
+    count_in_flight(state.in_flight, partition, -1)
 
 
 class JoinIdleQueue(BrokerFirst):
@@ -58,6 +58,6 @@ class JoinIdleQueue(BrokerFirst):
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 
-    def start(self, turns: Turns, debts: Debts, view: RoutingView) -> State:
+    def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> State:
         """See :meth:`BrokerFirst.start`."""
-        return State(turns, debts)
+        return State(turns, in_flight)

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kafkabal.config.number_ranges import DRAWS, Range
-from kafkabal.routing.broker_first_policy import BrokerFirst, Debts, owe, send_to, usual
+from kafkabal.routing.broker_first_policy import BrokerFirst, InFlight, count_in_flight, send_to, usual
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
@@ -21,7 +21,7 @@ class State(NamedTuple):
     """Columns of the decision."""
 
     turns: Turns
-    debts: Debts
+    in_flight: InFlight
     response_s: list[float]
     """Moving average of the time to the acknowledgement, 0 where none came yet."""
     quantile: list[float]
@@ -42,12 +42,12 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
         hot = _is_hot(state, broker)
         if best < 0 or _goes_before(state, broker, hot, best, best_hot):
             best, best_hot = broker, hot
-    return send_to(state.turns, state.debts, best)
+    return send_to(state.turns, state.in_flight, best)
 
 
 @kernel
 def _is_hot(state: State, broker: int) -> bool:
-    brokers, pending = state.turns.broker, state.debts.pending
+    brokers, pending = state.turns.broker, state.in_flight.pending
     own, most = pending[broker], state.quantile[0] * len(brokers)
     below = 0
     for other in brokers:
@@ -61,7 +61,7 @@ def _goes_before(state: State, a: int, a_hot: bool, b: int, b_hot: bool) -> bool
     if a_hot != b_hot:
         return b_hot
     if a_hot:
-        return state.debts.pending[a] < state.debts.pending[b]
+        return state.in_flight.pending[a] < state.in_flight.pending[b]
     return _expected_s(state, a) < _expected_s(state, b)
 
 
@@ -74,7 +74,7 @@ def _expected_s(state: State, broker: int) -> float:
 @kernel
 def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """Average the time that it took in; a failure tells nothing of it."""
-    broker = owe(state.debts, partition, -1)
+    broker = count_in_flight(state.in_flight, partition, -1)
     if latency_s == latency_s:
         response_s = state.response_s
         memory = _MEMORY if response_s[broker] > 0.0 else 0.0
@@ -111,7 +111,7 @@ class Prequal(BrokerFirst):
         self.draws = probes
         self._quantile = quantile
 
-    def start(self, turns: Turns, debts: Debts, view: RoutingView) -> State:
+    def start(self, turns: Turns, in_flight: InFlight, view: RoutingView) -> State:
         """See :meth:`BrokerFirst.start`."""
         known = np.nan_to_num(view.latency_s).tolist()
-        return State(turns, debts, known, [self._quantile])
+        return State(turns, in_flight, known, [self._quantile])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from kafkabal.config.number_ranges import BATCH_BYTES, LINGER_MS
-from kafkabal.routing.broker_first_policy import Debts, carried, debts_of, owe
+from kafkabal.routing.broker_first_policy import InFlight, carried, count_in_flight, in_flight_of
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.per_record_policy import DecisionPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input
@@ -20,7 +20,7 @@ class State(NamedTuple):
     """Columns of the decision."""
 
     available: list[int]
-    debts: Debts
+    in_flight: InFlight
     """In bytes."""
     current: list[int]
     """Two items: the partition that is stuck to, and the room in bytes that its batch has left."""
@@ -36,7 +36,7 @@ class State(NamedTuple):
 def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Sequence[float], now_s: float) -> int:
     """The partition of the key, else the current one until its batch is full or was sent."""
     if hashes[0] >= 0:
-        partition = hashes[0] % len(state.debts.leader)
+        partition = hashes[0] % len(state.in_flight.leader)
     else:
         full = state.current[1] < size_bytes
         if full or was_sent(state, now_s):
@@ -46,7 +46,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
             state.opened_s[0] = now_s
         state.current[1] -= size_bytes
         partition = state.current[0]
-    owe(state.debts, partition, size_bytes)
+    count_in_flight(state.in_flight, partition, size_bytes)
     return partition
 
 
@@ -56,9 +56,9 @@ def was_sent(state: State, now_s: float) -> bool:
     if now_s - state.opened_s[0] <= state.linger_s[0]:
         return False
     own = state.batch_bytes[0] - state.current[1]
-    broker = state.debts.leader[state.current[0]]
+    broker = state.in_flight.leader[state.current[0]]
     # so many batches of the usual size are in flight
-    return state.debts.pending[broker] - own < _IN_FLIGHT * max(state.mean_bytes[broker], 1.0)
+    return state.in_flight.pending[broker] - own < _IN_FLIGHT * max(state.mean_bytes[broker], 1.0)
 
 
 @kernel
@@ -66,7 +66,7 @@ def close(state: State) -> None:
     """Learn from the batch that is left how large this broker's are."""
     own = state.batch_bytes[0] - state.current[1]
     if state.current[0] >= 0 and own > 0:
-        broker = state.debts.leader[state.current[0]]
+        broker = state.in_flight.leader[state.current[0]]
         before = state.mean_bytes[broker]
         state.mean_bytes[broker] = 0.5 * before + 0.5 * own if before > 0.0 else 1.0 * own
 
@@ -87,7 +87,7 @@ def another(state: State, uniform: float) -> int:
 @kernel
 def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
     """Less to wait for."""
-    owe(state.debts, partition, -size_bytes)
+    count_in_flight(state.in_flight, partition, -size_bytes)
 
 
 class Sticky(DecisionPolicy):
@@ -122,16 +122,16 @@ class Sticky(DecisionPolicy):
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         before = getattr(self, "state", None) or self._start(view)
-        available, debts = view.available.tolist(), debts_of(view, before.debts)
+        available, in_flight = view.available.tolist(), in_flight_of(view, before.in_flight)
         if before.current[0] not in available:
             before.current[1] = 0
-        mean_bytes = carried(before.mean_bytes, before.debts, debts, [0.0] * view.n_brokers)
-        self.state = before._replace(available=available, debts=debts, mean_bytes=mean_bytes)
+        mean_bytes = carried(before.mean_bytes, before.in_flight, in_flight, [0.0] * view.n_brokers)
+        self.state = before._replace(available=available, in_flight=in_flight, mean_bytes=mean_bytes)
 
     def _start(self, view: RoutingView) -> State:
         return State(
             available=[],
-            debts=debts_of(view),
+            in_flight=in_flight_of(view),
             current=[-1, 0],
             mean_bytes=[0.0] * view.n_brokers,
             opened_s=[0.0],

@@ -44,14 +44,14 @@ CHANGES: dict[str, Callable[[Callable[..., RoutingView]], RoutingView]] = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", ACKED)
 def test_what_is_under_way_outlives_a_change(view_over: Callable[..., RoutingView], name: str, change: str) -> None:
-    """Acknowledgements of records sent before it leave nothing owed, and all brokers that lead get records again."""
+    """Acknowledgements of records sent before it leave nothing in flight, and all leading brokers get records again."""
     policy: Any = policy_over(view_over(brokers=3, partitions=6), name)
     sent = [policy.pick(None, 1000) for _ in range(300)]
     after = CHANGES[change](view_over)
     policy.refresh(after)
     for partition in sent:
         policy.acked(partition, 1000, 0.01)
-    assert policy.state.debts.pending == [0] * after.n_brokers
+    assert policy.state.in_flight.pending == [0] * after.n_brokers
 
     picks = []
     for _ in range(2000):
@@ -59,7 +59,7 @@ def test_what_is_under_way_outlives_a_change(view_over: Callable[..., RoutingVie
         policy.acked(picks[-1], 1000, 0.01)
     led = np.unique(after.leader[after.leader >= 0])
     assert np.bincount(after.leader[picks], minlength=after.n_brokers)[led].min() > 100
-    assert policy.state.debts.pending == [0] * after.n_brokers
+    assert policy.state.in_flight.pending == [0] * after.n_brokers
 
 
 @pytest.mark.parametrize("name", ["c3", "prequal"])

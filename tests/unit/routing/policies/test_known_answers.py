@@ -176,7 +176,7 @@ def test_c3_takes_who_never_answered_for_average(
     policy.refresh(view_over(brokers=3))
     state = policy.state  # type: ignore[attr-defined]
     state.response_s[:] = state.service_s[:] = response_s
-    state.debts.pending[:] = pending
+    state.in_flight.pending[:] = pending
 
     assert policy.pick(None, 1) == picked
 
@@ -209,11 +209,11 @@ def test_failed_deliveries_leave_no_debt(view_over: Callable[..., RoutingView]) 
         policy.refresh(view_over(brokers=3))
         for _ in range(20):
             policy.acked(policy.pick(None, 7), 7, math.nan)
-        assert policy.state.debts.pending == [0, 0, 0], name  # type: ignore[attr-defined]
+        assert policy.state.in_flight.pending == [0, 0, 0], name  # type: ignore[attr-defined]
 
 
 def test_debts_follow_a_leader_that_moves(uneven_view: RoutingView) -> None:
-    """What a partition owes moves with its leadership, so that nothing is owed for ever."""
+    """What a partition owes moves with its leadership, so that nothing is by_partition for ever."""
     from dataclasses import replace
 
     policy = load_policy("join-idle-queue").create(Context(seed=2))
@@ -223,7 +223,7 @@ def test_debts_follow_a_leader_that_moves(uneven_view: RoutingView) -> None:
     for picked in picks:
         policy.acked(picked, 1, 0.1)
 
-    assert policy.state.debts.pending == [0] * 6  # type: ignore[attr-defined]
+    assert policy.state.in_flight.pending == [0] * 6  # type: ignore[attr-defined]
 
 
 def test_rack_local_stays_in_the_rack_until_it_is_full(uneven_view: RoutingView) -> None:
