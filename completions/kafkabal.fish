@@ -366,7 +366,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a apply -d 'Apply a 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a status -d 'Show the status of the latest run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a resume -d 'Resume the latest interrupted run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a cancel -d 'Cancel the latest run\'s reassignments in flight and restore its throttles.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a rollback -d 'Roll back the latest run.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a rollback -d 'Roll back a run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a repair -d 'Restore throttles left by an earlier run and list unused ones.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a adopt -d 'List, throttle, finish or cancel reassignments of another tool.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a history -d 'List the runs of the cluster\'s record and of this host\'s journals.'

@@ -60,7 +60,7 @@ rack c has 1 of 5 brokers and must hold 33%: its broker carries at least 1.67x t
 ```
 
 JSON has `fair` and `<score>_fair` (in the unit of the load) for every broker, and `small_racks`. How it is computed,
-and why that is right, is told in [ADR 7](adr/0007-fair-means-attainable.md).
+and why that is right, is in [ADR 7](adr/0007-fair-means-attainable.md).
 """
 
 

@@ -55,7 +55,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "Cancel the latest run's reassignments in flight and restore its throttles.",
                 "kafkabal.cli.commands.rebalance.cancel:cancel",
             ),
-            "rollback": Row("Roll back the latest run.", "kafkabal.cli.commands.rebalance.rollback:rollback"),
+            "rollback": Row("Roll back a run.", "kafkabal.cli.commands.rebalance.rollback:rollback"),
             "repair": Row(
                 "Restore throttles left by an earlier run and list unused ones.",
                 "kafkabal.cli.commands.rebalance.repair:repair",
