@@ -115,6 +115,8 @@ class PartitionStatus:
     replicas: tuple[int, ...]
     """Those being added and removed are included."""
     isr: tuple[int, ...]
+    topic_id: str = ""
+    """As Kafka writes it; empty where topics have none, before Kafka 2.8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

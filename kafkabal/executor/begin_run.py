@@ -7,6 +7,8 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from kafkabal.clusters.protocol import Capability, ClusterLock
 from kafkabal.errors import (
     DriftError,
@@ -112,6 +114,7 @@ def _begin(
         partitions = _planned(_without_drifted(plan, state, starts, skip_drifted=skip_drifted), state, starts)
         if not partitions:
             return None
+        partitions = _with_topic_ids(environment, partitions)
         record = _record(environment, plan, options, partitions)
         path = environment.journal_path(record.cluster_id, record.run_id)
         if rollback_file is not None:
@@ -256,6 +259,14 @@ def _planned(
         if c.name in found
     ]
     return tuple(p for p in planned if _has_work(p))
+
+
+def _with_topic_ids(
+    environment: RunEnvironment, partitions: tuple[PlannedPartition, ...]
+) -> tuple[PlannedPartition, ...]:
+    status = environment.cluster.partition_status({p.topic for p in partitions})
+    ids = {name.topic: found.topic_id for name, found in status.items()}
+    return tuple(msgspec.structs.replace(p, topic_id=ids.get(p.topic, "")) for p in partitions)
 
 
 def _has_work(p: PlannedPartition) -> bool:

@@ -35,7 +35,10 @@ def partition_status(client: KafkaClient, topics: Collection[str]) -> dict[Topic
         for topic in answer.topics:
             for p in topic.partitions:
                 found[TopicPartition(topic.name, p.partition_index)] = PartitionStatus(
-                    leader=p.leader_id, replicas=tuple(p.replica_nodes), isr=tuple(p.isr_nodes)
+                    leader=p.leader_id,
+                    replicas=tuple(p.replica_nodes),
+                    isr=tuple(p.isr_nodes),
+                    topic_id=_as_kafka_writes_it(topic.topic_id) if topic.topic_id else "",
                 )
     return found
 

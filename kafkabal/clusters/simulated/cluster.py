@@ -155,7 +155,9 @@ class InMemoryCluster:
         """Leader, replicas and ISR of every partition of these topics."""
         parts = self.kafka.catch_up()
         return {
-            p.name: PartitionStatus(leader=p.leader, replicas=tuple(p.replicas), isr=tuple(p.isr))
+            p.name: PartitionStatus(
+                leader=p.leader, replicas=tuple(p.replicas), isr=tuple(p.isr), topic_id=parts.topics[topic].topic_id
+            )
             for topic in sorted(set(topics) & parts.topics.keys())
             for p in parts.topics[topic].partitions.values()
         }

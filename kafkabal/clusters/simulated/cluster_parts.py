@@ -95,6 +95,7 @@ class Topic:
     partitions: dict[int, Partition]
     configs: dict[str, str] = field(default_factory=dict)
     internal: bool = False
+    topic_id: str = ""
 
 
 class LockClient(Protocol):

@@ -47,6 +47,7 @@ class SimulatedKafka:
         for broker in by_id.values():
             _leave_room_as_reported(self.parts, broker)
         self._advanced_to_s = clock.monotonic()
+        self._topics_created = 0
 
     def catch_up(self) -> Parts:
         """Let everything happen that time has brought since the last call, and return the parts."""
@@ -97,7 +98,9 @@ class SimulatedKafka:
     def add_topic(self, row: TopicRow) -> None:
         """Create a topic as the row describes it."""
         partitions = {p.partition: _partition(self.parts, row.topic, p) for p in row.partitions}
-        self.parts.topics[row.topic] = Topic(row.topic, partitions, dict(row.configs or {}), row.internal)
+        self._topics_created += 1
+        topic_id = f"topic-{self._topics_created}"
+        self.parts.topics[row.topic] = Topic(row.topic, partitions, dict(row.configs or {}), row.internal, topic_id)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, whatever is in flight for it."""

@@ -62,7 +62,7 @@ class Observation:
         """Where a partition stands."""
         status = self.status.get(target.name)
         running = self.reassignments.get(target.name)
-        if status is None:
+        if status is None or _is_another_topic(status, target):
             return Stage.GONE
         if running is not None:
             return _stage_of_running(target, running)
@@ -131,6 +131,11 @@ def _logs(
     """Log dirs of partitions on the brokers that matter: those with a wanted log dir, and those being added."""
     holders = {b for w in partitions for b in (*w.log_dirs, *_adding(reassignments, w))} & brokers
     return cluster.replica_logs(holders, {w.name for w in partitions}) if holders else ({}, {})
+
+
+def _is_another_topic(status: PartitionStatus, target: TargetPlacement) -> bool:
+    """Whether the topic was deleted and created again under its name: what is known of the former one is void."""
+    return bool(status.topic_id and target.topic_id) and status.topic_id != target.topic_id
 
 
 def _adding(reassignments: Mapping[TopicPartition, Reassignment], target: TargetPlacement) -> tuple[int, ...]:

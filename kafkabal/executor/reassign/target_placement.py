@@ -25,6 +25,8 @@ class TargetPlacement:
     """Sets of replicas in which we may find it at rest; any other was made by another tool."""
     passing: frozenset[frozenset[int]]
     """Sets in which it may be seen while a reassignment of ours is running."""
+    topic_id: str = ""
+    """Of the topic that is meant; empty where that is not known."""
     by_steps: bool = False
     """Exchange one replica at a time."""
 
@@ -68,6 +70,7 @@ def _target_placement(
         copy_bytes=planned.copy_bytes,
         resting=frozenset(frozenset(stop) for way in ways for stop in way),
         passing=frozenset(frozenset(a) | frozenset(b) for way in ways for a, b in pairwise(way)),
+        topic_id=planned.topic_id,
         by_steps=by_steps,
     )
 

@@ -28,6 +28,8 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
     """Path for each replica, ``any`` where it does not matter."""
     copy_bytes: Int64
     """Bytes of one copy; 0 where no copy's size is known."""
+    topic_id: str = ""
+    """Of the topic when the run began: one that was created again under its name is another topic."""
 
     def __post_init__(self) -> None:
         if not self.replicas or len(self.log_dirs) != len(self.replicas):

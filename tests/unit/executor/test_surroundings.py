@@ -118,7 +118,7 @@ def test_status_after_somebody_moved_it_on(scene: Any) -> None:
 def test_repair_while_moves_go_on(scene: Any) -> None:
     """What is in flight keeps its throttle, and repair says so; later it puts back the rest."""
     scene.memory.kafka.bandwidth_bytes_per_s = 1.0
-    environment = _interrupted(scene, 30)
+    environment = _interrupted(scene, 31)
     first = repair_run(environment)
     assert any("still in flight" in p for p in first.pending)
     assert scene.configs_now() != scene.configs

@@ -1,0 +1,45 @@
+"""A topic that is deleted and created again under its name is another topic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkabal.executor.run_actions import apply, resume, roll_back
+from kafkabal.executor.state.run_states import Outcome
+from kafkabal.model.rows import TopicRow
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.testing.cluster_builders import partition
+
+
+def _recreate(scene: Any, *replicas: int) -> None:
+    scene.memory.kafka.delete_topic("b")
+    scene.memory.kafka.add_topic(TopicRow(topic="b", partitions=[partition(n, list(replicas), 0) for n in (0, 1)]))
+    del scene.configs["topic b"]
+
+
+def test_rollback_leaves_the_new_topic_alone(scene: Any) -> None:
+    """The new topic stays where it was created, though the old one was moved from there to here."""
+    apply(scene.environment(), scene.plan, scene.options)
+    _recreate(scene, 3, 2)
+    result = roll_back(scene.environment())
+    assert result.outcome is Outcome.COMPLETE
+    assert scene.placement_now()[TopicPartition("b", 1)][0] == (3, 2)
+
+
+@pytest.mark.parametrize("crashed_at", [20, 30])
+def test_resume_leaves_the_new_topic_alone(scene: Any, crashed_at: int) -> None:
+    """A run that crashed does not move a topic that was created since."""
+
+    def die(call: Any) -> None:
+        if call.number == crashed_at:
+            raise scene.Crash
+
+    scene.faulty.before.append(die)
+    with pytest.raises(scene.Crash):
+        apply(scene.environment(), scene.plan, scene.options)
+    environment = scene.next_process()
+    _recreate(scene, 2, 3)
+    resume(environment)
+    assert scene.placement_now()[TopicPartition("b", 1)][0] == (2, 3)
