@@ -38,6 +38,7 @@ class SimulatedKafka:
         disk_bytes_per_s: float = 200e6,
     ) -> None:
         self.clock = clock
+        self._topics_created = 0
         self.bandwidth_bytes_per_s = bandwidth_bytes_per_s
         self.disk_bytes_per_s = disk_bytes_per_s
         by_id = {row.broker: _broker(row) for row in brokers}
@@ -47,7 +48,6 @@ class SimulatedKafka:
         for broker in by_id.values():
             _leave_room_as_reported(self.parts, broker)
         self._advanced_to_s = clock.monotonic()
-        self._topics_created = 0
 
     def catch_up(self) -> Parts:
         """Let everything happen that time has brought since the last call, and return the parts."""
