@@ -21,7 +21,7 @@ def words(stage: Stage, tmp_path: Path) -> list[str]:
     """A command whose moves stay in flight for as long as a test needs."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
-    return stage.command_line("apply", str(path), "--yes", "--throttle", "100kB")
+    return stage.command_line("apply", str(path), "--yes", "--force", "--throttle", "100kB")
 
 
 def _is_closed(stage: Stage) -> bool:
