@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from math import gcd
@@ -194,9 +195,9 @@ class TopicReader:
         return self._options.manifest
 
     def __len__(self) -> int:
-        """Samples of an epoch that this rank gets, before any are left out by the decoder."""
+        """Samples of a whole iteration that this rank gets, before any are left out by the decoder."""
         share = Share(self._rank, self._world_size, self._options.tail)
-        return share.count(self.manifest.samples)
+        return share.count(self.manifest.samples) * self._epochs
 
     def set_epoch(self, epoch: int) -> None:
         """Begin the next iteration with this epoch, from 0 on; within it where a state of this epoch was loaded."""
@@ -340,18 +341,19 @@ class TopicReader:
 
     def _observed(self, samples: Iterator[Sample], share: Share) -> Iterator[Sample]:
         """Pass the samples on, and show from time to time how it goes."""
-        listeners = self._listeners(share)
-        next_s = time.monotonic() + _METRICS_EVERY_S
-        for sample in samples:
-            yield sample
-            if time.monotonic() >= next_s:
-                for listener in listeners:
-                    listener()
-                next_s = time.monotonic() + _METRICS_EVERY_S
-        for listener in listeners:
-            listener()
+        with ExitStack() as at_end:
+            listeners = self._listeners(share, at_end)
+            next_s = time.monotonic() + _METRICS_EVERY_S
+            for sample in samples:
+                yield sample
+                if time.monotonic() >= next_s:
+                    for listener in listeners:
+                        listener()
+                    next_s = time.monotonic() + _METRICS_EVERY_S
+            for listener in listeners:
+                listener()
 
-    def _listeners(self, share: Share) -> list[Callable[[], None]]:
+    def _listeners(self, share: Share, at_end: ExitStack) -> list[Callable[[], None]]:
         options = self._options
         found: list[Callable[[], None]] = []
         if share.reader == 0:
@@ -367,6 +369,7 @@ class TopicReader:
             from kafkabal.reader.group_progress import GroupProgress
 
             group = GroupProgress(options.connection, options.group, self.manifest)
+            at_end.callback(group.close)
             found.append(lambda: group.commit(self._share_done(share)))
         return found
 

@@ -27,3 +27,7 @@ class GroupProgress:
             self._consumer.commit(offsets=offsets, asynchronous=True)
         except KafkaException:
             return
+
+    def close(self) -> None:
+        """Send what is under way, and leave."""
+        self._consumer.close()

@@ -80,6 +80,8 @@ class Prefetch:
         while True:
             with self._changed:
                 if not self._planned and not self._plan():
+                    if self._error is not None:
+                        raise self._error  # a schedule that failed in a thread must not look like its end
                     return
                 piece = self._planned.popleft()
             yield piece

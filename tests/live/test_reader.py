@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
-from confluent_kafka import Producer
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkabal.errors import DriftError, UsageError
@@ -243,6 +243,23 @@ def test_what_retention_took_is_named(make_topic: Callable[[], Topic]) -> None:
     next(iter(topic.admin.delete_records([TopicPartition(topic.name, 0, 60)]).values())).result()
     with pytest.raises(DriftError, match=r"was deleted by retention \(the log begins at 60\)"):
         _places(data)
+
+
+def test_progress_is_committed_for_others_to_see(make_topic: Callable[[], Topic]) -> None:
+    """At the end the group stands at the end of every partition."""
+    topic = make_topic()
+    topic.create()
+    topic.produce(500)
+    data = topic.reader(group=f"{topic.name}-group")
+    _places(data)
+    asked = ConsumerGroupTopicPartitions(f"{topic.name}-group")
+    end_s, committed = time.monotonic() + 20, {}
+    pinned = {p.partition: p.end for p in data.manifest.partitions}
+    while committed != pinned and time.monotonic() < end_s:
+        found = next(iter(topic.admin.list_consumer_group_offsets([asked]).values())).result()
+        committed = {tp.partition: tp.offset for tp in found.topic_partitions}
+        time.sleep(0.2)
+    assert committed == pinned
 
 
 def test_replicas_in_the_rack_are_read(make_topic: Callable[[], Topic]) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 import threading
+import time
+from collections.abc import Iterator
 
 import pytest
 
 from kafkabal.errors import DriftError, OperationError
 from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
+from kafkabal.reader.prefetch import Prefetch
 from kafkabal.reader.progress import Progress
+from kafkabal.reader.schedule import Visits
 from kafkabal.reader.share import Share, Tail
 from tests.unit.reader.conftest import MemoryTopic, places
 
@@ -112,3 +116,17 @@ def test_no_thread_outlives_its_reader(topic: MemoryTopic) -> None:
     before = threading.active_count()
     list(places(topic.sequence(Share()), 10))
     assert threading.active_count() == before
+
+
+def test_a_schedule_that_fails_is_not_its_end(topic: MemoryTopic) -> None:
+    """What goes wrong while a thread plans ahead is raised, though the schedule gives nothing more."""
+
+    def failing() -> Iterator[Visits]:
+        raise OperationError("no order")
+        yield
+
+    manifest = topic.manifest()
+    with Prefetch(failing(), lambda: BrokerBlocks(manifest, topic), lambda _: 1, limit_bytes=10, threads=1) as prefetch:
+        time.sleep(0.05)
+        with pytest.raises(OperationError, match="no order"):
+            list(prefetch.visits())
