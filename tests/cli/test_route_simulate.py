@@ -194,7 +194,7 @@ def test_a_policy_of_ones_own_that_fails_is_named(
     assert (found.code, found.out) == (ExitCode.USAGE, "")
     assert found.err.splitlines() == [
         f"kafkabal: error: policy 'broken_policies:{policy}': {message}",
-        "kafkabal: hint: see docs/routing.md",
+        "kafkabal: hint: see 'kafkabal help routing'",
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.routing.broker_first_policy import Debts
+from kafkabal.routing.broker_first_policy import InFlight
 from kafkabal.routing.key_hashes import KeyTable, key_partition, murmur2
 from kafkabal.routing.policies.adaptive import State, choose, draw, learn
 from kafkabal.sandbox.jars import ensure_jars
@@ -89,7 +89,7 @@ def loaded(queues: Sequence[int], left: Sequence[int]) -> State:
     """A broker for each partition, with so many batches of one byte queued; those not left have not answered."""
     state = empty(len(queues), 1)
     state.pending_bytes[:] = queues
-    state.debts.pending[:] = [1] * len(queues)
+    state.in_flight.pending[:] = [1] * len(queues)
     state.moved_s[:] = [NOW_S if partition in left else 0.0 for partition in range(len(queues))]
     return state
 
@@ -109,7 +109,7 @@ def empty(n: int, batch_bytes: int) -> State:
     """The state of the policy before the first record."""
     return State(
         available=list(range(n)),
-        debts=Debts(list(range(n)), [0] * n, [0] * n, list(range(n))),
+        in_flight=InFlight(list(range(n)), [0] * n, [0] * n, list(range(n))),
         pending_bytes=[0] * n,
         moved_s=[NOW_S] * n,
         current=[0, 0],
