@@ -137,7 +137,7 @@ def test_a_part_that_raises_is_named(
         getattr(policy, part)(*given[part])
     said = f"{type(error).__name__}: {' '.join(str(error).split())}"
     assert told.value.message == f"policy 'own': its {part} raised {said}"
-    assert told.value.hint == "see docs/routing.md"
+    assert told.value.hint == "see 'kafkabal help routing'"
 
 
 def test_signals_and_errors_of_ours_reach_through(uneven_view: RoutingView) -> None:

@@ -43,7 +43,7 @@ def test_built_in_policies_need_no_look_at_installed_packages(monkeypatch: pytes
         ("power-of-d:d=two", "'d=two': expected a whole number", None),
         ("least-loaded:own=maybe", "'own=maybe': expected true or false", None),
         ("no.such.module:Policy", "cannot load", None),
-        ("kafkabal.units:parse_bytes", "missing 'about'", "see docs/routing.md"),
+        ("kafkabal.units:parse_bytes", "missing 'about'", "see 'kafkabal help routing'"),
     ],
 )
 def test_wrong_names_are_refused_in_one_line(text: str, message: str, hint: str | None) -> None:
