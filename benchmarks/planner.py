@@ -1,6 +1,6 @@
 """How fast, how small and how close to the bound plans are: the whole process from the shell to the plan file.
 
-    python benchmarks/planner.py [--brokers 40,100,200] [--worlds random,heavy,grow,rack-blind,untidy] [--seeds N]
+    python benchmarks/planner.py [--brokers 40,100,200] [--worlds random,heavy,grow,rack-blind,untidy,unequal] [--seeds N]
 
 Clusters come from ``make_snapshot.py`` in ``KAFKABAL_BENCH_DIR`` (by default ``../shared/bench``) and plans are
 judged by ``check_plan.py`` beside it; without them, our own worlds and the planner's own certificate are used.
@@ -30,6 +30,15 @@ UNTIDY: dict[str, list[object]] = {
     "no rack": ["--no-rack"],
     "rack-blind": ["--rack-blind"],
 }
+UNEQUAL = {
+    "2 + 1 + 1 brokers": {"brokers": 4, "racks": 3},
+    "2 + 2 + 1": {"brokers": 5, "racks": 3},
+    "3 + 2 + 2": {"brokers": 7, "racks": 3},
+    "3 + 3 + 2": {"brokers": 8, "racks": 3},
+    "3 + 2, two replicas": {"brokers": 5, "racks": 2, "replication_factor": 2},
+    "3 + 2 + 2, one half disk": {"brokers": 7, "racks": 3, "half_sized": True},
+}
+"""Racks of different size, in which shares cannot be equal."""
 COLUMNS = ((("disk",), 0.09), (ALL_SCORES, 0.09), (ALL_SCORES, 0.02))
 
 
@@ -90,8 +99,23 @@ def clusters(folder: Path, options: argparse.Namespace) -> list[Cluster]:
         made += [generate(folder, f"heavy 12 seed {s}", ["heavy", "--seed", s]) for s in range(1, 6)]
     if "grow" in worlds:
         made.append(grown(folder))
+    if "unequal" in worlds:
+        made += unequal(folder)
     if "untidy" in worlds:
         made += [cluster for kind in ("random", "heavy") for cluster in untidy(folder, kind)]
+    return made
+
+
+def unequal(folder: Path) -> list[Cluster]:
+    """Clusters of our own generator, whose brokers fill up with their number, over racks of different size."""
+    from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+    from kafkabal.testing.synthetic_clusters import World, make_world
+
+    made = []
+    for seed, (name, shape) in enumerate(UNEQUAL.items(), 1):
+        path = folder / f"unequal-{seed}.jsonl"
+        write_snapshot(make_world(World(seed=seed, topics=300, skew=1.5, **shape)), path)
+        made.append(Cluster(name, path))
     return made
 
 
