@@ -1,6 +1,6 @@
 """How fast, how small and how close to the bound plans are: the whole process from the shell to the plan file.
 
-    python benchmarks/planner.py [--brokers 40,100,200] [--worlds random,heavy,grow,rack-blind,untidy,unequal] [--seeds N]
+    python benchmarks/planner.py [--brokers 40,100,200] [--worlds random,heavy,grow,unequal,...] [--seeds N]
 
 Clusters come from ``make_snapshot.py`` in ``KAFKABAL_BENCH_DIR`` (by default ``../shared/bench``) and plans are
 judged by ``check_plan.py`` beside it; without them, our own worlds and the planner's own certificate are used.
@@ -164,7 +164,7 @@ def own_world(folder: Path) -> Cluster:
 def measure(cluster: Cluster, scores: tuple[str, ...], tolerance: float, folder: Path) -> Measured:
     """Plan in a process of its own, and have the plan judged."""
     plan = folder / "plan.json"
-    words = ["rebalance", "plan", "--snapshot", cluster.path, "--tolerance", str(tolerance), "-o", plan, "-q"]
+    words = ["rebalance", "plan", "--snapshot", cluster.path, "--tolerance", str(tolerance), "--out", plan, "-q"]
     words += [word for score in scores for word in ("--score", score)]
     words += ["--drain", cluster.drain] if cluster.drain else []
     began = time.monotonic()
