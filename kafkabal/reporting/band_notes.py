@@ -8,8 +8,8 @@ from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLER
 from kafkabal.units import format_share
 
 TWO_TOLERANCES = (
-    f"bands: inspect allows {format_share(DEFAULT_CHECK_TOLERANCE, digits=0)} from the fair share, rebalance aims at "
-    f"{format_share(DEFAULT_PLAN_TOLERANCE, digits=0)}, so that what it reached stays balanced while data is written"
+    f"tolerance: inspect allows {format_share(DEFAULT_CHECK_TOLERANCE, digits=0)}, rebalance aims at "
+    f"{format_share(DEFAULT_PLAN_TOLERANCE, digits=0)}, so that a rebalanced cluster stays balanced while data is written"
 )
 """Why a plan counts more holders outside than ``inspect`` does."""
 
@@ -20,5 +20,5 @@ def rounding_note(names: Sequence[str], tolerance: float) -> tuple[str, ...]:
         return ()
     width = format_share(tolerance, digits=0)
     listed = ", ".join(names)
-    note = f"{listed}: shares beyond {width} are inside their bands: of whole counts, bands reach to the next"
+    note = f"{listed}: shares outside {width} are inside their bands, since bands of counts end at whole numbers"
     return (note,)

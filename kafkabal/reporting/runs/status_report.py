@@ -47,8 +47,8 @@ class _RunFact:
 _FACTS: Final = (
     _RunFact("run_id", "run", lambda status: status.found.record.run_id),
     _RunFact("plan_id", "plan", lambda status: status.found.record.plan_id),
-    _RunFact("started_at", "begun", lambda status: status.found.record.started_at),
-    _RunFact("host", "on host", lambda status: status.found.record.host),
+    _RunFact("started_at", "started", lambda status: status.found.record.started_at),
+    _RunFact("host", "host", lambda status: status.found.record.host),
     _RunFact("goal", "goal", lambda status: status.found.state.goal.value),
     _RunFact("phase", "phase", lambda status: status.found.state.phase.value),
     _RunFact("outcome", "", lambda status: status.found.state.outcome.value if status.found.state.outcome else None),
@@ -80,7 +80,7 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
     elif not status.is_settled:
         run_id = found.record.run_id
         notes.append(
-            f"the run is complete: this was changed since; revert it with 'kafkabal rebalance rollback {run_id}'"
+            f"the run completed; partitions have changed since; to roll it back: 'kafkabal rebalance rollback {run_id}'"
         )
     return tuple(notes)
 

@@ -62,4 +62,4 @@ def test_rounding_is_explained_where_it_matters() -> None:
     """The scores are named; without any there is no note."""
     assert rounding_note((), 0.1) == ()
     (note,) = rounding_note(("replicas", "leaders"), 0.1)
-    assert note.startswith("replicas, leaders: shares beyond 10%")
+    assert note.startswith("replicas, leaders: shares outside 10%")
