@@ -9,7 +9,8 @@ from kafkabal.units import format_share
 
 TWO_TOLERANCES = (
     f"tolerance: inspect allows {format_share(DEFAULT_CHECK_TOLERANCE, digits=0)}, rebalance aims at "
-    f"{format_share(DEFAULT_PLAN_TOLERANCE, digits=0)}, so that a rebalanced cluster stays balanced while data is written"
+    f"{format_share(DEFAULT_PLAN_TOLERANCE, digits=0)}, so that a rebalanced cluster stays balanced while "
+    "data is written"
 )
 """Why a plan counts more holders outside than ``inspect`` does."""
 

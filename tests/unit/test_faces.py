@@ -1,0 +1,37 @@
+"""Faces of rooms: what a stub promises can be imported, and no name is hidden by a module of the same name."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import kafkabal
+
+ROOT = Path(next(iter(kafkabal.__path__)))
+FACES = sorted(ROOT.rglob("__init__.pyi"))
+
+
+@pytest.mark.parametrize("stub", FACES, ids=lambda path: str(path.parent.relative_to(ROOT)) or ".")
+def test_every_name_of_a_face_can_be_imported(stub: Path) -> None:
+    """The stub lists the names of the room, each with the module that defines it."""
+    package = ".".join(["kafkabal", *stub.parent.relative_to(ROOT).parts])
+    room = import_module(package)
+    for node in ast.parse(stub.read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            module = import_module("." * node.level + (node.module or ""), package)
+            for alias in node.names:
+                assert getattr(room, alias.name) is getattr(module, alias.name)
+
+
+def test_no_module_has_the_name_of_what_its_room_offers() -> None:
+    """Once imported, such a module would stand in the place of the name."""
+    for stub in FACES:
+        names = {
+            alias.name for n in ast.parse(stub.read_text()).body if isinstance(n, ast.ImportFrom) for alias in n.names
+        }
+        folders = {path.parent.name for path in stub.parent.glob("*/__init__.py")}
+        modules = folders | {path.stem for path in stub.parent.glob("*.py")}
+        assert not names & modules
