@@ -22,7 +22,7 @@ from time import monotonic, perf_counter
 from confluent_kafka import Producer
 
 from benchmarks.producer import Metadata
-from kafkabal.config.librdkafka_settings import ClientSetting
+from kafkabal.config.librdkafka_config import ClientSetting
 from kafkabal.producer.manifest import Manifest, ManifestHeader
 from kafkabal.producer.routing_producer import RoutingProducer
 from kafkabal.producer.send_source import Run, check_sizes

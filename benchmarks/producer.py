@@ -21,7 +21,7 @@ from typing import NamedTuple
 from confluent_kafka import Producer
 
 from kafkabal.clusters.protocol import Reading, ReadRequest
-from kafkabal.config.librdkafka_settings import ClientSetting
+from kafkabal.config.librdkafka_config import ClientSetting
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.producer.live_views import StateReader

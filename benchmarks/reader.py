@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.reader import TopicReader
-from kafkabal.reader.measure import MeasureRequest, measure
+from kafkabal.reader.measure_reading import MeasureRequest, measure
 from kafkabal.sandbox import SandboxSpec, up
 
 AIMS: Mapping[int, float] = {100_000: 0.90, 10_000: 0.70}

@@ -18,7 +18,7 @@ from msgspec.structs import replace as replace_field
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.open_cluster import connect as _open
 from kafkabal.clusters.protocol import Cluster, ReadRequest
-from kafkabal.config.cluster_address import cluster_address
+from kafkabal.config.chosen_cluster import cluster_address
 from kafkabal.config.connection_settings import SnapshotAddress
 from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLERANCE
 from kafkabal.config.resolve_settings import resolve
@@ -31,21 +31,21 @@ from kafkabal.executor.run_events import NullListener, RunListener
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.throttle.initial_throttle import measured_throttle
-from kafkabal.inspection.inspect_cluster import Inspection
-from kafkabal.inspection.inspect_cluster import inspect_cluster as _inspect
+from kafkabal.inspection.inspection import Inspection
+from kafkabal.inspection.inspection import inspect_cluster as _inspect
 from kafkabal.inspection.verdict import Verdict, judge
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.placement.place_topics import Placed
-from kafkabal.placement.place_topics import place_topics as _place
 from kafkabal.placement.placement_policy import parse_policy
+from kafkabal.placement.topic_placement import Placed
+from kafkabal.placement.topic_placement import place_topics as _place
 from kafkabal.plan.plan import Plan
-from kafkabal.planner.make_plan import make_plan as _plan
 from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.planning import make_plan as _plan
 from kafkabal.routing.registry import load_policy, policy_names
 from kafkabal.routing.topic_view import view_of
+from kafkabal.scoring.capacity_options import ScoreOptions, score_options
 from kafkabal.scoring.protocol import Need
 from kafkabal.scoring.registry import load_scores
-from kafkabal.scoring.score_options import ScoreOptions, score_options
 from kafkabal.scoring.selection import choose_scores
 from kafkabal.simulator.compare_policies import PolicyRuns, compare
 from kafkabal.simulator.simulate_policy import SimulationOptions

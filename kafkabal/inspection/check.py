@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkabal.inspection.inspect_cluster import Inspection, Scored
+from kafkabal.inspection.inspection import Inspection, Scored
 from kafkabal.inspection.verdict import faults
 from kafkabal.scoring.bands import RelativeBand
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirState
-from kafkabal.model.offline_replicas import offline_replicas
+from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.replica_sizes import is_estimated, move_bytes, replica_bytes
 from kafkabal.model.volumes import log_bytes
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkabal.inspection.inspect_cluster import Inspection
+from kafkabal.inspection.inspection import Inspection
 from kafkabal.model.cluster_state import F64, I64, ClusterState
 from kafkabal.scoring.attainable import PlaceableLoads, rules_of
 from kafkabal.scoring.evaluation import loads_of

@@ -10,11 +10,11 @@ import numpy as np
 
 from kafkabal.inspection.broker_condition import dirs_in
 from kafkabal.inspection.figures import lagging_partitions, unknown_sizes
-from kafkabal.inspection.inspect_cluster import Inspection, Scored
-from kafkabal.inspection.worst_group import worst_group
+from kafkabal.inspection.inspection import Inspection, Scored
+from kafkabal.inspection.uneven_group import worst_group
 from kafkabal.model.capacity import broker_capacity_bytes, is_silent
 from kafkabal.model.cluster_state import I64, Bools, ClusterState, LogDirState
-from kafkabal.model.offline_replicas import offline_replicas
+from kafkabal.model.replica_health import offline_replicas
 from kafkabal.scoring.protocol import Grain, Need
 from kafkabal.units import format_share
 

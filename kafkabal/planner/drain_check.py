@@ -15,7 +15,7 @@ from kafkabal.errors import InfeasibleError, UsageError
 from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
 from kafkabal.model.eligibility import UNLIMITED, dir_room_bytes, rack_numbers, takes_replicas
 from kafkabal.model.kafka_configs import MIN_INSYNC_REPLICAS
-from kafkabal.model.offline_replicas import has_source, offline_replicas
+from kafkabal.model.replica_health import has_source, offline_replicas
 from kafkabal.model.replica_sizes import move_bytes
 
 

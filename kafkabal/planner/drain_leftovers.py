@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkabal.model.cluster_state import I64, ClusterState
-from kafkabal.model.offline_replicas import has_source
+from kafkabal.model.replica_health import has_source
 from kafkabal.model.replica_sizes import replica_bytes
 from kafkabal.planner.problem import Problem, is_reassigned
 from kafkabal.scoring.evaluation import Evaluation, evaluate

@@ -24,7 +24,7 @@ from kafkabal.model.eligibility import (
     room_for_replicas,
     takes_replicas,
 )
-from kafkabal.model.offline_replicas import has_source, in_offline_dir
+from kafkabal.model.replica_health import has_source, in_offline_dir
 from kafkabal.model.replica_sizes import move_bytes, replica_bytes
 from kafkabal.model.volumes import log_bytes
 from kafkabal.planner.keep_moved import kept_slots

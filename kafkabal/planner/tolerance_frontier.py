@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.planner.make_plan import make_plan
 from kafkabal.planner.plan_listener import SILENT, PlanListener
 from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.planning import make_plan
 
 FRONTIER_TOLERANCES = (0.01, 0.02, 0.05, 0.09, 0.15, 0.25)
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from kafkabal.clusters.protocol import ReadRequest
-from kafkabal.config.librdkafka_settings import ClientSetting
+from kafkabal.config.librdkafka_config import ClientSetting
 from kafkabal.errors import UsageError
 from kafkabal.producer.delivery_listener import DeliveryListener, Progress
 from kafkabal.producer.live_views import StateReader

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.config.librdkafka_settings import librdkafka_settings
-from kafkabal.config.live_connection import live_connection
+from kafkabal.config.broker_connection import live_connection
+from kafkabal.config.librdkafka_config import librdkafka_settings
 from kafkabal.errors import MissingCapabilityError, UsageError
 from kafkabal.producer.produce_session import client_limits
 from kafkabal.producer.routing_producer import DEFAULT_REFRESH_S, RoutingProducer

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from kafkabal.config.librdkafka_settings import ClientSetting
+from kafkabal.config.librdkafka_config import ClientSetting
 from kafkabal.errors import OperationError, PartialFailureError, UsageError
 from kafkabal.producer.background_refresh import Refresher
 from kafkabal.producer.deferred_signals import signals_held_back
@@ -102,7 +102,7 @@ class RoutingProducer:
     policy
         A new instance, for this producer alone.
     client
-        Configuration of librdkafka, as :func:`~kafkabal.config.librdkafka_settings.librdkafka_settings`
+        Configuration of librdkafka, as :func:`~kafkabal.config.librdkafka_config.librdkafka_settings`
         makes it, and whatever
         is to differ from the defaults: idempotence, and 5 ms of linger.
     scores

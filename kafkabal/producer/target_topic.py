@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from kafkabal.clusters.clock import Clock, Deadline, SystemClock
 from kafkabal.clusters.protocol import ConfigResource, ConfigValue, Fault, ResourceKind, TopicDescription
-from kafkabal.config.librdkafka_settings import ClientSetting
+from kafkabal.config.librdkafka_config import ClientSetting
 from kafkabal.errors import KafkabalError, OperationError, UnreachableError, UnsafeError, UsageError
 from kafkabal.model.kafka_configs import CLEANUP_POLICY, MAX_MESSAGE_BYTES
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of

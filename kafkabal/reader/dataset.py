@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafkabal.clusters.kafka.fetch import RangeFetcher
+from kafkabal.config.broker_connection import live_connection
 from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.config.live_connection import live_connection
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
@@ -455,10 +455,10 @@ def pin(
     count: bool | None = None,
     join: bool = True,
 ) -> Manifest:
-    """Pin what a topic holds now, for so many readers; see :func:`~kafkabal.reader.pin.pin_topic`."""
+    """Pin what a topic holds now, for so many readers; see :func:`~kafkabal.reader.pin_offsets.pin_topic`."""
     from kafkabal.clusters.kafka.cluster import KafkaCluster
     from kafkabal.clusters.kafka.fetch import RangeFetcher
-    from kafkabal.reader.pin import pin_topic
+    from kafkabal.reader.pin_offsets import pin_topic
 
     with KafkaCluster(connection) as cluster:
         return pin_topic(

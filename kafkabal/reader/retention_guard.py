@@ -9,7 +9,7 @@ from collections.abc import Callable
 from kafkabal.clusters.protocol import ConfigResource, ResourceKind
 from kafkabal.errors import KafkabalError
 from kafkabal.reader.manifest import Manifest
-from kafkabal.reader.pin import Brokers, TopicFetcher
+from kafkabal.reader.pin_offsets import Brokers, TopicFetcher
 from kafkabal.units import format_duration
 
 _RETENTION_KEY, _CLEANUP_KEY = "retention.ms", "cleanup.policy"

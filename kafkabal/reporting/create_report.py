@@ -13,7 +13,7 @@ from kafkabal.config.topics_file import Difference
 from kafkabal.inspection.verdict import counted_noun
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.kafka_configs import MIN_INSYNC_REPLICAS
-from kafkabal.placement.place_topics import Placed, PlacedTopic
+from kafkabal.placement.topic_placement import Placed, PlacedTopic
 from kafkabal.reporting.report import Column, Kind, Report, Table, Tone, known
 from kafkabal.scoring.evaluation import Evaluation, evaluate
 from kafkabal.scoring.protocol import Grain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange
-from kafkabal.planner.why_not import WhyNot
+from kafkabal.planner.refused_moves import WhyNot
 from kafkabal.reporting.report import Fact, Kind, Report
 from kafkabal.units import format_bytes
 

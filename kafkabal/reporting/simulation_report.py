@@ -15,7 +15,7 @@ from kafkabal.routing.topic_view import RoutingView
 from kafkabal.simulator.compare_policies import PolicyRuns
 from kafkabal.simulator.simulation_result import Outcome
 from kafkabal.simulator.statistics import max_over_mean
-from kafkabal.simulator.training_time import TrainingSetup, TrainingTime, training_time
+from kafkabal.simulator.training_model import TrainingSetup, TrainingTime, training_time
 from kafkabal.simulator.workload import Workload
 from kafkabal.units import format_bytes
 

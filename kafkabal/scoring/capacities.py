@@ -11,8 +11,8 @@ from kafkabal.errors import ConfigError
 from kafkabal.model.capacity import broker_capacity_bytes, is_silent
 from kafkabal.model.cluster_state import F64, ClusterState
 from kafkabal.model.configured_capacity import Default, stated_of_brokers
+from kafkabal.scoring.capacity_options import ScoreOptions
 from kafkabal.scoring.protocol import Need, ScoreBase
-from kafkabal.scoring.score_options import ScoreOptions
 
 
 class CountScore(ScoreBase):
@@ -23,7 +23,7 @@ class CountScore(ScoreBase):
         self.needs = frozenset({Need.LOG_DIRS, Need.CAPACITY}) if self._by_disk else frozenset()
 
     def configured(self, options: ScoreOptions) -> Self:
-        """See :class:`~kafkabal.scoring.score_options.Configurable`."""
+        """See :class:`~kafkabal.scoring.capacity_options.Configurable`."""
         return type(self)(options)
 
     def capacity(self, cluster: ClusterState) -> F64:
@@ -41,7 +41,7 @@ class NetworkScore(ScoreBase):
         self._rates = (options or ScoreOptions()).nic_rate_bytes_per_s
 
     def configured(self, options: ScoreOptions) -> Self:
-        """See :class:`~kafkabal.scoring.score_options.Configurable`."""
+        """See :class:`~kafkabal.scoring.capacity_options.Configurable`."""
         return type(self)(options)
 
     def capacity(self, cluster: ClusterState) -> F64:

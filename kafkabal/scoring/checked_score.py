@@ -10,9 +10,9 @@ from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import F64, I32, ClusterState
 from kafkabal.scoring import score_parts
 from kafkabal.scoring.bands import Band
+from kafkabal.scoring.capacity_options import Configurable, ScoreOptions
 from kafkabal.scoring.plugin_errors import naming_faults
 from kafkabal.scoring.protocol import Grain, Need, Score
-from kafkabal.scoring.score_options import Configurable, ScoreOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class GuardedScore:
     _score: Score
 
     def configured(self, options: ScoreOptions) -> Score:
-        """See :class:`~kafkabal.scoring.score_options.Configurable`."""
+        """See :class:`~kafkabal.scoring.capacity_options.Configurable`."""
         if not isinstance(self._score, Configurable):
             return self
         with naming_faults(self.name, "configured"):

@@ -10,10 +10,10 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from kafkabal.errors import UsageError
+from kafkabal.scoring.capacity_options import Configurable, ScoreOptions
 from kafkabal.scoring.checked_score import guarded
 from kafkabal.scoring.plugin_errors import described
 from kafkabal.scoring.protocol import Grain, Score
-from kafkabal.scoring.score_options import Configurable, ScoreOptions
 from kafkabal.units import parse_number
 
 ENTRY_POINT_GROUP = "kafkabal.scores"
@@ -69,7 +69,7 @@ def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tu
     Parameters
     ----------
     options
-        Bear upon those scores that are :class:`~kafkabal.scoring.score_options.Configurable`.
+        Bear upon those scores that are :class:`~kafkabal.scoring.capacity_options.Configurable`.
 
     Raises
     ------

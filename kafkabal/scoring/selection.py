@@ -10,8 +10,8 @@ import numpy as np
 from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import ClusterState, LogDirState
 from kafkabal.scoring.available_needs import require
+from kafkabal.scoring.capacity_options import ScoreOptions
 from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores
-from kafkabal.scoring.score_options import ScoreOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,10 @@ from kafkabal.simulator.delivery_model import (
     choose_never,
     deliver,
 )
-from kafkabal.simulator.record_stream import of_producer
 from kafkabal.simulator.simulated_brokers import World
 from kafkabal.simulator.statistics import LatencyHistogram
 from kafkabal.simulator.workload import Transport
+from kafkabal.simulator.workload_records import of_producer
 from kafkabal.telemetry.broker_backlog import Backlog
 
 

@@ -17,11 +17,11 @@ from kafkabal.routing.topic_view import RoutingView
 from kafkabal.simulator.delivery_runner import Courier
 from kafkabal.simulator.key_order_risk import KeyOrder
 from kafkabal.simulator.log_bytes import Logs
-from kafkabal.simulator.record_stream import of_producer, record_stream
 from kafkabal.simulator.simulated_brokers import World
 from kafkabal.simulator.simulation_result import Latency, Outcome
 from kafkabal.simulator.ticks import Ticks
 from kafkabal.simulator.workload import MOST_BYTES, MOST_RECORDS, Event, Workload
+from kafkabal.simulator.workload_records import of_producer, record_stream
 from kafkabal.units import format_bytes
 
 # how often librdkafka's statistics are read

@@ -21,8 +21,8 @@ from kafkabal.executor.throttle.initial_throttle import measured_throttle
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import Plan
 from kafkabal.planner.demote import demote_brokers, undo_demotion
-from kafkabal.planner.make_plan import make_plan
 from kafkabal.planner.plan_options import Mode, PlanOptions
+from kafkabal.planner.planning import make_plan
 from kafkabal.watch.decide import Healing, HealKind
 from kafkabal.watch.heal_policy import HealPolicy
 from kafkabal.watch.ledger import Ledger

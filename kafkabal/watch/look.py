@@ -9,9 +9,9 @@ import numpy as np
 
 from kafkabal.clusters.protocol import Cluster, ReadRequest
 from kafkabal.inspection.figures import lagging_partitions
-from kafkabal.inspection.inspect_cluster import inspect_cluster
+from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.model.cluster_state import ClusterState, LogDirState
-from kafkabal.model.offline_replicas import offline_replicas
+from kafkabal.model.replica_health import offline_replicas
 from kafkabal.watch.broker_health import BrokerSample
 
 

@@ -15,9 +15,9 @@ import pexpect
 import pyte
 import pytest
 
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.plan.plan_file import write_plan
-from kafkabal.planner.make_plan import make_plan
+from kafkabal.planner.planning import make_plan
 from kafkabal.sandbox import Node, Role, SandboxSpec
 from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.model.cluster_state import ClusterState
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"

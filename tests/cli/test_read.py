@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from kafkabal.reader.manifest import Manifest
-from kafkabal.reader.measure import Measurement, ReaderResult, training_file
+from kafkabal.reader.measure_reading import Measurement, ReaderResult, training_file
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.restore import Restored
 from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.read_report import measurement_report, restore_report
-from kafkabal.simulator.training_time import load_training
+from kafkabal.simulator.training_model import load_training
 from tests.cli.conftest import Outcome
 from tests.output_schemas import check_csv, check_document
 

@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import OperationError, OutputError
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import read_plan, write_plan

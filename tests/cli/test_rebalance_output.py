@@ -19,8 +19,8 @@ import pytest
 import kafkabal
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.plan.plan_file import write_plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic

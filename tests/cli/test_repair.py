@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kafkabal.clusters.protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.model.offline_replicas import offline_replicas
+from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing.cluster_builders import brokers, cluster, partition

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import ExitCode
 from kafkabal.routing.registry import policy_names
 from kafkabal.simulator.synthetic_topic import Leaders, SyntheticCluster, build_synthetic

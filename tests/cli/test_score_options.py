@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import kafkabal.cli
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import ExitCode
 from kafkabal.simulator.synthetic_topic import SyntheticCluster, build_synthetic
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import ExitCode
 from kafkabal.model.rows import TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition

@@ -19,7 +19,7 @@ from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.protocol import Cluster
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.sandbox import Sandbox, SandboxSpec, up
 from kafkabal.testing import cluster_builders

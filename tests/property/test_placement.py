@@ -10,8 +10,8 @@ from kafkabal.config.topics_file import TopicSpec, topic_spec
 from kafkabal.errors import ConfigError, LimitExceededError, UsageError
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.state_to_rows import topic_rows
-from kafkabal.placement.place_topics import Placed, place_topics
 from kafkabal.placement.placement_policy import parse_policy
+from kafkabal.placement.topic_placement import Placed, place_topics
 from kafkabal.testing.strategies import clusters
 
 policies = st.sampled_from(["score", "score", "even", "brokers+2:1", "binomial:0.3:1"]).map(parse_policy)

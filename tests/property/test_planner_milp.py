@@ -10,12 +10,12 @@ from scipy.sparse import coo_array
 
 from kafkabal.errors import InfeasibleError
 from kafkabal.inspection.check import has_findings
-from kafkabal.inspection.inspect_cluster import inspect_cluster
+from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.plan.planned_state import apply_plan
-from kafkabal.planner.make_plan import make_plan
 from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.planning import make_plan
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.cluster_builders import cluster
 from kafkabal.testing.fair_by_sets import fair_by_sets

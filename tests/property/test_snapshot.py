@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import InputFileError
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.state_to_rows import broker_rows, header_row, topic_rows

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from kafkabal.cli.framework.shared_options import SETTINGS
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.config.profiles import load_profile
 from kafkabal.config.resolve_settings import resolve
 from kafkabal.config.settings import KEYS

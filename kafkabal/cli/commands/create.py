@@ -215,8 +215,8 @@ def _place(
     """Place the missing topics; ``tolerated``: existing ones are not an error."""
     from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
     from kafkabal.config.topics_file import differences
-    from kafkabal.placement.place_topics import place_topics
     from kafkabal.placement.placement_policy import parse_policy
+    from kafkabal.placement.topic_placement import place_topics
     from kafkabal.reporting.create_report import Creation
 
     there = set(state.topics.name) if tolerated else set()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kafkabal.clusters.protocol import Cluster
-    from kafkabal.inspection.inspect_cluster import Inspection
+    from kafkabal.inspection.inspection import Inspection
     from kafkabal.model.cluster_state import ClusterState
     from kafkabal.reporting.report import Report
 
@@ -214,7 +214,7 @@ def _read(
 
 def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
     from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE
-    from kafkabal.inspection.inspect_cluster import inspect_cluster
+    from kafkabal.inspection.inspection import inspect_cluster
 
     tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
     return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
@@ -261,7 +261,7 @@ def _seconds(taken_at: str) -> float:
 
 
 def _save(state: "ClusterState", path: Path, context: CommandContext) -> None:
-    from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+    from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 
     write_snapshot(state, path)
     context.say(f"wrote snapshot {path}")

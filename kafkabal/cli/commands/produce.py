@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafkabal.clusters.kafka.cluster import KafkaCluster
     from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
     from kafkabal.config.connection_settings import ConnectionSettings
-    from kafkabal.config.librdkafka_settings import ClientSetting
+    from kafkabal.config.librdkafka_config import ClientSetting
     from kafkabal.errors import KafkabalError
     from kafkabal.producer.produce_session import Delivery, Order
     from kafkabal.producer.send_source import Outcome
@@ -364,7 +364,7 @@ def _source(name: str, options: SourceOptions, context: CommandContext) -> "Sour
 def _order(
     topic: str, source: "Source", settings: Settings, sending: SendingOptions, context: CommandContext
 ) -> "Order":
-    from kafkabal.config.librdkafka_settings import librdkafka_settings
+    from kafkabal.config.librdkafka_config import librdkafka_settings
     from kafkabal.producer.produce_session import Order
     from kafkabal.producer.routing_producer import DEFAULT_REFRESH_S
 
@@ -462,7 +462,7 @@ def _producer_settings(given: list[str] | None, context: CommandContext) -> "Map
 
 
 def _connection(settings: Settings) -> "ConnectionSettings":
-    from kafkabal.config.cluster_address import cluster_address
+    from kafkabal.config.chosen_cluster import cluster_address
     from kafkabal.config.connection_settings import ConnectionSettings
 
     address = cluster_address(settings)

@@ -171,7 +171,7 @@ def _measure(
     context: CommandContext,
 ) -> None:
     from kafkabal.reader.dataset import pin
-    from kafkabal.reader.measure import MeasureRequest, measure, training_file
+    from kafkabal.reader.measure_reading import MeasureRequest, measure, training_file
     from kafkabal.reporting.read_report import measurement_report
 
     connection = _connection(settings)
@@ -232,7 +232,7 @@ def _follow(
     topic: str, settings: Settings, options: ReadOptions, output: OutputOptions, context: CommandContext
 ) -> None:
     from kafkabal.clusters.kafka.fetch import RangeFetcher
-    from kafkabal.reader.follow import as_json, follow
+    from kafkabal.reader.follow_topic import as_json, follow
 
     connection = _connection(settings)
     end_s = None if options.seconds is None else context.monotonic() + options.seconds
@@ -278,7 +278,7 @@ def _topic_id(connection: "ConnectionSettings", topic: str) -> str:
 
 
 def _connection(settings: Settings) -> "ConnectionSettings":
-    from kafkabal.config.cluster_address import cluster_address
+    from kafkabal.config.chosen_cluster import cluster_address
     from kafkabal.config.connection_settings import ConnectionSettings
 
     address = cluster_address(settings)

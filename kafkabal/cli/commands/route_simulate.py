@@ -18,7 +18,7 @@ from kafkabal.units import parse_bytes
 if TYPE_CHECKING:
     from kafkabal.model.cluster_state import ClusterState
     from kafkabal.routing.topic_view import RoutingView
-    from kafkabal.simulator.training_time import TrainingSetup
+    from kafkabal.simulator.training_model import TrainingSetup
     from kafkabal.simulator.workload_file import WorkloadFile
 
 _WORKLOAD = "Workload"
@@ -117,7 +117,7 @@ class TrainingOptions:
         UsageError
             If the profile is unknown or the file is invalid.
         """
-        from kafkabal.simulator.training_time import load_training
+        from kafkabal.simulator.training_model import load_training
 
         if self.storage is None:
             if self.training is not None:

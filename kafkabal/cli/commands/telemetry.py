@@ -240,7 +240,7 @@ def _default_topic() -> str:
 
 
 def _connection(settings: Settings) -> "ConnectionSettings":
-    from kafkabal.config.cluster_address import cluster_address
+    from kafkabal.config.chosen_cluster import cluster_address
     from kafkabal.config.connection_settings import ConnectionSettings
 
     address = cluster_address(settings)

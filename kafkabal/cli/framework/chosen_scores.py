@@ -21,7 +21,7 @@ def chosen_scores(settings: Settings, cluster: ClusterState) -> Choice:
     UsageError
         If a score is unknown, or a named one cannot be fed.
     """
-    from kafkabal.scoring.score_options import score_options
+    from kafkabal.scoring.capacity_options import score_options
     from kafkabal.scoring.selection import choose_scores
 
     with settings.naming("scores"):
@@ -36,8 +36,8 @@ def named_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[Weigh
     UsageError
         If a score is unknown.
     """
+    from kafkabal.scoring.capacity_options import score_options
     from kafkabal.scoring.registry import load_scores
-    from kafkabal.scoring.score_options import score_options
 
     with settings.naming("scores"):
         return load_scores(settings.scores or default, score_options(settings))

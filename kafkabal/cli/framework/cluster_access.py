@@ -78,7 +78,7 @@ def _connected(settings: Settings, context: CommandContext, save_to: Path | None
     from dataclasses import replace
 
     from kafkabal.clusters.open_cluster import connect
-    from kafkabal.config.cluster_address import cluster_address
+    from kafkabal.config.chosen_cluster import cluster_address
     from kafkabal.config.connection_settings import SnapshotAddress
 
     address = cluster_address(settings)

@@ -59,7 +59,7 @@ def open_topic_intake(
         If no broker answers.
     """
     from kafkabal.cli.framework.cluster_access import await_broker
-    from kafkabal.config.librdkafka_settings import librdkafka_settings
+    from kafkabal.config.librdkafka_config import librdkafka_settings
     from kafkabal.telemetry.topic_intake import TELEMETRY_TOPIC, TopicIntake
 
     await_broker(cluster, context)

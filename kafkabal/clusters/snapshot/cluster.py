@@ -27,8 +27,8 @@ from kafkabal.clusters.protocol import (
     nobody_is_gone,
 )
 from kafkabal.clusters.snapshot.mutable_rows import SnapshotContents
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import MissingCapabilityError, UsageError
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, PartitionRow

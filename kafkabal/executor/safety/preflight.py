@@ -22,7 +22,7 @@ from kafkabal.executor.safety.check_names import Overridable
 from kafkabal.executor.safety.plan_rules import PlannedRows
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.model.cluster_state import Bools, ClusterState
-from kafkabal.model.offline_replicas import offline_replicas
+from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.drift import Drift, find_drift
 from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Plan

@@ -11,7 +11,7 @@ from kafkabal.inspection.figures import (
     partition_figures,
     sum_by,
 )
-from kafkabal.inspection.inspect_cluster import Inspection, worst_first
+from kafkabal.inspection.inspection import Inspection, worst_first
 from kafkabal.model.capacity import broker_capacity_bytes
 from kafkabal.model.cluster_state import F64, I64, ClusterState
 from kafkabal.reporting.inspection import shared_columns

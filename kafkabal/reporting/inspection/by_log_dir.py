@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkabal.inspection.broker_condition import dir_conditions
 from kafkabal.inspection.figures import dir_figures, foreign_bytes
-from kafkabal.inspection.inspect_cluster import Inspection, Scored, worst_first
+from kafkabal.inspection.inspection import Inspection, Scored, worst_first
 from kafkabal.model.capacity import dir_capacity_bytes
 from kafkabal.model.cluster_state import I32, I64
 from kafkabal.reporting.inspection import shared_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.inspection.figures import HolderFigures, broker_figures, rate_by, sum_by
-from kafkabal.inspection.inspect_cluster import Inspection, Scored, worst_first
+from kafkabal.inspection.inspection import Inspection, Scored, worst_first
 from kafkabal.model.capacity import broker_capacity_bytes
 from kafkabal.model.cluster_state import F64, I32
 from kafkabal.reporting.inspection import shared_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.inspection.figures import partition_figures, rate_by, sum_by
-from kafkabal.inspection.inspect_cluster import Inspection
+from kafkabal.inspection.inspection import Inspection
 from kafkabal.model.capacity import broker_capacity_bytes
 from kafkabal.model.cluster_state import F64, I64, Bools, ClusterState
 from kafkabal.model.kafka_configs import REMOTE_STORAGE_ENABLE

@@ -10,10 +10,10 @@ import numpy as np
 
 from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE
 from kafkabal.inspection.figures import partition_figures, unknown_sizes
-from kafkabal.inspection.inspect_cluster import Inspection
+from kafkabal.inspection.inspection import Inspection
 from kafkabal.inspection.rack_structure import SmallRack, advice, small_racks
 from kafkabal.inspection.verdict import Severity, counted_noun, judge
-from kafkabal.inspection.worst_group import worst_group
+from kafkabal.inspection.uneven_group import worst_group
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_sizes import is_estimated
 from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note

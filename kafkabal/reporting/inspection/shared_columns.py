@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kafkabal.inspection.figures import HolderFigures
-from kafkabal.inspection.inspect_cluster import Scored
+from kafkabal.inspection.inspection import Scored
 from kafkabal.model.cluster_state import F64, I64, Bools
 from kafkabal.reporting.report import Column, Kind, Metric, Tone, known
 

@@ -11,7 +11,7 @@ import pytest
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.config.connection_settings import ConnectionSettings, SnapshotAddress
 from kafkabal.errors import ConfigError, InputFileError
 from kafkabal.testing import cluster_builders

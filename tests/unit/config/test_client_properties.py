@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from kafkabal.config.chosen_cluster import cluster_address
 from kafkabal.config.client_properties import read_connection
-from kafkabal.config.cluster_address import cluster_address
 from kafkabal.config.connection_settings import (
     ConnectionSettings,
     OAuthSettings,

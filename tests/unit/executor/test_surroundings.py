@@ -12,9 +12,9 @@ from kafkabal.clusters.protocol import Capability, ConfigResource, ResourceKind
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import BusyError, PartialFailureError, UnreachableError, UnsafeError, UsageError
+from kafkabal.executor.current_run import run_status
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.run_actions import apply, resume
-from kafkabal.executor.run_status import run_status
 from kafkabal.executor.safety.check_names import Overridable
 from kafkabal.executor.safety.cluster_lock import Fence, FileLock, LockRegainedError, take_lock
 from kafkabal.executor.safety.preflight import Verdict, enforce, preflight

@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from kafkabal.inspection.inspect_cluster import inspect_cluster
+from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.inspection.rack_structure import advice, brokers_to_add, small_racks
 from kafkabal.scoring.attainable import PlaceableLoads
 from kafkabal.testing.synthetic_clusters import World, make_world

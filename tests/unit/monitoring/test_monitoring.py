@@ -14,7 +14,7 @@ import yaml
 
 from kafkabal.executor.run_events import Finished, Started
 from kafkabal.executor.state.run_states import Goal, Outcome
-from kafkabal.inspection.inspect_cluster import inspect_cluster
+from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.reporting.drawable_area import PLAIN

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkabal.model.rows import PartitionRow, TopicRow
-from kafkabal.planner.make_plan import make_plan
 from kafkabal.planner.plan_options import Mode, PlanOptions
+from kafkabal.planner.planning import make_plan
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 

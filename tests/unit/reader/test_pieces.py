@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.reader.test_pin import MemoryBrokers
 
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.manifest import Manifest
-from kafkabal.reader.pin import pin_topic
+from kafkabal.reader.pin_offsets import pin_topic
 from kafkabal.reader.share import Share, Tail
 from tests.unit.reader.conftest import MemoryTopic, packed_headers
-from tests.unit.reader.test_pin import MemoryBrokers
 
 PIECE = 50
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from kafkabal.errors import ConfigError, UsageError
 from kafkabal.inspection.check import has_findings, is_broken, performance_data
 from kafkabal.inspection.figures import broker_figures, partition_figures
-from kafkabal.inspection.inspect_cluster import Inspection, inspect_cluster, worst_first
+from kafkabal.inspection.inspection import Inspection, inspect_cluster, worst_first
 from kafkabal.inspection.verdict import judge
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.offline_replicas import offline_replicas
+from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.reporting.drawable_area import Surface
 from kafkabal.reporting.inspection.by_topic import uneven_bytes

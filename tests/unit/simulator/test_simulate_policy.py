@@ -11,8 +11,8 @@ import pytest
 
 from kafkabal.config.topics_file import topic_spec
 from kafkabal.errors import UsageError
-from kafkabal.placement.place_topics import place_topics
 from kafkabal.placement.placement_policy import PlacementPolicy
+from kafkabal.placement.topic_placement import place_topics
 from kafkabal.routing.compiled_kernels import is_available
 from kafkabal.routing.registry import load_policy
 from kafkabal.routing.topic_view import RoutingView, view_of
@@ -22,7 +22,6 @@ from kafkabal.scoring.registry import load_score, load_scores
 from kafkabal.simulator.compare_policies import compare
 from kafkabal.simulator.delivery_runner import Courier, empty_delivery
 from kafkabal.simulator.key_order_risk import KeyOrder
-from kafkabal.simulator.record_stream import record_stream
 from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
 from kafkabal.simulator.simulation_result import Outcome
 from kafkabal.simulator.synthetic_topic import TOPIC, SyntheticCluster, build_synthetic
@@ -39,6 +38,7 @@ from kafkabal.simulator.workload import (
     ZipfKeys,
 )
 from kafkabal.simulator.workload_file import load_workload
+from kafkabal.simulator.workload_records import record_stream
 from kafkabal.testing import cluster_builders
 
 ViewMaker: TypeAlias = "Callable[..., RoutingView]"

@@ -65,7 +65,7 @@ def _explain_why_not(
     partition: str, broker: str, settings: Settings, flags: PlanFlags, output: OutputOptions, context: CommandContext
 ) -> None:
     from kafkabal.cli.commands.rebalance.plan_flags import plan_options
-    from kafkabal.planner.why_not import why_not
+    from kafkabal.planner.refused_moves import why_not
     from kafkabal.reporting.explain_report import why_not_report
 
     name = _partition(partition)

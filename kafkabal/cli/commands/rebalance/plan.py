@@ -82,7 +82,7 @@ def plan(
     """
     if plan_file is not None and (frontier or what_if):
         raise UsageError("--what-if and --frontier cannot be combined with --out", hint="leave out --out")
-    from kafkabal.planner.make_plan import make_plan
+    from kafkabal.planner.planning import make_plan
 
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():

@@ -175,7 +175,7 @@ def make(settings: Settings, flags: PlanFlags, state: "ClusterState", gone: froz
     gone
         Brokers to drain, or to exclude, that are there no more.
     """
-    from kafkabal.planner.make_plan import make_plan
+    from kafkabal.planner.planning import make_plan
 
     return make_plan(state, plan_options(settings, flags, gone))
 

@@ -28,7 +28,7 @@ def status(
       kafkabal rebalance status -o json
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor.run_status import run_status
+    from kafkabal.executor.current_run import run_status
     from kafkabal.executor.state.find_run import find_run
     from kafkabal.reporting.runs.status_report import status_report
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kafkabal.config.topics_file import PRESETS
 from kafkabal.routing.registry import BUILT_IN as POLICIES
 from kafkabal.scoring.registry import BUILT_IN as SCORES
-from kafkabal.simulator.training_time import PROFILES as STORAGES
+from kafkabal.simulator.training_model import PROFILES as STORAGES
 from kafkabal.simulator.workload_file import workload_names
 
 

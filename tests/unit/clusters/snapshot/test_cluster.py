@@ -11,8 +11,8 @@ import pytest
 
 from kafkabal.clusters.protocol import NewTopic, ReadRequest, ReplicaOn
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import UsageError
 from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.topic_partition import TopicPartition

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.inspection.inspect_cluster import Scored
+from kafkabal.inspection.inspection import Scored
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.scoring.attainable import rules_of
 from kafkabal.scoring.evaluation import counted_holders

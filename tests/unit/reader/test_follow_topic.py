@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from kafkabal.clusters.kafka.record_batches import RawRecord
-from kafkabal.reader.follow import as_json, follow
+from kafkabal.reader.follow_topic import as_json, follow
 from kafkabal.reader.sample import Sample
 from tests.unit.reader.conftest import packed_headers
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.errors import ExitCode, InputFileError
 
 HEADER = {"kafkabal_snapshot": 1, "cluster_id": "Mk", "taken_at": "2026-01-01T00:00:00Z", "source": "kafka"}

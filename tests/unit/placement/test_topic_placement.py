@@ -10,8 +10,8 @@ from kafkabal.config.topics_file import TopicSpec, topic_spec
 from kafkabal.errors import KafkabalError, LimitExceededError, UsageError
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, LogDirRow, TopicRow
-from kafkabal.placement.place_topics import Placed, place_topics
 from kafkabal.placement.placement_policy import PlacementPolicy, parse_policy
+from kafkabal.placement.topic_placement import Placed, place_topics
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.registry import default_scores, load_scores
 from kafkabal.testing import cluster_builders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from kafkabal.config.cluster_address import cluster_address
+from kafkabal.config.chosen_cluster import cluster_address
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.config.profiles import default_profiles_file
 from kafkabal.config.resolve_settings import resolve

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.clusters.snapshot.read_snapshot import read_snapshot
-from kafkabal.clusters.snapshot.write_snapshot import write_snapshot
+from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import OutputError
 from kafkabal.testing import cluster_builders
 

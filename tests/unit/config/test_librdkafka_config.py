@@ -13,7 +13,7 @@ from kafkabal.config.connection_settings import (
     SecurityProtocol,
     TlsSettings,
 )
-from kafkabal.config.librdkafka_settings import librdkafka_settings
+from kafkabal.config.librdkafka_config import librdkafka_settings
 
 SERVERS = ("127.0.0.1:1", "127.0.0.1:2")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.offline_replicas import has_source
+from kafkabal.model.replica_health import has_source
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.drift import partition_rows
 from kafkabal.planner.candidate import search
