@@ -390,7 +390,7 @@ def test_a_refused_record_is_not_under_way(mock_cluster: MockCluster, name: str)
                 producer.produce(bytes(6000))
         with pytest.raises(TypeError):
             producer.produce(b"x", headers=[("a", 1)])  # type: ignore[list-item]
-        assert sum(policy.state.debts.pending) == 0
+        assert sum(policy.state.in_flight.pending) == 0
 
 
 def test_partitions_that_the_client_has_not_heard_of_wait(mock_cluster: MockCluster) -> None:
