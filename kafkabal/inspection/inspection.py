@@ -9,6 +9,7 @@ import numpy as np
 
 from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE
 from kafkabal.model.cluster_state import F64, I8, I64, ClusterState
+from kafkabal.scoring.attainable import rules_of
 from kafkabal.scoring.evaluation import Evaluation, evaluate
 from kafkabal.scoring.protocol import Grain, Score
 from kafkabal.scoring.selection import Choice, choose_scores
@@ -44,8 +45,9 @@ class Inspection:
 
     def outside(self, tolerance: float) -> Iterator[tuple[Scored, int]]:
         """Scores that leave a band of this width, and how many holders do."""
+        rules = rules_of(self.cluster)
         for scored in self.scored:
-            e = evaluate(scored.score, self.cluster, tolerance=tolerance)
+            e = evaluate(scored.score, self.cluster, tolerance=tolerance, rules=rules)
             if e.outside.any():
                 yield Scored(scored.score, e), int(e.outside.sum())
 
@@ -60,7 +62,7 @@ def inspect_cluster(
     choice
         The scores, rows being sorted by the first; None takes the default ones.
     tolerance
-        Half the width of the bands, as a share of the mean.
+        Half the width of the bands, as a share of what is fair.
 
     Raises
     ------
@@ -69,9 +71,10 @@ def inspect_cluster(
     """
     choice = choice or choose_scores(cluster)
     scores = [weighted.score for weighted in choice.scores]
+    rules = rules_of(cluster)
     return Inspection(
         cluster=cluster,
-        scored=tuple(Scored(score, evaluate(score, cluster, tolerance=tolerance)) for score in scores),
+        scored=tuple(Scored(score, evaluate(score, cluster, tolerance=tolerance, rules=rules)) for score in scores),
         tolerance=tolerance,
         lacking=choice.lacking,
     )
