@@ -14,12 +14,21 @@ import statistics
 
 import numpy as np
 
-from kafkabal.routing.registry import load_policy
-from kafkabal.routing.topic_view import view_of
-from kafkabal.scoring.registry import load_scores
-from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
-from kafkabal.simulator.synthetic_topic import TOPIC, Leaders, SyntheticCluster, build_synthetic
-from kafkabal.simulator.workload import FixedSize, ListedSizes, LogNormalSize, Sizes, Workload
+from kafkabal.routing import load_policy, view_of
+from kafkabal.scoring import load_scores
+from kafkabal.simulator import (
+    TOPIC,
+    FixedSize,
+    Leaders,
+    ListedSizes,
+    LogNormalSize,
+    SimulationOptions,
+    Sizes,
+    SyntheticCluster,
+    Workload,
+    build_synthetic,
+    simulate,
+)
 
 OTHERS = ("power-of-d", "least-loaded:own=true", "round-robin", "smooth-weighted", "default")
 BROKERS = 4

@@ -15,15 +15,11 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.clusters.simulated.fault_injection import FaultyCluster
-from kafkabal.executor.run_actions import apply
-from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_events import Event, Progress
-from kafkabal.executor.run_options import RunOptions, Throttle
-from kafkabal.model.rows import TopicRow
-from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-from kafkabal.testing.cluster_builders import brokers, cluster, partition
+from kafkabal.clusters.simulated import FaultyCluster, InMemoryCluster
+from kafkabal.executor import Event, Progress, RunEnvironment, RunOptions, Throttle, apply
+from kafkabal.model import TopicRow
+from kafkabal.plan import ANY_DIR, PartitionChange, Placement, Plan
+from kafkabal.testing import brokers, cluster, partition
 
 BROKERS = 30
 PARTITIONS_A_TOPIC = 100

@@ -24,13 +24,9 @@ from inspect_vs_logdirs import BROKERS, create_replicas
 from kafka.protocol.admin import DescribeLogDirsResponse
 from kafka.protocol.metadata import MetadataResponse
 
-from kafkabal.clusters.clock import Deadline, SystemClock
-from kafkabal.clusters.kafka.broker_address import Address
-from kafkabal.clusters.kafka.broker_requests import KafkaClient, Node, Nodes
-from kafkabal.clusters.kafka.read_state import KafkaReader
-from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import ReadRequest
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.clusters import Deadline, ReadRequest, SystemClock, connect
+from kafkabal.clusters.kafka import Address, KafkaClient, KafkaReader, Node, Nodes
+from kafkabal.config import ConnectionSettings
 from kafkabal.sandbox import SandboxSpec, up
 
 REPLICATION_FACTOR = 3

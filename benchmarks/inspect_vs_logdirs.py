@@ -19,9 +19,8 @@ from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
-from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import NewTopic, ReadRequest
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.clusters import NewTopic, ReadRequest, connect
+from kafkabal.config import ConnectionSettings
 from kafkabal.sandbox import Patience, Sandbox, SandboxSpec, up
 
 BROKERS = 6

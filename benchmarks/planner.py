@@ -108,8 +108,8 @@ def clusters(folder: Path, options: argparse.Namespace) -> list[Cluster]:
 
 def unequal(folder: Path) -> list[Cluster]:
     """Clusters of our own generator, whose brokers fill up with their number, over racks of different size."""
-    from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
-    from kafkabal.testing.synthetic_clusters import World, make_world
+    from kafkabal.clusters.snapshot import write_snapshot
+    from kafkabal.testing import World, make_world
 
     made = []
     for seed, (name, shape) in enumerate(UNEQUAL.items(), 1):
@@ -136,10 +136,9 @@ def generate(folder: Path, name: str, words: list[object]) -> Cluster:
 
 def grown(folder: Path) -> Cluster:
     """The 40 brokers after their own plan, and five empty ones."""
-    from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
-    from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
-    from kafkabal.plan.planned_state import apply_plan
-    from kafkabal.planner.planning import make_plan
+    from kafkabal.clusters.snapshot import read_snapshot, write_snapshot
+    from kafkabal.plan import apply_plan
+    from kafkabal.planner import make_plan
 
     state = read_snapshot(generate(folder, "before growing", ["random"]).path)
     write_snapshot(apply_plan(state, make_plan(state)), folder / "balanced.jsonl")
@@ -153,8 +152,8 @@ def grown(folder: Path) -> Cluster:
 
 def own_world(folder: Path) -> Cluster:
     """A cluster of our own generator."""
-    from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
-    from kafkabal.testing.synthetic_clusters import World, make_world
+    from kafkabal.clusters.snapshot import write_snapshot
+    from kafkabal.testing import World, make_world
 
     path = folder / "own.jsonl"
     write_snapshot(make_world(World(brokers=40, racks=10, topics=2800, most_partitions=11)), path)

@@ -27,12 +27,10 @@ from typing import Any
 import numpy as np
 from confluent_kafka import Producer
 
-from kafkabal.clusters.open_cluster import connect
-from kafkabal.clusters.protocol import Cluster, NewTopic
-from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
-from kafkabal.plan.plan_file import write_plan
+from kafkabal.clusters import Cluster, NewTopic, connect
+from kafkabal.config import ConnectionSettings
+from kafkabal.model import TopicPartition
+from kafkabal.plan import ANY_DIR, PartitionChange, Placement, Plan, write_plan
 from kafkabal.sandbox import SandboxSpec, up
 from kafkabal.units import parse_rate
 

@@ -22,16 +22,11 @@ from time import monotonic, perf_counter
 from confluent_kafka import Producer
 
 from benchmarks.producer import Metadata
-from kafkabal.config.librdkafka_config import ClientSetting
-from kafkabal.producer.manifest import Manifest, ManifestHeader
-from kafkabal.producer.routing_producer import RoutingProducer
-from kafkabal.producer.send_source import Run, check_sizes
-from kafkabal.routing.policy_protocol import Context
-from kafkabal.routing.registry import load_policy
-from kafkabal.scoring.registry import load_scores
-from kafkabal.sources.folder import FolderSource
-from kafkabal.sources.row_files import RowSource
-from kafkabal.sources.source_protocol import Source
+from kafkabal.config import ClientSetting
+from kafkabal.producer import Manifest, ManifestHeader, RoutingProducer, Run, check_sizes
+from kafkabal.routing import Context, load_policy
+from kafkabal.scoring import load_scores
+from kafkabal.sources import FolderSource, RowSource, Source
 
 TOPIC = "benchmark"
 TARGET = 1.25

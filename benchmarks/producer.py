@@ -20,15 +20,12 @@ from typing import NamedTuple
 
 from confluent_kafka import Producer
 
-from kafkabal.clusters.protocol import Reading, ReadRequest
-from kafkabal.config.librdkafka_config import ClientSetting
-from kafkabal.model.builder import build_cluster
-from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.producer.live_views import StateReader
-from kafkabal.producer.routing_producer import RoutingProducer
-from kafkabal.routing.policy_protocol import Context
-from kafkabal.routing.registry import load_policy
-from kafkabal.scoring.registry import load_scores
+from kafkabal.clusters import Reading, ReadRequest
+from kafkabal.config import ClientSetting
+from kafkabal.model import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow, build_cluster
+from kafkabal.producer import RoutingProducer, StateReader
+from kafkabal.routing import Context, load_policy
+from kafkabal.scoring import load_scores
 
 SIZES = {10_000: 0.95, 1_000: 0.85, 100: 0.70}
 """Bytes of a record, and the share of the bare producer's throughput that is to be reached."""

@@ -21,9 +21,8 @@ from time import perf_counter, sleep
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.reader import TopicReader
-from kafkabal.reader.measure_reading import MeasureRequest, measure
+from kafkabal.config import ConnectionSettings
+from kafkabal.reader import MeasureRequest, TopicReader, measure
 from kafkabal.sandbox import SandboxSpec, up
 
 AIMS: Mapping[int, float] = {100_000: 0.90, 10_000: 0.70}

@@ -17,14 +17,29 @@ from time import process_time
 
 import numpy as np
 
-from kafkabal.routing.policy_protocol import Context, Feedback, RecordBatch
-from kafkabal.routing.registry import PolicyChoice, load_policy, policy_names
-from kafkabal.routing.topic_view import RoutingView, view_of
-from kafkabal.scoring.registry import load_scores
-from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
-from kafkabal.simulator.synthetic_topic import TOPIC, Leaders, SyntheticCluster, build_synthetic
-from kafkabal.simulator.workload import LogNormalSize, Workload, ZipfKeys
-from kafkabal.simulator.workload_records import record_stream
+from kafkabal.routing import (
+    Context,
+    Feedback,
+    PolicyChoice,
+    RecordBatch,
+    RoutingView,
+    load_policy,
+    policy_names,
+    view_of,
+)
+from kafkabal.scoring import load_scores
+from kafkabal.simulator import (
+    TOPIC,
+    Leaders,
+    LogNormalSize,
+    SimulationOptions,
+    SyntheticCluster,
+    Workload,
+    ZipfKeys,
+    build_synthetic,
+    record_stream,
+    simulate,
+)
 
 WORKLOAD = Workload(
     sizes=LogNormalSize(1000, 1.0), keys=ZipfKeys(10_000, 1.0), bytes_per_s=100e6, metrics_interval_s=5.0

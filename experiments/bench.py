@@ -15,21 +15,14 @@ import numpy as np
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.protocol import NewTopic, ReadRequest
-from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.model.cluster_state import F64, I32, I64
-from kafkabal.model.replica_sizes import replica_bytes
-from kafkabal.producer.routing_producer import RoutingProducer
-from kafkabal.routing.policy_protocol import Context
-from kafkabal.routing.registry import load_policy
-from kafkabal.routing.topic_view import RoutingView, view_of
-from kafkabal.sandbox import Sandbox
-from kafkabal.sandbox.jars import ensure_jars
-from kafkabal.sandbox.java_runtime import java_command, run_java
-from kafkabal.sandbox.sandbox_home import default_cache
-from kafkabal.scoring.protocol import Need
-from kafkabal.scoring.registry import load_scores
+from kafkabal.clusters import NewTopic, ReadRequest
+from kafkabal.clusters.kafka import KafkaCluster
+from kafkabal.config import ConnectionSettings
+from kafkabal.model import F64, I32, I64, replica_bytes
+from kafkabal.producer import RoutingProducer
+from kafkabal.routing import Context, RoutingView, load_policy, view_of
+from kafkabal.sandbox import Sandbox, default_cache, ensure_jars, java_command, run_java
+from kafkabal.scoring import Need, load_scores
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message

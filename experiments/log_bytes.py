@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64
-from kafkabal.simulator.record_batch_format import BATCH_HEADER_BYTES, record_bytes, varint_bytes
+from kafkabal.model import F64, I64
+from kafkabal.simulator import BATCH_HEADER_BYTES, record_bytes, varint_bytes
 
 
 def log_bytes(size_bytes: I64, at_s: F64, *, batch_bytes: int, linger_s: float) -> int:

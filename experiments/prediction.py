@@ -11,12 +11,9 @@ import numpy as np
 from experiments.bench import Bench, Sent
 from experiments.log_bytes import log_bytes
 from experiments.report import Finding
-from kafkabal.model.cluster_state import F64, I64
-from kafkabal.routing.compiled_kernels import is_available
-from kafkabal.routing.registry import load_policy
-from kafkabal.routing.topic_view import RoutingView
-from kafkabal.simulator.simulate_policy import SimulationOptions, simulate
-from kafkabal.simulator.workload import FixedSize, Process, Transport, Workload
+from kafkabal.model import F64, I64
+from kafkabal.routing import RoutingView, is_available, load_policy
+from kafkabal.simulator import FixedSize, Process, SimulationOptions, Transport, Workload, simulate
 
 POLICIES = ("random", "round-robin", "uniform-sticky", "adaptive", "smooth-weighted", "power-of-d", "score")
 ORDERED = ("random", "uniform-sticky", "round-robin", "adaptive", "prequal", "c3", "score")

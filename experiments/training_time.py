@@ -15,7 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from experiments.bench import Bench
 from experiments.report import Finding
-from kafkabal.simulator.training_model import StorageProfile, TrainingJob, training_time
+from kafkabal.simulator import StorageProfile, TrainingJob, training_time
 
 _CLIENT = "readers"
 _RATE_BYTES_PER_S = 4_000_000

@@ -15,41 +15,30 @@ from typing import Any, Literal, Self
 import platformdirs
 from msgspec.structs import replace as replace_field
 
-from kafkabal.clusters.clock import Clock, SystemClock
-from kafkabal.clusters.open_cluster import connect as _open
-from kafkabal.clusters.protocol import Cluster, ReadRequest
-from kafkabal.config.chosen_cluster import cluster_address
-from kafkabal.config.connection_settings import SnapshotAddress
-from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLERANCE
-from kafkabal.config.resolve_settings import resolve
-from kafkabal.config.settings import Settings
-from kafkabal.config.stated_disks import with_stated_disks
-from kafkabal.config.topics_file import TopicSpec
-from kafkabal.executor.run_actions import apply
-from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_events import NullListener, RunListener
-from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.run_result import RunResult
-from kafkabal.executor.throttle.initial_throttle import measured_throttle
-from kafkabal.inspection.inspection import Inspection
-from kafkabal.inspection.inspection import inspect_cluster as _inspect
-from kafkabal.inspection.verdict import Verdict, judge
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.placement.placement_policy import parse_policy
-from kafkabal.placement.topic_placement import Placed
-from kafkabal.placement.topic_placement import place_topics as _place
-from kafkabal.plan.plan import Plan
-from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan as _plan
-from kafkabal.routing.registry import load_policy, policy_names
-from kafkabal.routing.topic_view import view_of
-from kafkabal.scoring.capacity_options import ScoreOptions, score_options
-from kafkabal.scoring.protocol import Need
-from kafkabal.scoring.registry import load_scores
-from kafkabal.scoring.selection import choose_scores
-from kafkabal.simulator.compare_policies import PolicyRuns, compare
-from kafkabal.simulator.simulate_policy import SimulationOptions
-from kafkabal.simulator.workload_file import load_workload
+from kafkabal.clusters import Clock, Cluster, ReadRequest, SystemClock
+from kafkabal.clusters import connect as _open
+from kafkabal.config import (
+    DEFAULT_CHECK_TOLERANCE,
+    DEFAULT_PLAN_TOLERANCE,
+    Settings,
+    SnapshotAddress,
+    TopicSpec,
+    cluster_address,
+    resolve,
+    with_stated_disks,
+)
+from kafkabal.executor import NullListener, RunEnvironment, RunListener, RunOptions, RunResult, apply, measured_throttle
+from kafkabal.inspection import Inspection, Verdict, judge
+from kafkabal.inspection import inspect_cluster as _inspect
+from kafkabal.model import ClusterState
+from kafkabal.placement import Placed, parse_policy
+from kafkabal.placement import place_topics as _place
+from kafkabal.plan import Plan
+from kafkabal.planner import PlanOptions
+from kafkabal.planner import make_plan as _plan
+from kafkabal.routing import load_policy, policy_names, view_of
+from kafkabal.scoring import Need, ScoreOptions, choose_scores, load_scores, score_options
+from kafkabal.simulator import PolicyRuns, SimulationOptions, compare, load_workload
 
 _PROGRAM = "kafkabal"
 

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkabal.files import replacing
-from kafkabal.sandbox.extra_packages import extra_module
-from kafkabal.sandbox.jar_lock import LockedJar
-from kafkabal.sandbox.jars import sha256_of
+from kafkabal.sandbox import LockedJar, extra_module, sha256_of
 
 _LOG_BINDING: Final = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3"
 _HEADER: Final = "# What the sandbox runs as Apache Kafka {version}: Maven names and checksums.\n"

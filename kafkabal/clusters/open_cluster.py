@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkabal.clusters.clock import Clock
 from kafkabal.clusters.protocol import Cluster
-from kafkabal.config.connection_settings import ClusterAddress, ConnectionSettings, SnapshotAddress
+from kafkabal.config import ClusterAddress, ConnectionSettings, SnapshotAddress
 
 
 def connect(address: ClusterAddress, clock: Clock | None = None) -> Cluster:
@@ -22,13 +22,13 @@ def connect(address: ClusterAddress, clock: Clock | None = None) -> Cluster:
         If a bootstrap server is no address, or a certificate cannot be used.
     """
     if isinstance(address, SnapshotAddress):
-        from kafkabal.clusters.snapshot.cluster import SnapshotCluster
+        from kafkabal.clusters.snapshot import SnapshotCluster
 
         return SnapshotCluster(address.path, save_to=address.save_to)
     if isinstance(address, ConnectionSettings):
-        from kafkabal.clusters.kafka.cluster import KafkaCluster
+        from kafkabal.clusters.kafka import KafkaCluster
 
         return KafkaCluster(address, clock)
-    from kafkabal.clusters.zookeeper.cluster import ZookeeperCluster
+    from kafkabal.clusters.zookeeper import ZookeeperCluster
 
     return ZookeeperCluster(address, clock)

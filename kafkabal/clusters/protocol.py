@@ -14,8 +14,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import NamedTuple, Protocol, TypeAlias
 
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import ClusterState, TopicPartition
 
 
 class Capability(StrEnum):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from kafkabal.config.settings import Settings
-from kafkabal.model.capacity import with_capacity
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.volumes import with_volumes
+from kafkabal.model import ClusterState, with_capacity, with_volumes
 
 
 def with_stated_disks(state: ClusterState, settings: Settings) -> ClusterState:

@@ -15,8 +15,7 @@ import numpy as np
 from kafkabal.config import value_parsers
 from kafkabal.config.yaml_document import Node, read_yaml
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.kafka_configs import COMPRESSION_TYPE, MAX_MESSAGE_BYTES, RETENTION_MS
+from kafkabal.model import COMPRESSION_TYPE, MAX_MESSAGE_BYTES, RETENTION_MS, ClusterState
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafkabal.clusters.protocol import Reassignment
+from kafkabal.clusters import Reassignment
 from kafkabal.errors import UsageError
 from kafkabal.executor.begin_run import begin_run
 from kafkabal.executor.execute_run import execute
@@ -19,10 +19,8 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.run_states import Goal
-from kafkabal.model.replica_sizes import move_bytes
-from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.plan.drift import partition_rows
-from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
+from kafkabal.model import TopicPartition, move_bytes
+from kafkabal.plan import ANY_DIR, PartitionChange, Placement, Plan, partition_rows
 
 
 @dataclass(frozen=True, slots=True)

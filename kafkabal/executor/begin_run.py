@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from kafkabal.clusters.protocol import Capability, ClusterLock
+from kafkabal.clusters import Capability, ClusterLock
 from kafkabal.errors import (
     DriftError,
     MissingCapabilityError,
@@ -33,12 +33,8 @@ from kafkabal.executor.state.journal import Entered, Journal, Rate, ThrottleTake
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.executor.throttle.run_throttles import read_originals
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.replica_sizes import move_bytes
-from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.plan.drift import find_drift, partition_rows, placements
-from kafkabal.plan.plan import PartitionChange, Placement, Plan
-from kafkabal.plan.plan_file import write_plan
+from kafkabal.model import ClusterState, TopicPartition, move_bytes
+from kafkabal.plan import PartitionChange, Placement, Plan, find_drift, partition_rows, placements, write_plan
 
 
 class RunClosedError(UsageError):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafkabal.clusters.protocol import Capability, Cluster, ConfigResource, ConfigSource, ResourceKind
+from kafkabal.clusters import Capability, Cluster, ConfigResource, ConfigSource, ResourceKind
 from kafkabal.executor.observe.observation import Observation, Stage, observe
 from kafkabal.executor.reassign.target_placement import TargetPlacement, target_at_start, target_by_plan
 from kafkabal.executor.state.find_run import FoundRun

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kafkabal.clusters.protocol import Capability, ConfigResource, ResourceKind
+from kafkabal.clusters import Capability, ConfigResource, ResourceKind
 from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.cancel_moves import cancel_in_flight
@@ -24,8 +24,7 @@ from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import HardStop, StopReason
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase
 from kafkabal.executor.throttle.run_throttles import Leftovers
-from kafkabal.model.kafka_configs import MIN_INSYNC_REPLICAS
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import MIN_INSYNC_REPLICAS, TopicPartition
 
 _LONGEST_NAP_S = 1.0
 

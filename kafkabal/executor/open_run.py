@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from kafkabal.clusters.protocol import ClusterLock
+from kafkabal.clusters import ClusterLock
 from kafkabal.errors import BusyError
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment

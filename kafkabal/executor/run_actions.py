@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkabal.clusters.protocol import ClusterLock
+from kafkabal.clusters import ClusterLock
 from kafkabal.executor.begin_run import begin_run, reopen_run
 from kafkabal.executor.execute_run import execute
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.state.run_states import Goal
-from kafkabal.plan.plan import Plan
+from kafkabal.plan import Plan
 
 
 def apply(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafkabal.clusters.clock import Clock
-from kafkabal.clusters.protocol import Cluster
-from kafkabal.config.time_window import TimeWindow
+from kafkabal.clusters import Clock, Cluster
+from kafkabal.config import TimeWindow
 from kafkabal.errors import OperationError
 from kafkabal.executor.run_events import PhaseEntered, RunListener, Warned
 from kafkabal.executor.run_options import RunOptions
@@ -21,7 +20,7 @@ from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_request import RunRequest
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
 from kafkabal.executor.throttle.run_throttles import Throttling
-from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model import ClusterState
 
 
 @dataclass(slots=True)

@@ -12,13 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafkabal.clusters.clock import Clock, SystemClock
-from kafkabal.clusters.protocol import Cluster, ReadRequest
+from kafkabal.clusters import Clock, Cluster, ReadRequest, SystemClock
 from kafkabal.executor.isolated_listeners import IsolatedListener
 from kafkabal.executor.run_events import NullListener, RunListener
 from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.safety.stop_request import StopSwitch
-from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model import ClusterState
 
 _PLAIN_ID = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
 

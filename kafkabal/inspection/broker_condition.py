@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.model.capacity import is_silent
-from kafkabal.model.cluster_state import I64, ClusterState, LogDirState
+from kafkabal.model import I64, ClusterState, LogDirState, is_silent
 
 DEAD: Final = "dead"
 NO_ANSWER: Final = "no-answer"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkabal.inspection.inspection import Inspection, Scored
 from kafkabal.inspection.verdict import faults
-from kafkabal.scoring.bands import RelativeBand
+from kafkabal.scoring import RelativeBand
 
 
 def has_findings(inspection: Inspection, tolerance: float) -> bool:

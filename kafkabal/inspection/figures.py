@@ -6,10 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirState
-from kafkabal.model.replica_health import offline_replicas
-from kafkabal.model.replica_sizes import is_estimated, move_bytes, replica_bytes
-from kafkabal.model.volumes import log_bytes
+from kafkabal.model import (
+    F64,
+    I32,
+    I64,
+    Bools,
+    ClusterState,
+    LogDirState,
+    is_estimated,
+    log_bytes,
+    move_bytes,
+    offline_replicas,
+    replica_bytes,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE
-from kafkabal.model.cluster_state import F64, I8, I64, ClusterState
-from kafkabal.scoring.attainable import rules_of
-from kafkabal.scoring.evaluation import Evaluation, evaluate
-from kafkabal.scoring.protocol import Grain, Score
-from kafkabal.scoring.selection import Choice, choose_scores
+from kafkabal.config import DEFAULT_CHECK_TOLERANCE
+from kafkabal.model import F64, I8, I64, ClusterState
+from kafkabal.scoring import Choice, Evaluation, Grain, Score, choose_scores, evaluate, rules_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafkabal.inspection.inspection import Inspection
-from kafkabal.model.cluster_state import F64, I64, ClusterState
-from kafkabal.scoring.attainable import PlaceableLoads, rules_of
-from kafkabal.scoring.evaluation import loads_of
+from kafkabal.model import F64, I64, ClusterState
+from kafkabal.scoring import PlaceableLoads, loads_of, rules_of
 
 _MOST_ADDED = 200
 _EQUAL = 1e-9

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.inspection.inspection import Scored
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.scoring.attainable import rules_of
-from kafkabal.scoring.evaluation import counted_holders
-from kafkabal.scoring.grouped_evaluation import group_loads
-from kafkabal.scoring.protocol import Grain
-from kafkabal.scoring.score_parts import parts_of
+from kafkabal.model import ClusterState
+from kafkabal.scoring import Grain, counted_holders, group_loads, parts_of, rules_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,8 @@ from kafkabal.inspection.broker_condition import dirs_in
 from kafkabal.inspection.figures import lagging_partitions, unknown_sizes
 from kafkabal.inspection.inspection import Inspection, Scored
 from kafkabal.inspection.uneven_group import worst_group
-from kafkabal.model.capacity import broker_capacity_bytes, is_silent
-from kafkabal.model.cluster_state import I64, Bools, ClusterState, LogDirState
-from kafkabal.model.replica_health import offline_replicas
-from kafkabal.scoring.protocol import Grain, Need
+from kafkabal.model import I64, Bools, ClusterState, LogDirState, broker_capacity_bytes, is_silent, offline_replicas
+from kafkabal.scoring import Grain, Need
 from kafkabal.units import format_share
 
 _MOST_IDS = 5

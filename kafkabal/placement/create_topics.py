@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kafkabal.clusters.protocol import Capability, Cluster, Fault, NewTopic, ReplicaOn
+from kafkabal.clusters import Capability, Cluster, Fault, NewTopic, ReplicaOn
 from kafkabal.errors import MissingCapabilityError, OperationError, PartialFailureError
-from kafkabal.plan.plan import ANY_DIR
+from kafkabal.plan import ANY_DIR
 
 
 @dataclass(frozen=True, slots=True)

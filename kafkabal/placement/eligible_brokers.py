@@ -7,10 +7,17 @@ from collections.abc import Collection
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.capacity import dir_capacity_bytes
-from kafkabal.model.cluster_state import I32, Bools, ClusterState, LogDirState
-from kafkabal.model.eligibility import dir_room_bytes, rack_numbers, takes_replicas
-from kafkabal.model.volumes import log_bytes
+from kafkabal.model import (
+    I32,
+    Bools,
+    ClusterState,
+    LogDirState,
+    dir_capacity_bytes,
+    dir_room_bytes,
+    log_bytes,
+    rack_numbers,
+    takes_replicas,
+)
 
 
 class Sites:

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32, I64
+from kafkabal.model import I32, I64
 from kafkabal.placement.eligible_brokers import Sites, apart
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
 from kafkabal.placement.placement_request import Request

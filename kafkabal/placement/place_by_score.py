@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.errors import LimitExceededError
-from kafkabal.model.cluster_state import I32, Bools
+from kafkabal.model import I32, Bools
 from kafkabal.placement.eligible_brokers import Sites, apart
 from kafkabal.placement.placement_request import Request
 from kafkabal.placement.running_scores import Board

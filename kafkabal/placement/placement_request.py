@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kafkabal.config.topics_file import TopicSpec
+from kafkabal.config import TopicSpec
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.replica_sizes import move_bytes
+from kafkabal.model import ClusterState, move_bytes
 from kafkabal.placement.eligible_brokers import Sites
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
 

@@ -13,12 +13,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64, Bools, ClusterState
-from kafkabal.scoring.attainable import Rules, due_of_factors, rules_of
-from kafkabal.scoring.evaluation import counted_holders, due_of, share_of
-from kafkabal.scoring.protocol import Grain
-from kafkabal.scoring.registry import WeightedScore
-from kafkabal.scoring.score_parts import parts_of
+from kafkabal.model import F64, I64, Bools, ClusterState
+from kafkabal.scoring import (
+    Grain,
+    Rules,
+    WeightedScore,
+    counted_holders,
+    due_of,
+    due_of_factors,
+    parts_of,
+    rules_of,
+    share_of,
+)
 
 
 class Board:

@@ -7,20 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.config.defaults import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE
-from kafkabal.config.topics_file import TopicSpec
+from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, TopicSpec
 from kafkabal.errors import LimitExceededError
-from kafkabal.model.add_topics import with_topics
-from kafkabal.model.cluster_state import I32, ClusterState
-from kafkabal.model.rows import PartitionRow, TopicRow
+from kafkabal.model import I32, ClusterState, PartitionRow, TopicRow, with_topics
 from kafkabal.placement.eligible_brokers import Sites
 from kafkabal.placement.place_by_layout import lay_out
 from kafkabal.placement.place_by_score import place_by_score
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
 from kafkabal.placement.placement_request import Request, settle
 from kafkabal.placement.running_scores import Board
-from kafkabal.plan.plan import ANY_DIR
-from kafkabal.scoring.registry import WeightedScore, default_scores
+from kafkabal.plan import ANY_DIR
+from kafkabal.scoring import WeightedScore, default_scores
 from kafkabal.units import format_bytes
 
 

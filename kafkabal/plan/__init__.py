@@ -1,1 +1,5 @@
 """What to change: moves, the plan file, Kafka's own JSON, and the check against drift."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

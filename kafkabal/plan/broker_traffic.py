@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I64, Bools
+from kafkabal.model import I64, Bools
 from kafkabal.plan.plan import Plan
 
 NO_BROKER = -1

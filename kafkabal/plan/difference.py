@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkabal.model.cluster_state import I32, I64, Bools, ClusterState
-from kafkabal.model.replica_sizes import move_bytes, replica_bytes
+from kafkabal.model import I32, I64, Bools, ClusterState, move_bytes, replica_bytes
 from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Placement
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import ClusterState, TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from kafkabal.input_files import Int32
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 PLAN_FORMAT = 1
 ANY_DIR = "any"

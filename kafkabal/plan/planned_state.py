@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkabal.errors import DriftError
-from kafkabal.model.cluster_state import I64, ClusterState, LogDirState, Replicas, freeze
-from kafkabal.model.replica_sizes import move_bytes
+from kafkabal.model import I64, ClusterState, LogDirState, Replicas, freeze, move_bytes
 from kafkabal.plan.drift import partition_rows
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Plan
 

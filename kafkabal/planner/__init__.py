@@ -1,1 +1,5 @@
 """From a problem to a plan: rules, bounds and search; pure and deterministic."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64, Bools, ClusterState
+from kafkabal.model import F64, I64, Bools, ClusterState
 from kafkabal.planner.candidate import SMALL, Draft, finish, search
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.problem import build_problem

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32, I64, ClusterState
+from kafkabal.model import I32, I64, ClusterState
 from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_listener import PlanListener

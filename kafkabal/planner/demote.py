@@ -11,9 +11,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.plan.drift import partition_rows
-from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Placement, Plan
+from kafkabal.model import ClusterState
+from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement, Plan, partition_rows
 
 
 def demote_brokers(state: ClusterState, brokers: Collection[int]) -> Plan:

@@ -10,13 +10,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.config.defaults import DEFAULT_LOG_DIR_LIMIT
+from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.errors import InfeasibleError, UsageError
-from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
-from kafkabal.model.eligibility import UNLIMITED, dir_room_bytes, rack_numbers, takes_replicas
-from kafkabal.model.kafka_configs import MIN_INSYNC_REPLICAS
-from kafkabal.model.replica_health import has_source, offline_replicas
-from kafkabal.model.replica_sizes import move_bytes
+from kafkabal.model import (
+    F64,
+    I32,
+    I64,
+    MIN_INSYNC_REPLICAS,
+    UNLIMITED,
+    Bools,
+    ClusterState,
+    dir_room_bytes,
+    has_source,
+    move_bytes,
+    offline_replicas,
+    rack_numbers,
+    takes_replicas,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I64, ClusterState
-from kafkabal.model.replica_health import has_source
-from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.model import I64, ClusterState, has_source, replica_bytes
 from kafkabal.planner.problem import Problem, is_reassigned
-from kafkabal.scoring.evaluation import Evaluation, evaluate
-from kafkabal.scoring.registry import load_score
+from kafkabal.scoring import Evaluation, evaluate, load_score
 
 LOG_DIR = load_score("log-dir")
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.planner.problem import Problem
-from kafkabal.scoring.attainable import PlaceableLoads, due_of_factors
+from kafkabal.scoring import PlaceableLoads, due_of_factors
 
 _LEAST = 0.01
 """Of a capacity: what a broker is taken to be due at least where loads are divided by it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I64
+from kafkabal.model import I64
 from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.search.solution import State
 

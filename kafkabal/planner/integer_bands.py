@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64, Bools
-from kafkabal.model.eligibility import UNLIMITED
+from kafkabal.model import F64, I32, I64, UNLIMITED, Bools
 from kafkabal.planner.due_shares import DueShares
 from kafkabal.planner.problem import Problem
-from kafkabal.scoring.bands import SHARE_EPSILON, CountBand
+from kafkabal.scoring import SHARE_EPSILON, CountBand
 
 # half of what a score forgives, so that rounding on the way to it and back never matters
 _SLACK = SHARE_EPSILON / 2

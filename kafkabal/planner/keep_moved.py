@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import I32, Bools, ClusterState
-from kafkabal.plan.drift import partition_rows
-from kafkabal.plan.plan import Plan
+from kafkabal.model import I32, Bools, ClusterState
+from kafkabal.plan import Plan, partition_rows
 
 
 def kept_slots(cluster: ClusterState, plans: Sequence[Plan], home: I32) -> Bools:

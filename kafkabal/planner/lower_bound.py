@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.planner.indivisible_bound import grain_bound
 from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.solution import State

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model import F64, I32, I64
 from kafkabal.planner.integer_bands import Bands
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.search.additional_loads import further_scores

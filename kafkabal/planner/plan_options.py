@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.config.defaults import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE
+from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE
 from kafkabal.errors import UsageError
-from kafkabal.plan.plan import Plan
+from kafkabal.plan import Plan
 
 if TYPE_CHECKING:  # the command line imports this file for its help, which must not wait for numpy
-    from kafkabal.scoring.registry import WeightedScore
+    from kafkabal.scoring import WeightedScore
 
 BUDGETS = ("max_bytes", "max_moves", "max_leader_changes", "max_duration_s")
 """Options that limit how much of a plan is made."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.plan.difference import make_changes
-from kafkabal.plan.plan import Plan, ScoreChange
+from kafkabal.model import ClusterState
+from kafkabal.plan import Plan, ScoreChange, make_changes
 from kafkabal.planner.budgeted_part import instalment
 from kafkabal.planner.candidate import search
 from kafkabal.planner.drain_leftovers import remains_of
@@ -18,7 +17,7 @@ from kafkabal.planner.search.search_phases import is_reached
 from kafkabal.planner.search.solution import State
 from kafkabal.planner.shortfall import left_over, unrepaired_of, warnings_of
 from kafkabal.planner.unreachable_bands import falls_short, persist
-from kafkabal.scoring.evaluation import Evaluation, evaluate
+from kafkabal.scoring import Evaluation, evaluate
 
 
 def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listener: PlanListener = SILENT) -> Plan:

@@ -14,26 +14,37 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from kafkabal.errors import InfeasibleError, UsageError
-from kafkabal.model.capacity import is_silent
-from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
-from kafkabal.model.eligibility import (
+from kafkabal.model import (
+    F64,
+    I32,
+    I64,
     UNLIMITED,
+    Bools,
+    ClusterState,
     dir_room_bytes,
+    has_source,
+    in_offline_dir,
+    is_silent,
     lasting_factor,
+    log_bytes,
+    move_bytes,
     rack_numbers,
+    replica_bytes,
     room_for_replicas,
     takes_replicas,
 )
-from kafkabal.model.replica_health import has_source, in_offline_dir
-from kafkabal.model.replica_sizes import move_bytes, replica_bytes
-from kafkabal.model.volumes import log_bytes
 from kafkabal.planner.keep_moved import kept_slots
 from kafkabal.planner.plan_options import Mode, PlanOptions
-from kafkabal.scoring.attainable import Rules
-from kafkabal.scoring.available_needs import require
-from kafkabal.scoring.protocol import Score
-from kafkabal.scoring.registry import WeightedScore, default_scores, load_score, load_scores
-from kafkabal.scoring.selection import choose_scores
+from kafkabal.scoring import (
+    Rules,
+    Score,
+    WeightedScore,
+    choose_scores,
+    default_scores,
+    load_score,
+    load_scores,
+    require,
+)
 
 DISK = load_score("disk")
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.replica_health import has_source
-from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.plan.drift import partition_rows
+from kafkabal.model import ClusterState, TopicPartition, has_source
+from kafkabal.plan import partition_rows
 from kafkabal.planner.candidate import search
 from kafkabal.planner.plan_listener import SILENT
 from kafkabal.planner.plan_options import PlanOptions

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.errors import InfeasibleError
-from kafkabal.model.cluster_state import F64, I32, I64
-from kafkabal.model.replica_health import has_source, offline_replicas
+from kafkabal.model import F64, I32, I64, has_source, offline_replicas
 from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_options import Mode

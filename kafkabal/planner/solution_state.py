@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32, I64, Bools, ClusterState, Replicas, freeze
+from kafkabal.model import I32, I64, Bools, ClusterState, Replicas, freeze
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.solution import State
 

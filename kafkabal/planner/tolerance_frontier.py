@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model import ClusterState
 from kafkabal.planner.plan_listener import SILENT, PlanListener
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.planning import make_plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32, ClusterState
+from kafkabal.model import I32, ClusterState
 from kafkabal.planner.candidate import Draft, search
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_listener import PlanListener

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import I32, I64, Brokers, ClusterState, LogDirs, freeze
+from kafkabal.model import I32, I64, Brokers, ClusterState, LogDirs, freeze
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.units import parse_bytes, parse_whole_number
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafkabal.errors import KafkabalError
 
 if TYPE_CHECKING:  # the command line derives from this for its help, which must not wait for numpy
-    from kafkabal.scoring.registry import WeightedScore
+    from kafkabal.scoring import WeightedScore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,15 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from kafkabal.clusters.protocol import Reading, ReadRequest
-from kafkabal.model.cluster_state import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
+from kafkabal.clusters import Reading, ReadRequest
+from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
 from kafkabal.producer.latency_noise import LatencyNoise
-from kafkabal.routing.topic_view import RoutingView, view_of
-from kafkabal.scoring.available_needs import require, supplied
-from kafkabal.scoring.protocol import Need
-from kafkabal.scoring.registry import WeightedScore
-from kafkabal.telemetry.latency_store import LatencySource, as_column
-from kafkabal.telemetry.partition_rates import with_rates
+from kafkabal.routing import RoutingView, view_of
+from kafkabal.scoring import Need, WeightedScore, require, supplied
+from kafkabal.telemetry import LatencySource, as_column, with_rates
 
 _COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
 """Needs that are met with assumptions, by a second sample, or once records have been sent."""

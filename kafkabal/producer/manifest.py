@@ -30,7 +30,7 @@ import msgspec
 
 from kafkabal.errors import BusyError, InputFileError, OutputError
 from kafkabal.input_files import ROWS, InputFile, open_input
-from kafkabal.sources.source_protocol import Part, RowChecksum, printable
+from kafkabal.sources import Part, RowChecksum, printable
 
 _VERSION = 1
 _NO_MANIFEST = "not a manifest of kafkabal produce"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kafkabal.clusters.protocol import ReadRequest
-from kafkabal.config.librdkafka_config import ClientSetting
+from kafkabal.clusters import ReadRequest
+from kafkabal.config import ClientSetting
 from kafkabal.errors import UsageError
 from kafkabal.producer.delivery_listener import DeliveryListener, Progress
 from kafkabal.producer.live_views import StateReader
@@ -25,12 +25,10 @@ from kafkabal.producer.send_source import (
     totals,
 )
 from kafkabal.producer.target_topic import TopicDescriber, TopicFacts, TopicReader, current_topic_id, topic_facts
-from kafkabal.routing.policy_protocol import Context
-from kafkabal.routing.registry import PolicyChoice
-from kafkabal.routing.topic_view import RoutingView, view_of
-from kafkabal.scoring.registry import WeightedScore
-from kafkabal.sources.source_protocol import Source
-from kafkabal.telemetry.latency_store import LatencySource
+from kafkabal.routing import Context, PolicyChoice, RoutingView, view_of
+from kafkabal.scoring import WeightedScore
+from kafkabal.sources import Source
+from kafkabal.telemetry import LatencySource
 
 _BATCH_BYTES = 1_000_000
 _QUEUE_BYTES = 256 * 2**20

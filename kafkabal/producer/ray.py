@@ -10,17 +10,15 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.config.broker_connection import live_connection
-from kafkabal.config.librdkafka_config import librdkafka_settings
+from kafkabal.clusters.kafka import KafkaCluster
+from kafkabal.config import librdkafka_settings, live_connection
 from kafkabal.errors import MissingCapabilityError, UsageError
 from kafkabal.producer.produce_session import client_limits
 from kafkabal.producer.routing_producer import DEFAULT_REFRESH_S, RoutingProducer
 from kafkabal.producer.target_topic import topic_facts
-from kafkabal.routing.policy_protocol import Context
-from kafkabal.routing.registry import load_policy
-from kafkabal.scoring.registry import load_scores
-from kafkabal.sources.source_protocol import Headers
+from kafkabal.routing import Context, load_policy
+from kafkabal.scoring import load_scores
+from kafkabal.sources import Headers
 
 if TYPE_CHECKING:
     import ray.data

@@ -20,22 +20,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from kafkabal.config.librdkafka_config import ClientSetting
+from kafkabal.config import ClientSetting
 from kafkabal.errors import OperationError, PartialFailureError, UsageError
 from kafkabal.producer.background_refresh import Refresher
 from kafkabal.producer.deferred_signals import signals_held_back
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
 from kafkabal.producer.live_views import StateReader, ViewSource
 from kafkabal.producer.records_in_flight import Acknowledged, Flight, Lane
-from kafkabal.routing.broker_first_policy import of_length
-from kafkabal.routing.checked_policy import GuardedPolicy
-from kafkabal.routing.policy_protocol import Feedback, Input, Policy, RecordBatch
-from kafkabal.routing.topic_view import RoutingView
-from kafkabal.scoring.protocol import Need
-from kafkabal.scoring.registry import WeightedScore
-from kafkabal.sources.source_protocol import Headers
-from kafkabal.telemetry.client_statistics import StatisticsReader
-from kafkabal.telemetry.latency_store import LatencySource, LatencyTable
+from kafkabal.routing import Feedback, GuardedPolicy, Input, Policy, RecordBatch, RoutingView, of_length
+from kafkabal.scoring import Need, WeightedScore
+from kafkabal.sources import Headers
+from kafkabal.telemetry import LatencySource, LatencyTable, StatisticsReader
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

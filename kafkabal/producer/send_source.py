@@ -23,18 +23,8 @@ from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.manifest import Manifest
 from kafkabal.producer.records_in_flight import Acknowledged
 from kafkabal.producer.routing_producer import RoutingProducer
-from kafkabal.routing.checked_policy import PolicyFaultError
-from kafkabal.sources.source_protocol import (
-    Block,
-    ChangedRowsError,
-    Listing,
-    Part,
-    RecordSize,
-    RowChecksum,
-    Source,
-    Wanted,
-    printable,
-)
+from kafkabal.routing import PolicyFaultError
+from kafkabal.sources import Block, ChangedRowsError, Listing, Part, RecordSize, RowChecksum, Source, Wanted, printable
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message

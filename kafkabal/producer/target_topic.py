@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from kafkabal.clusters.clock import Clock, Deadline, SystemClock
-from kafkabal.clusters.protocol import ConfigResource, ConfigValue, Fault, ResourceKind, TopicDescription
-from kafkabal.config.librdkafka_config import ClientSetting
+from kafkabal.clusters import (
+    Clock,
+    ConfigResource,
+    ConfigValue,
+    Deadline,
+    Fault,
+    ResourceKind,
+    SystemClock,
+    TopicDescription,
+)
+from kafkabal.config import ClientSetting
 from kafkabal.errors import KafkabalError, OperationError, UnreachableError, UnsafeError, UsageError
-from kafkabal.model.kafka_configs import CLEANUP_POLICY, MAX_MESSAGE_BYTES
+from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.clusters.kafka.record_batches import RawRecord
+from kafkabal.clusters.kafka import RawRecord
 from kafkabal.errors import OutputError
 from kafkabal.reader.blocks import BlockSource, LoadedBlock
 from kafkabal.reader.manifest import Manifest

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from kafkabal.clusters.kafka.record_batches import RawRecord
+from kafkabal.clusters.kafka import RawRecord
 from kafkabal.errors import DriftError, UsageError
 
 if TYPE_CHECKING:

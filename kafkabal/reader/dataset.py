@@ -14,9 +14,8 @@ from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.clusters.kafka.fetch import RangeFetcher
-from kafkabal.config.broker_connection import live_connection
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.clusters.kafka import RangeFetcher
+from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
@@ -380,7 +379,7 @@ class TopicReader:
         return max(0.0, epochs * self.manifest.samples / share.readers - position.taken)
 
     def _expires_at_s(self) -> float:
-        from kafkabal.clusters.kafka.cluster import KafkaCluster
+        from kafkabal.clusters.kafka import KafkaCluster
 
         fetcher = self._fetcher()
         try:
@@ -413,7 +412,7 @@ class TopicReader:
         return BlockCache(self._options.cache, self._options.cache_bytes)
 
     def _fetcher(self) -> RangeFetcher:
-        from kafkabal.clusters.kafka.fetch import RangeFetcher
+        from kafkabal.clusters.kafka import RangeFetcher
 
         options = self._options
         return RangeFetcher(options.connection, self.manifest.topic, self.manifest.topic_id, rack=options.rack)
@@ -456,8 +455,7 @@ def pin(
     join: bool = True,
 ) -> Manifest:
     """Pin what a topic holds now, for so many readers; see :func:`~kafkabal.reader.pin_offsets.pin_topic`."""
-    from kafkabal.clusters.kafka.cluster import KafkaCluster
-    from kafkabal.clusters.kafka.fetch import RangeFetcher
+    from kafkabal.clusters.kafka import KafkaCluster, RangeFetcher
     from kafkabal.reader.pin_offsets import pin_topic
 
     with KafkaCluster(connection) as cluster:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from kafkabal.clusters.kafka.record_batches import RawRecord
+from kafkabal.clusters.kafka import RawRecord
 from kafkabal.reader.sample import Sample
 
 _MAX_BYTES = 2**20

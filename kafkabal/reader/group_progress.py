@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.config.librdkafka_config import librdkafka_settings
+from kafkabal.config import ConnectionSettings, librdkafka_settings
 from kafkabal.reader.manifest import Manifest
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.input_files import decode_json, read_bytes
-from kafkabal.model.cluster_state import I32, I64
+from kafkabal.model import I32, I64
 
 FORMAT: Final = 1
 LANES: Final = 24

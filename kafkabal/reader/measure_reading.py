@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.config import ConnectionSettings
 from kafkabal.errors import KafkabalError, OperationError
 from kafkabal.reader.dataset import TopicReader
 from kafkabal.reader.manifest import Manifest

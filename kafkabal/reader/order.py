@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I64
+from kafkabal.model import I64
 from kafkabal.reader.permutation import keys, permutation
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from kafkabal.clusters.kafka.record_batches import RawRecord, unpack_headers
+from kafkabal.clusters.kafka import RawRecord, unpack_headers
 from kafkabal.errors import OperationError
-from kafkabal.sources.folder import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
+from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
 
 _CHUNK = CHUNK_HEADER.encode()
 

@@ -10,8 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from kafkabal.clusters.kafka.record_batches import RawRecord
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters import (
     ConfigResource,
     ConfigValue,
     Fault,
@@ -21,9 +20,9 @@ from kafkabal.clusters.protocol import (
     ResourceKind,
     TopicDescription,
 )
+from kafkabal.clusters.kafka import RawRecord
 from kafkabal.errors import NotAuthorizedError, UsageError
-from kafkabal.model.cluster_state import I64
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import I64, TopicPartition
 from kafkabal.reader.blocks import FetchedRange, record_bytes
 from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
 from kafkabal.reader.pieces import FileKey, is_piece, place_of

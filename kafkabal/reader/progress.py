@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I64
+from kafkabal.model import I64
 
 Taken = tuple[int, ...]
 """How many samples each reader of a round took."""

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafkabal.clusters.kafka.fetch import RangeFetcher
-from kafkabal.clusters.kafka.record_batches import RawRecord, unpack_headers
-from kafkabal.config.broker_connection import live_connection
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.clusters.kafka import RangeFetcher, RawRecord, unpack_headers
+from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import DriftError, MissingCapabilityError, UsageError
 from kafkabal.reader.blocks import Fetcher
 from kafkabal.reader.dataset import pin

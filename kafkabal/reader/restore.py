@@ -18,7 +18,7 @@ from typing import Final
 from kafkabal.errors import OutputError, UsageError
 from kafkabal.files import replacing
 from kafkabal.reader.sample import Sample
-from kafkabal.sources.folder import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
+from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
 
 _PIECES: Final = ".kafkabal-pieces"
 

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 
-from kafkabal.clusters.protocol import ConfigResource, ResourceKind
+from kafkabal.clusters import ConfigResource, ResourceKind
 from kafkabal.errors import KafkabalError
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.pin_offsets import Brokers, TopicFetcher

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkabal.clusters.kafka.record_batches import Headers, RawRecord, unpack_headers
-from kafkabal.sources.folder import LABEL_HEADER, PATH_HEADER
+from kafkabal.clusters.kafka import Headers, RawRecord, unpack_headers
+from kafkabal.sources import LABEL_HEADER, PATH_HEADER
 
 
 class Sample:

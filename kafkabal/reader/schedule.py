@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I64, Bools
+from kafkabal.model import I64, Bools
 from kafkabal.reader.order import epoch_order
 
 if TYPE_CHECKING:

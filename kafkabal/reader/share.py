@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I64
+from kafkabal.model import I64
 
 if TYPE_CHECKING:
     from kafkabal.reader.progress import Progress

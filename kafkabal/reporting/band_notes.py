@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLERANCE
+from kafkabal.config import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLERANCE
 from kafkabal.units import format_share
 
 TWO_TOLERANCES = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kafkabal.config.settings import KEYS, Settings
+from kafkabal.config import KEYS, Settings
 from kafkabal.reporting.report import Column, Report, Table
 
 

@@ -9,15 +9,12 @@ from itertools import chain
 
 import numpy as np
 
-from kafkabal.config.topics_file import Difference
-from kafkabal.inspection.verdict import counted_noun
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.kafka_configs import MIN_INSYNC_REPLICAS
-from kafkabal.placement.topic_placement import Placed, PlacedTopic
+from kafkabal.config import Difference
+from kafkabal.inspection import counted_noun
+from kafkabal.model import MIN_INSYNC_REPLICAS, ClusterState
+from kafkabal.placement import Placed, PlacedTopic
 from kafkabal.reporting.report import Column, Kind, Report, Table, Tone, known
-from kafkabal.scoring.evaluation import Evaluation, evaluate
-from kafkabal.scoring.protocol import Grain
-from kafkabal.scoring.registry import WeightedScore
+from kafkabal.scoring import Evaluation, Grain, WeightedScore, evaluate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange
-from kafkabal.planner.refused_moves import WhyNot
+from kafkabal.plan import ANY_DIR, Action, PartitionChange
+from kafkabal.planner import WhyNot
 from kafkabal.reporting.report import Fact, Kind, Report
 from kafkabal.units import format_bytes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkabal.planner.tolerance_frontier import FrontierPoint
+from kafkabal.planner import FrontierPoint
 from kafkabal.reporting.report import Column, Kind, Report, Table
 
 

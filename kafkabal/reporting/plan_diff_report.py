@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkabal.plan.plan import PartitionChange, Plan
+from kafkabal.plan import PartitionChange, Plan
 from kafkabal.reporting.plan_moves import FIRST_MOVES, change_in_words
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.units import format_bytes

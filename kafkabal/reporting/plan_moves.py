@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange
+from kafkabal.plan import ANY_DIR, Action, PartitionChange
 from kafkabal.reporting.report import Column, Kind, Table
 
 FIRST_MOVES = 20

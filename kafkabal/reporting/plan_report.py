@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
-from kafkabal.model.cluster_state import I64
-from kafkabal.plan.broker_traffic import NO_BROKER, Traffic
-from kafkabal.plan.plan import Plan
-from kafkabal.planner.plan_options import BUDGETS
+from kafkabal.config import DEFAULT_PLAN_TOLERANCE
+from kafkabal.model import I64
+from kafkabal.plan import NO_BROKER, Plan, Traffic
+from kafkabal.planner import BUDGETS
 from kafkabal.reporting.band_notes import rounding_note
 from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.reporting.report import Column, Report, Table
-from kafkabal.routing.policy_protocol import Context
-from kafkabal.routing.registry import load_policy, options_of, policy_names
+from kafkabal.routing import Context, load_policy, options_of, policy_names
 
 
 def policies_report(names: Sequence[str] = ()) -> Report:

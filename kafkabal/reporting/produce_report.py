@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64
-from kafkabal.producer.send_source import Outcome
+from kafkabal.model import F64
+from kafkabal.producer import Outcome
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.routing import RoutingView
 from kafkabal.units import format_bytes
 
 

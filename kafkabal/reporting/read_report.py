@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkabal.reader.manifest import Manifest
-from kafkabal.reader.measure_reading import Measurement
-from kafkabal.reader.restore import Restored
+from kafkabal.reader import Manifest, Measurement, Restored
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
 from kafkabal.units import format_bytes, format_duration, format_rate, format_share
 

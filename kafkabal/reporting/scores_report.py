@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model import ClusterState
 from kafkabal.reporting.report import Column, Report, Table, Tone
-from kafkabal.scoring.available_needs import require
-from kafkabal.scoring.protocol import Score
-from kafkabal.scoring.registry import DEFAULT_SCORES, load_score, score_names
+from kafkabal.scoring import DEFAULT_SCORES, Score, load_score, require, score_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64
+from kafkabal.model import F64
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone, known
-from kafkabal.routing.policy_protocol import Input
-from kafkabal.routing.topic_view import RoutingView
-from kafkabal.simulator.compare_policies import PolicyRuns
-from kafkabal.simulator.simulation_result import Outcome
-from kafkabal.simulator.statistics import max_over_mean
-from kafkabal.simulator.training_model import TrainingSetup, TrainingTime, training_time
-from kafkabal.simulator.workload import Workload
+from kafkabal.routing import Input, RoutingView
+from kafkabal.simulator import Outcome, PolicyRuns, TrainingSetup, TrainingTime, Workload, max_over_mean, training_time
 from kafkabal.units import format_bytes
 
 # with more policies than this, people see them side by side only

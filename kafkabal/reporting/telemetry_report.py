@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
-from kafkabal.telemetry.subscriptions import Subscription
+from kafkabal.telemetry import Subscription
 
 
 def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:

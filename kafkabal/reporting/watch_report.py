@@ -12,9 +12,7 @@ from kafkabal.errors import OutputError
 from kafkabal.files import replacing
 from kafkabal.printable import printable
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone
-from kafkabal.watch.broker_health import BrokerHealth
-from kafkabal.watch.watch_events import WatchEvent
-from kafkabal.watch.watcher import Summary
+from kafkabal.watch import BrokerHealth, Summary, WatchEvent
 
 EVENTS_VERSION: Final = 1
 """Raised whenever a key of an event is renamed or removed, or changes its type."""

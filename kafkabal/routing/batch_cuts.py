@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model import F64, I32, I64
 
 # batches of fewer records, and so many of them at least, are found all at once
 _SHORT, _MANY = 32, 100

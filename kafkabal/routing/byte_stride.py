@@ -25,7 +25,7 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model import F64, I32, I64
 
 # slots of each partition at least before weights are looked at again
 _LEAST_SLOTS: Final = 16

@@ -16,12 +16,12 @@ from typing import Any, Final, cast
 import numpy as np
 
 from kafkabal.errors import KafkabalError, UsageError
-from kafkabal.model.cluster_state import I32
+from kafkabal.model import I32
 from kafkabal.routing.compiled_kernels import compiled, kernel
 from kafkabal.routing.per_record_policy import DecisionPolicy, learn_nothing
 from kafkabal.routing.policy_protocol import About, Feedback, Input, Policy, RecordBatch
 from kafkabal.routing.topic_view import RoutingView
-from kafkabal.scoring.plugin_errors import telling_faults
+from kafkabal.scoring import telling_faults
 
 _NONE: Final = -1
 _LONGEST: Final = 300

@@ -19,7 +19,7 @@ from math import sqrt
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.routing.score_pressure import Pressure
 from kafkabal.routing.topic_view import RoutingView
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkabal.model.cluster_state import I32, I64
+from kafkabal.model import I32, I64
 
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]

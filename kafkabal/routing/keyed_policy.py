@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32
+from kafkabal.model import I32
 from kafkabal.routing.key_hashes import KeyTable, key_partition
 from kafkabal.routing.policy_protocol import Context, PolicyBase, RecordBatch
 from kafkabal.routing.topic_view import RoutingView

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32, I64
+from kafkabal.model import I32, I64
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.topic_view import RoutingView
 

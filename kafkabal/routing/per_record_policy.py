@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model import F64, I32, I64
 from kafkabal.routing.compiled_kernels import as_arrays, compiled, kernel, write_back
 from kafkabal.routing.key_hashes import KAFKA_SEED, murmur2
 from kafkabal.routing.policy_protocol import Context, Feedback, PolicyBase, RecordBatch

@@ -14,8 +14,8 @@ from enum import StrEnum
 from time import monotonic
 from typing import ClassVar, Protocol
 
-from kafkabal.config.number_ranges import Range
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.config import Range
+from kafkabal.model import F64, I32, I64
 from kafkabal.routing.key_hashes import KeyTable
 from kafkabal.routing.topic_view import RoutingView
 

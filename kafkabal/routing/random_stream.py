@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64
+from kafkabal.model import F64
 
 _BLOCK = 1024
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from kafkabal.errors import UsageError
 from kafkabal.routing.checked_policy import expect_about, guarded, naming_faults
 from kafkabal.routing.policy_protocol import About, Context, Policy
-from kafkabal.scoring.plugin_errors import described
+from kafkabal.scoring import described
 
 ENTRY_POINT_GROUP = "kafkabal.policies"
 

@@ -12,12 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, Bools, ClusterState
-from kafkabal.model.replica_sizes import replica_bytes
-from kafkabal.scoring.attainable import rules_of
-from kafkabal.scoring.evaluation import counted_holders, due_of, holder_load
-from kafkabal.scoring.protocol import Grain, Score
-from kafkabal.scoring.registry import WeightedScore
+from kafkabal.model import F64, I32, Bools, ClusterState, replica_bytes
+from kafkabal.scoring import Grain, Score, WeightedScore, counted_holders, due_of, holder_load, rules_of
 
 # a power of two, so that the difference of two sums of bytes is exact
 _PROBE = float(2**20)

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.errors import OperationError, UsageError
-from kafkabal.model.capacity import broker_capacity_bytes
-from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
-from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.model import F64, I32, I64, Bools, ClusterState, broker_capacity_bytes, replica_bytes
 from kafkabal.routing.score_pressure import Pressure, pressure_of
-from kafkabal.scoring.available_needs import require
-from kafkabal.scoring.protocol import Need
-from kafkabal.scoring.registry import WeightedScore
+from kafkabal.scoring import Need, WeightedScore, require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model import F64, I32, I64
 from kafkabal.routing.policy_protocol import Context, PolicyBase, RecordBatch
 
 

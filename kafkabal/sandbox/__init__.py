@@ -17,28 +17,6 @@
 :func:`sandboxes_up` find those that exist, also after a crash of the tool that made them.
 """
 
-from kafkabal.sandbox.java_runtime import ProgramResult
-from kafkabal.sandbox.named_sandboxes import DEFAULT_NAME, find_sandbox, list_sandboxes, sandboxes_up, take_down, up
-from kafkabal.sandbox.node_status import NodeState, NodeStatus
-from kafkabal.sandbox.nodes import Node, Role
-from kafkabal.sandbox.sandbox import Sandbox
-from kafkabal.sandbox.sandbox_spec import Listener, SandboxSpec
-from kafkabal.sandbox.wait_until import Patience
+import lazy_loader
 
-__all__ = [
-    "DEFAULT_NAME",
-    "Listener",
-    "Node",
-    "NodeState",
-    "NodeStatus",
-    "Patience",
-    "ProgramResult",
-    "Role",
-    "Sandbox",
-    "SandboxSpec",
-    "find_sandbox",
-    "list_sandboxes",
-    "sandboxes_up",
-    "take_down",
-    "up",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

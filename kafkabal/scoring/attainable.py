@@ -12,9 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.config.defaults import DEFAULT_LOG_DIR_LIMIT
-from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState
-from kafkabal.model.eligibility import (
+from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
+from kafkabal.model import (
+    F64,
+    I32,
+    I64,
+    Bools,
+    ClusterState,
     lasting_factor,
     rack_numbers,
     room_for_replicas,

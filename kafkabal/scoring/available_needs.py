@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.capacity import broker_capacity_bytes, is_silent
-from kafkabal.model.cluster_state import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
+from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState, broker_capacity_bytes, is_silent
 from kafkabal.scoring.protocol import Need, Score
 
 HINTS = {

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64
+from kafkabal.model import F64
 
 # shares that differ by less than this are equal: sums of floats are not exact
 SHARE_EPSILON = 1e-9

@@ -8,9 +8,7 @@ from typing import Self
 import numpy as np
 
 from kafkabal.errors import ConfigError
-from kafkabal.model.capacity import broker_capacity_bytes, is_silent
-from kafkabal.model.cluster_state import F64, ClusterState
-from kafkabal.model.configured_capacity import Default, stated_of_brokers
+from kafkabal.model import F64, ClusterState, Default, broker_capacity_bytes, is_silent, stated_of_brokers
 from kafkabal.scoring.capacity_options import ScoreOptions
 from kafkabal.scoring.protocol import Need, ScoreBase
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from kafkabal.config.settings import Settings
-from kafkabal.model.configured_capacity import Default
+from kafkabal.config import Settings
+from kafkabal.model import Default
 from kafkabal.scoring.protocol import Score
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import F64, I32, ClusterState
+from kafkabal.model import F64, I32, ClusterState
 from kafkabal.scoring import score_parts
 from kafkabal.scoring.bands import Band
 from kafkabal.scoring.capacity_options import Configurable, ScoreOptions

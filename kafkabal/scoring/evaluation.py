@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model.capacity import is_silent
-from kafkabal.model.cluster_state import F64, I32, Bools, ClusterState, LogDirState
+from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, is_silent
 from kafkabal.scoring.attainable import PlaceableLoads, Rules, placeable_loads, rules_of
 from kafkabal.scoring.grouped_evaluation import GroupLoads, group_loads
 from kafkabal.scoring.protocol import Grain, Need, Score

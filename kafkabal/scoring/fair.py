@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.model import F64, I32, I64, Bools
 
 _ROUNDING = 1e-12
 """Of the total load, what two sums of the same loads in different order may differ by (2^-53 x 10,000 terms)."""

@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, ClusterState
+from kafkabal.model import F64, I32, ClusterState
 from kafkabal.scoring.bands import Band
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import F64, I32, Bools, ClusterState
+from kafkabal.model import F64, I32, Bools, ClusterState
 from kafkabal.scoring.bands import SHARE_EPSILON
 from kafkabal.scoring.plugin_errors import naming_faults
 from kafkabal.scoring.protocol import Score, n_holders

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import ClusterState, LogDirState
+from kafkabal.model import ClusterState, LogDirState
 from kafkabal.scoring.available_needs import require
 from kafkabal.scoring.capacity_options import ScoreOptions
 from kafkabal.scoring.registry import WeightedScore, default_scores, load_scores

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64
+from kafkabal.model import F64, I64
 
 
 def records_until_closed(share: F64, staying: float | None, linger_records: float, full_records: float) -> F64:

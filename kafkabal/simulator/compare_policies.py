@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64
-from kafkabal.routing.policy_protocol import About
-from kafkabal.routing.registry import PolicyChoice
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.model import F64
+from kafkabal.routing import About, PolicyChoice, RoutingView
 from kafkabal.simulator.simulate_policy import SimulationOptions, expect_simulable, simulate
 from kafkabal.simulator.simulation_result import Outcome
 from kafkabal.simulator.statistics import Estimate, estimate

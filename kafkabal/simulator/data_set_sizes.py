@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kafkabal.config.number_ranges import Range
+from kafkabal.config import Range
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.simulator.record_batch_format import headers_bytes
 from kafkabal.simulator.workload import ListedSizes
-from kafkabal.sources.folder import file_headers, files_below
+from kafkabal.sources import file_headers, files_below
 
 _MANIFEST_KEY = "size_bytes"
 # the largest file of ext4; the records of a chunk still add up in 64 bits

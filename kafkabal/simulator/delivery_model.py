@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kafkabal.routing.compiled_kernels import kernel
+from kafkabal.routing import kernel
 
 NONE = -1
 

@@ -7,12 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64
-from kafkabal.routing.checked_policy import blaming, decision_of, kernels_of
-from kafkabal.routing.compiled_kernels import as_arrays, compiled, write_back
-from kafkabal.routing.per_record_policy import DecisionPolicy, learn_nothing
-from kafkabal.routing.policy_protocol import Feedback, Policy, RecordBatch
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.model import F64, I32, I64
+from kafkabal.routing import (
+    DecisionPolicy,
+    Feedback,
+    Policy,
+    RecordBatch,
+    RoutingView,
+    as_arrays,
+    blaming,
+    compiled,
+    decision_of,
+    kernels_of,
+    learn_nothing,
+    write_back,
+)
 from kafkabal.simulator.delivery_model import (
     FREE_RECORDS,
     REFUSED,
@@ -32,7 +41,7 @@ from kafkabal.simulator.simulated_brokers import World
 from kafkabal.simulator.statistics import LatencyHistogram
 from kafkabal.simulator.workload import Transport
 from kafkabal.simulator.workload_records import of_producer
-from kafkabal.telemetry.broker_backlog import Backlog
+from kafkabal.telemetry import Backlog
 
 
 class Courier:

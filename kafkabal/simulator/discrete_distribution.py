@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32
+from kafkabal.model import F64, I32
 
 _PARTS_AN_OUTCOME: Final = 16
 _MOST_PARTS: Final = 2**20

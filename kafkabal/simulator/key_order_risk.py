@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32
+from kafkabal.model import I32
 
 _ROWS_OF_16_BITS = 2**16
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64
-from kafkabal.routing.policy_protocol import RecordBatch
+from kafkabal.model import F64, I32, I64
+from kafkabal.routing import RecordBatch
 from kafkabal.simulator.batch_estimate import records_until_closed, records_until_full
 from kafkabal.simulator.record_batch_format import BATCH_HEADER_BYTES, mean_varint_bytes, record_bytes
 from kafkabal.simulator.workload import Workload

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64
+from kafkabal.model import F64, I64
 
 BATCH_HEADER_BYTES: Final = 61
 # attributes, length of a short key or of none, number of headers

@@ -8,12 +8,18 @@ from math import inf
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import F64, I32
-from kafkabal.routing.checked_policy import decision_of
-from kafkabal.routing.compiled_kernels import is_available
-from kafkabal.routing.policy_protocol import Context, Feedback, Input, Policy, RecordBatch
-from kafkabal.routing.registry import PolicyChoice
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.model import F64, I32
+from kafkabal.routing import (
+    Context,
+    Feedback,
+    Input,
+    Policy,
+    PolicyChoice,
+    RecordBatch,
+    RoutingView,
+    decision_of,
+    is_available,
+)
 from kafkabal.simulator.delivery_runner import Courier
 from kafkabal.simulator.key_order_risk import KeyOrder
 from kafkabal.simulator.log_bytes import Logs

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import F64, I32, Bools
-from kafkabal.routing.score_pressure import Pressure
-from kafkabal.routing.topic_view import RoutingView
+from kafkabal.model import F64, I32, Bools
+from kafkabal.routing import Pressure, RoutingView
 from kafkabal.simulator.workload import Change, Event, Workload
 
 _LATENCY = "latency"

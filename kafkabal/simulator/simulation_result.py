@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64, Bools
-from kafkabal.routing.policy_protocol import About
+from kafkabal.model import F64, I32, I64, Bools
+from kafkabal.routing import About
 from kafkabal.simulator.statistics import jain, max_over_mean, variation
 
 

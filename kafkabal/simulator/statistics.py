@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64
+from kafkabal.model import F64
 
 # latencies from 1 us to 10^5 s in steps of 1 %
 _LEAST_S = 1e-6

@@ -9,9 +9,16 @@ from enum import StrEnum
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.builder import build_cluster
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import SNAPSHOT_VERSION, BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model import (
+    SNAPSHOT_VERSION,
+    BrokerRow,
+    ClusterState,
+    HeaderRow,
+    LogDirRow,
+    PartitionRow,
+    TopicRow,
+    build_cluster,
+)
 
 TOPIC = "simulated"
 

@@ -27,11 +27,18 @@ from types import MappingProxyType
 
 import numpy as np
 
-from kafkabal.config import value_parsers
-from kafkabal.config.yaml_document import Node, read_yaml
-from kafkabal.config.yaml_fields import Schema, positive_rate, positive_size, positive_whole, read_fields
+from kafkabal.config import (
+    Node,
+    Schema,
+    positive_rate,
+    positive_size,
+    positive_whole,
+    read_fields,
+    read_yaml,
+    value_parsers,
+)
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import F64, I32
+from kafkabal.model import F64, I32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

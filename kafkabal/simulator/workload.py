@@ -9,8 +9,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32, I64
-from kafkabal.routing.key_hashes import KeyTable
+from kafkabal.model import I32, I64
+from kafkabal.routing import KeyTable
 from kafkabal.simulator.discrete_distribution import Discrete
 
 MOST_RECORDS: Final = 10**12

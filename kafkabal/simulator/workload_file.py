@@ -27,16 +27,19 @@ from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 
-from kafkabal.config import value_parsers
-from kafkabal.config.number_ranges import BATCH_BYTES, Range
-from kafkabal.config.yaml_document import Node, parse_yaml, read_yaml
-from kafkabal.config.yaml_fields import (
+from kafkabal.config import (
+    BATCH_BYTES,
+    Node,
+    Range,
     Schema,
     number,
     only_entry,
+    parse_yaml,
     positive,
     positive_rate,
     read_fields,
+    read_yaml,
+    value_parsers,
     within,
     word,
 )

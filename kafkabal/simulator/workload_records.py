@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64
-from kafkabal.routing.key_hashes import KeyTable
-from kafkabal.routing.policy_protocol import RecordBatch
+from kafkabal.model import F64, I64
+from kafkabal.routing import KeyTable, RecordBatch
 from kafkabal.simulator.workload import Process, Workload
 
 _CHUNK = 131_072

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model import ClusterState
 from kafkabal.telemetry.partition_rates import matching_partitions, records_committed, records_written
 
 _KEPT_UP = 0.75

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32
+from kafkabal.model import F64, I32
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")

@@ -19,8 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import F64, I32, I64, ClusterState, freeze
-from kafkabal.model.replica_sizes import move_bytes
+from kafkabal.model import F64, I32, I64, ClusterState, freeze, move_bytes
 
 _NUMBER_BITS = 32
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from kafkabal.config.librdkafka_config import ClientSetting
+from kafkabal.config import ClientSetting
 from kafkabal.errors import UnreachableError, UsageError
 from kafkabal.telemetry.client_latency import take_payload
 from kafkabal.telemetry.latency_store import LatencyTable

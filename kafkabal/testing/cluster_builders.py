@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kafkabal.model.builder import build_cluster
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import SNAPSHOT_VERSION, BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model import (
+    SNAPSHOT_VERSION,
+    BrokerRow,
+    ClusterState,
+    HeaderRow,
+    LogDirRow,
+    PartitionRow,
+    TopicRow,
+    build_cluster,
+)
 
 GB = 10**9
 

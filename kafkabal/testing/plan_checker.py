@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, PartitionRow
-from kafkabal.model.state_to_rows import broker_rows, topic_rows
-from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Plan
+from kafkabal.model import BrokerRow, ClusterState, PartitionRow, broker_rows, topic_rows
+from kafkabal.plan import ANY_DIR, Action, PartitionChange, Plan
 from kafkabal.testing.fair_by_sets import fair_by_sets
 
 _EPSILON = 1e-9

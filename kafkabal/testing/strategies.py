@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from kafkabal.model.builder import build_cluster
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import (
+from kafkabal.model import (
     SNAPSHOT_VERSION,
     BrokerRow,
+    ClusterState,
     FutureRow,
     HeaderRow,
     LogDirRow,
     PartitionRow,
     TopicRow,
+    build_cluster,
 )
 
 _NAMES = st.text("abcXYZ019._-", min_size=1, max_size=6)

@@ -6,8 +6,7 @@ import random
 from dataclasses import dataclass
 from itertools import accumulate
 
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model import BrokerRow, ClusterState, LogDirRow, PartitionRow, TopicRow
 from kafkabal.testing.cluster_builders import cluster
 
 _MEAN_BYTES = 100 * 2**20

@@ -10,19 +10,23 @@ from typing import Literal, Protocol
 from msgspec.structs import replace as replace_field
 
 from kafkabal.errors import KafkabalError
-from kafkabal.executor.run_actions import apply, resume
-from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.run_options import OnInterrupt, RunOptions
-from kafkabal.executor.run_result import RunResult
-from kafkabal.executor.safety.preflight import enforce, preflight
-from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
-from kafkabal.executor.state.find_run import find_run
-from kafkabal.executor.throttle.initial_throttle import measured_throttle
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.plan.plan import Plan
-from kafkabal.planner.demote import demote_brokers, undo_demotion
-from kafkabal.planner.plan_options import Mode, PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.executor import (
+    OnInterrupt,
+    RunEnvironment,
+    RunOptions,
+    RunResult,
+    StopReason,
+    StopSwitch,
+    apply,
+    enforce,
+    find_run,
+    measured_throttle,
+    preflight,
+    resume,
+)
+from kafkabal.model import ClusterState
+from kafkabal.plan import Plan
+from kafkabal.planner import Mode, PlanOptions, demote_brokers, make_plan, undo_demotion
 from kafkabal.watch.decide import Healing, HealKind
 from kafkabal.watch.heal_policy import HealPolicy
 from kafkabal.watch.ledger import Ledger

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
-from kafkabal.config.time_window import TimeWindow
+from kafkabal.config import DEFAULT_PLAN_TOLERANCE, TimeWindow
 
 
 class HealLevel(StrEnum):

@@ -12,7 +12,7 @@ import msgspec
 
 from kafkabal.errors import InputFileError
 from kafkabal.files import replacing
-from kafkabal.plan.plan import Plan
+from kafkabal.plan import Plan
 
 DAY_S = 86_400.0
 _VERSION = 1

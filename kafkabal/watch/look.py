@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.clusters.protocol import Cluster, ReadRequest
-from kafkabal.inspection.figures import lagging_partitions
-from kafkabal.inspection.inspection import inspect_cluster
-from kafkabal.model.cluster_state import ClusterState, LogDirState
-from kafkabal.model.replica_health import offline_replicas
+from kafkabal.clusters import Cluster, ReadRequest
+from kafkabal.inspection import inspect_cluster, lagging_partitions
+from kafkabal.model import ClusterState, LogDirState, offline_replicas
 from kafkabal.watch.broker_health import BrokerSample
 
 

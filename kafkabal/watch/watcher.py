@@ -14,11 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafkabal.clusters.clock import Clock
-from kafkabal.clusters.protocol import Cluster
+from kafkabal.clusters import Clock, Cluster
 from kafkabal.errors import KafkabalError
-from kafkabal.executor.safety.stop_request import StopSwitch
-from kafkabal.model.cluster_state import ClusterState
+from kafkabal.executor import StopSwitch
+from kafkabal.model import ClusterState
 from kafkabal.watch.broker_health import BrokerHealth, HealthChange, HealthMonitor, HealthRules
 from kafkabal.watch.decide import Decision, Healing, HealKind, Sight, decide
 from kafkabal.watch.heal import Healer, HealResult, plan_of

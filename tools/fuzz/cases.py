@@ -13,16 +13,24 @@ import msgspec
 
 from kafkabal.cli.framework.command_table import COMMANDS, Row
 from kafkabal.cli.framework.typer_command import build_command
-from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
-from kafkabal.executor.run_options import RunOptions, Throttle
-from kafkabal.executor.state.journal import Confirmed, EffectKind, Entered, Intended, Journal
-from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
-from kafkabal.executor.state.run_states import Goal, Phase
-from kafkabal.model.rows import FutureRow
-from kafkabal.plan.plan import ANY_DIR, Placement
-from kafkabal.plan.plan_file import write_plan
-from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.clusters.snapshot import write_snapshot
+from kafkabal.executor import (
+    Confirmed,
+    EffectKind,
+    Entered,
+    Goal,
+    Intended,
+    Journal,
+    Original,
+    Phase,
+    PlannedPartition,
+    RunOptions,
+    RunRecord,
+    Throttle,
+)
+from kafkabal.model import FutureRow
+from kafkabal.plan import ANY_DIR, Placement, write_plan
+from kafkabal.planner import PlanOptions, make_plan
 from kafkabal.testing import cluster_builders
 from tools.fuzz.damage import WORDS, damaged
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from kafkabal.executor.run_events import Event
+from kafkabal.executor import Event
 from kafkabal.reporting.report_values import FORMAT_VERSION
 from kafkabal.reporting.runs.event_lines import EVENTS_VERSION
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from kafkabal.cli.framework.completion.command_pages import Option, Page
 from kafkabal.errors import EXIT_CODE_MEANINGS
-from kafkabal.routing.policy_protocol import About
-from kafkabal.routing.registry import load_policy, options_of, policy_names
-from kafkabal.scoring.registry import BUILT_IN, DEFAULT_SCORES, load_score
+from kafkabal.routing import About, load_policy, options_of, policy_names
+from kafkabal.scoring import BUILT_IN, DEFAULT_SCORES, load_score
 
 _GENERATED = "<!-- Generated: change the code, then run  python -m tools.reference -->\n\n"
 _PLUGIN_CODES = (

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from kafkabal.cli.framework.completion.command_pages import Page
 from kafkabal.cli.framework.lazy_groups import variable_of
 from kafkabal.cli.framework.misspelt_variables import PREFIX
-from kafkabal.config.resolve_settings import PROFILE_VARIABLE
-from kafkabal.config.settings import KEYS
-from kafkabal.sandbox.sandbox_home import HOME_VARIABLE
+from kafkabal.config import KEYS, PROFILE_VARIABLE
+from kafkabal.sandbox import HOME_VARIABLE
 
 
 def listed(pages: Sequence[Page]) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -180,11 +180,11 @@ def _names(kind: Kind, context: CommandContext, settings: Settings, name: str, p
         case Kind.BROKERS:
             return map(str, remembered_names(settings, context.cache_dir).brokers)
         case Kind.PROFILES:
-            from kafkabal.config.profiles import profile_names
+            from kafkabal.config import profile_names
 
             return profile_names(context.config_dir / PROFILES_FILE)
         case Kind.PARTITIONS:
-            from kafkabal.plan.plan_file import read_plan
+            from kafkabal.plan import read_plan
 
             return (str(change.name) for change in read_plan(plan).partitions) if plan else ()
         case Kind.SANDBOXES | Kind.NODES:
@@ -192,8 +192,7 @@ def _names(kind: Kind, context: CommandContext, settings: Settings, name: str, p
 
 
 def _sandbox_names(kind: Kind, context: CommandContext, name: str) -> "Iterable[str]":
-    from kafkabal.sandbox.sandbox_home import home_of
-    from kafkabal.sandbox.sandbox_record import readable_records
+    from kafkabal.sandbox import home_of, readable_records
 
     records = [record for _, record in readable_records(home_of(context.environ, context.state_dir))]
     if kind is Kind.SANDBOXES:

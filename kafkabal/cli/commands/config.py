@@ -5,7 +5,7 @@ from typing import Annotated
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show as show_report
 from kafkabal.cli.framework.shared_options import SETTINGS, Forms, OutputOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 
 
 def show(

@@ -19,16 +19,16 @@ from kafkabal.cli.framework.shared_options import (
     SaveOptions,
     Uses,
 )
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafkabal.config.topics_file import TopicSpec
-    from kafkabal.model.cluster_state import ClusterState
-    from kafkabal.placement.create_topics import Wanted
+    from kafkabal.config import TopicSpec
+    from kafkabal.model import ClusterState
+    from kafkabal.placement import Wanted
     from kafkabal.reporting.create_report import Creation
 
 _TOPIC = "Topic"
@@ -119,7 +119,7 @@ class TopicOptions:
         UsageError
             If no topic or contradictory options are given, or a topic is invalid.
         """
-        from kafkabal.config.topics_file import read_topics, topic_spec
+        from kafkabal.config import read_topics, topic_spec
 
         if self.file is not None:
             if any((self.topic, self.partitions, self.replication_factor, self.preset, self.config)):
@@ -179,8 +179,8 @@ def create(
 
       kafkabal create skewed -p 12 -r 2 --placement binomial:0.3:7
     """
-    from kafkabal.clusters.protocol import ReadRequest
-    from kafkabal.placement.create_topics import create_all, validate
+    from kafkabal.clusters import ReadRequest
+    from kafkabal.placement import create_all, validate
     from kafkabal.reporting.create_report import creation_report
 
     if exit_code and not dry_run:
@@ -213,10 +213,8 @@ def _place(
     dry_run: bool,
 ) -> "Creation":
     """Place the missing topics; ``tolerated``: existing ones are not an error."""
-    from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
-    from kafkabal.config.topics_file import differences
-    from kafkabal.placement.placement_policy import parse_policy
-    from kafkabal.placement.topic_placement import place_topics
+    from kafkabal.config import DEFAULT_PLAN_TOLERANCE, differences
+    from kafkabal.placement import parse_policy, place_topics
     from kafkabal.reporting.create_report import Creation
 
     there = set(state.topics.name) if tolerated else set()
@@ -243,8 +241,8 @@ def _place(
 
 
 def _wanted(creation: "Creation") -> "list[Wanted]":
-    from kafkabal.clusters.protocol import NewTopic
-    from kafkabal.placement.create_topics import Wanted
+    from kafkabal.clusters import NewTopic
+    from kafkabal.placement import Wanted
 
     return [
         Wanted(NewTopic(name=topic.name, assignment=topic.assignment, configs=topic.configs), topic.log_dirs)

@@ -66,7 +66,7 @@ def demo(
 
 def _only_one(context: CommandContext) -> "AbstractContextManager[None]":
     """Refuse a second demo: they would share one sandbox, and the first to finish would remove it."""
-    from kafkabal.sandbox.sandbox_home import HOME_VARIABLE, claimed, home_of
+    from kafkabal.sandbox import HOME_VARIABLE, claimed, home_of
 
     home = home_of(context.environ, context.state_dir)
     busy = BusyError(
@@ -108,8 +108,7 @@ class _Story:
         """Current skew of the disks, as ``inspect`` computes it."""
         from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
         from kafkabal.cli.framework.command_settings import settle
-        from kafkabal.scoring.evaluation import evaluate
-        from kafkabal.scoring.registry import load_score
+        from kafkabal.scoring import evaluate, load_score
 
         settings = settle({}, self._context)
         with open_cluster(settings, self._context) as cluster:
@@ -117,8 +116,7 @@ class _Story:
         return evaluate(load_score("disk"), state, tolerance=_TOLERANCE).skew
 
     def _sandbox_profile(self) -> Path:
-        from kafkabal.sandbox import find_sandbox
-        from kafkabal.sandbox.sandbox_home import home_of
+        from kafkabal.sandbox import find_sandbox, home_of
 
         return find_sandbox(_SANDBOX, home=home_of(self._context.environ, self._context.state_dir)).profile_path
 
@@ -131,7 +129,7 @@ def _only_profile(environ: Mapping[str, str], profile: Path) -> dict[str, str]:
 
 def _fill(story: _Story, folder: Path) -> float:
     """Place a topic unevenly, fill it, show the result, and return the skew of the disks."""
-    from kafkabal.sandbox.sample_data_set import write_data_set
+    from kafkabal.sandbox import write_data_set
 
     story.tell("Create a topic with unevenly distributed leaders, as after years of growth")
     story.run("create", _TOPIC, "-p", str(_PARTITIONS), "-r", "2", "--placement", _PLACEMENT)

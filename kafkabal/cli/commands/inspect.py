@@ -14,7 +14,7 @@ from kafkabal.cli.framework.command_settings import cluster_flags, cluster_label
 from kafkabal.cli.framework.nagios_output import time_limit
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Format, OutputOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.reporting.inspection.grouping import By
 from kafkabal.units import parse_share, parse_some_time
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from kafkabal.clusters.protocol import Cluster
-    from kafkabal.inspection.inspection import Inspection
-    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.clusters import Cluster
+    from kafkabal.inspection import Inspection
+    from kafkabal.model import ClusterState
     from kafkabal.reporting.report import Report
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
@@ -197,14 +197,14 @@ def _states(
 def _read(
     cluster: "Cluster", settings: Settings, context: CommandContext, *, sample_s: float | None, detailed: bool
 ) -> "ClusterState":
-    from kafkabal.clusters.protocol import Capability, ReadRequest
+    from kafkabal.clusters import Capability, ReadRequest
 
     groups = sample_s is not None and Capability.GROUP_OFFSETS in cluster.capabilities
     request = ReadRequest(configs=detailed, offsets=detailed or sample_s is not None, group_offsets=groups)
     before, started_s = read_cluster(cluster, settings, context, request).state, context.monotonic()
     if sample_s is None:
         return before
-    from kafkabal.telemetry.partition_rates import with_rates
+    from kafkabal.telemetry import with_rates
 
     context.say(f"sampling rates for {sample_s:g} s")
     context.sleep(sample_s)
@@ -213,8 +213,8 @@ def _read(
 
 
 def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
-    from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE
-    from kafkabal.inspection.inspection import inspect_cluster
+    from kafkabal.config import DEFAULT_CHECK_TOLERANCE
+    from kafkabal.inspection import inspect_cluster
 
     tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
     return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
@@ -261,22 +261,21 @@ def _seconds(taken_at: str) -> float:
 
 
 def _save(state: "ClusterState", path: Path, context: CommandContext) -> None:
-    from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
+    from kafkabal.clusters.snapshot import write_snapshot
 
     write_snapshot(state, path)
     context.say(f"wrote snapshot {path}")
 
 
 def _exit_code(inspection: "Inspection") -> ExitCode:
-    from kafkabal.inspection.check import has_findings
+    from kafkabal.inspection import has_findings
 
     return ExitCode.FINDINGS if has_findings(inspection, inspection.tolerance) else ExitCode.DONE
 
 
 def _nagios(inspection: "Inspection", thresholds: tuple[float, float], context: CommandContext) -> int:
     from kafkabal.cli.framework.nagios_output import Status, status_line
-    from kafkabal.inspection.check import has_findings, is_broken, performance_data
-    from kafkabal.inspection.verdict import judge
+    from kafkabal.inspection import has_findings, is_broken, judge, performance_data
 
     warning, critical = thresholds
     status = Status.OK

@@ -16,28 +16,25 @@ from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_i
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
 from kafkabal.cli.framework.termination_signals import Terminated
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, ExitCode, InputFileError, InterruptedRunError, PartialFailureError, UsageError
 from kafkabal.files import parse_path
-from kafkabal.producer.delivery_listener import DeliveryListener, Progress
+from kafkabal.producer import DeliveryListener, Progress
 from kafkabal.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from kafkabal.clusters.kafka.cluster import KafkaCluster
-    from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
-    from kafkabal.config.connection_settings import ConnectionSettings
-    from kafkabal.config.librdkafka_config import ClientSetting
+    from kafkabal.clusters import Cluster, Reading, ReadRequest
+    from kafkabal.clusters.kafka import KafkaCluster
+    from kafkabal.config import ClientSetting, ConnectionSettings
     from kafkabal.errors import KafkabalError
-    from kafkabal.producer.produce_session import Delivery, Order
-    from kafkabal.producer.send_source import Outcome
-    from kafkabal.producer.target_topic import TopicFacts
+    from kafkabal.producer import Delivery, Order, Outcome, TopicFacts
     from kafkabal.reporting.transfer_progress import Progress as Bar
-    from kafkabal.routing.registry import PolicyChoice
-    from kafkabal.scoring.registry import WeightedScore
-    from kafkabal.sources.source_protocol import Source
-    from kafkabal.telemetry.latency_store import LatencySource
+    from kafkabal.routing import PolicyChoice
+    from kafkabal.scoring import WeightedScore
+    from kafkabal.sources import Source
+    from kafkabal.telemetry import LatencySource
 
 _STDIN = "-"
 _SECTION = "Source"
@@ -208,7 +205,7 @@ class MeasurementOptions:
             raise UsageError("--prometheus and --prometheus-query must be given together")
         if self.prometheus is None or self.prometheus_query is None:
             return None
-        from kafkabal.telemetry.prometheus import PrometheusSource
+        from kafkabal.telemetry import PrometheusSource
 
         return PrometheusSource(self.prometheus, self.prometheus_query, self.prometheus_label)
 
@@ -229,7 +226,7 @@ class MeasurementOptions:
             await_broker(cluster, context)
             yield None
             return
-        from kafkabal.telemetry.latency_store import LatencyTable
+        from kafkabal.telemetry import LatencyTable
 
         table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, 6 * refresh_s), clock=context.monotonic)
         if self.telemetry == _TOPIC:
@@ -307,7 +304,7 @@ def _expect_complete(outcome: "Outcome") -> None:
 def _deliver(
     order: "Order", settings: Settings, measurements: MeasurementOptions, screen: "_Screen", context: CommandContext
 ) -> "Delivery":
-    from kafkabal.producer.produce_session import deliver
+    from kafkabal.producer import deliver
 
     prometheus = measurements.query()
     with (
@@ -333,14 +330,14 @@ def _source(name: str, options: SourceOptions, context: CommandContext) -> "Sour
     if name != _STDIN and not path.exists():
         raise InputFileError(path, "no such file or folder")
     if name != _STDIN and path.is_dir():
-        from kafkabal.sources.folder import FolderSource
+        from kafkabal.sources import FolderSource
 
         if options.row_format or options.value:
             raise UsageError(f"--format and --value apply to rows only: {name} is a folder")
         if options.chunk_bytes == 0:
             raise UsageError("--chunk must be above 0")
         return FolderSource(path, key=options.key, chunk_bytes=options.chunk_bytes, read_ahead=options.read_ahead)
-    from kafkabal.sources.row_files import RowFormat, RowSource
+    from kafkabal.sources import RowFormat, RowSource
 
     if options.chunk_bytes is not None:
         raise UsageError("--chunk applies to folders only, not to rows")
@@ -364,9 +361,8 @@ def _source(name: str, options: SourceOptions, context: CommandContext) -> "Sour
 def _order(
     topic: str, source: "Source", settings: Settings, sending: SendingOptions, context: CommandContext
 ) -> "Order":
-    from kafkabal.config.librdkafka_config import librdkafka_settings
-    from kafkabal.producer.produce_session import Order
-    from kafkabal.producer.routing_producer import DEFAULT_REFRESH_S
+    from kafkabal.config import librdkafka_settings
+    from kafkabal.producer import DEFAULT_REFRESH_S, Order
 
     if sending.manifest is not None and sending.no_manifest:
         raise UsageError("--manifest and --no-manifest cannot be combined")
@@ -397,8 +393,7 @@ def _order(
 
 def _policy(text: str) -> "PolicyChoice":
     """The policy, created once to validate its options."""
-    from kafkabal.routing.policy_protocol import Context
-    from kafkabal.routing.registry import load_policy
+    from kafkabal.routing import Context, load_policy
 
     choice = load_policy(text)
     choice.create(Context())
@@ -423,7 +418,7 @@ def _default_manifest(facts: "TopicFacts", source: "Source", folder: Path) -> Pa
     UsageError
         If the only manifest is of an older version that does not record its options.
     """
-    from kafkabal.producer.manifest import keeps_options_quiet
+    from kafkabal.producer import keeps_options_quiet
 
     options = [f"{name} {value}" for name, value in source.options.items()]
     own = folder / _manifest_name(facts, source.name, *options)
@@ -450,7 +445,7 @@ def _producer_settings(given: list[str] | None, context: CommandContext) -> "Map
             raise UsageError(f"--producer-config: not NAME=VALUE: {name!r}", hint="write it like compression.type=lz4")
     settings = {name: value for name, _, value in pairs}
     if settings:
-        from kafkabal.producer.producer_settings import broken_promises, check_own_settings
+        from kafkabal.producer import broken_promises, check_own_settings
 
         try:
             check_own_settings(settings)
@@ -462,8 +457,7 @@ def _producer_settings(given: list[str] | None, context: CommandContext) -> "Map
 
 
 def _connection(settings: Settings) -> "ConnectionSettings":
-    from kafkabal.config.chosen_cluster import cluster_address
-    from kafkabal.config.connection_settings import ConnectionSettings
+    from kafkabal.config import ConnectionSettings, cluster_address
 
     address = cluster_address(settings)
     if not isinstance(address, ConnectionSettings):
@@ -478,7 +472,7 @@ def _cluster(settings: Settings, context: CommandContext) -> "Cluster":
 
 
 def _brokers(settings: Settings) -> "KafkaCluster":
-    from kafkabal.clusters.kafka.cluster import KafkaCluster
+    from kafkabal.clusters.kafka import KafkaCluster
 
     return KafkaCluster(_connection(settings))
 
@@ -508,7 +502,7 @@ class _Completed:
         from dataclasses import replace
 
         reading = self.cluster.read(request)
-        from kafkabal.config.stated_disks import with_stated_disks
+        from kafkabal.config import with_stated_disks
 
         return replace(reading, state=with_stated_disks(reading.state, self.settings))
 

@@ -12,7 +12,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.termination_signals import Terminated
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError
 from kafkabal.files import check_replaceable
 from kafkabal.printable import printable
@@ -21,7 +21,7 @@ from kafkabal.units import parse_bytes, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafkabal.config.connection_settings import ConnectionSettings
+    from kafkabal.config import ConnectionSettings
     from kafkabal.reader import Sample
 
 _MEASURING = "Measuring"
@@ -170,8 +170,7 @@ def _measure(
     output: OutputOptions,
     context: CommandContext,
 ) -> None:
-    from kafkabal.reader.dataset import pin
-    from kafkabal.reader.measure_reading import MeasureRequest, measure, training_file
+    from kafkabal.reader import MeasureRequest, measure, pin, training_file
     from kafkabal.reporting.read_report import measurement_report
 
     connection = _connection(settings)
@@ -204,8 +203,7 @@ def _measure(
 def _restore(
     topic: str, settings: Settings, options: ReadOptions, folder: Path, output: OutputOptions, context: CommandContext
 ) -> None:
-    from kafkabal.reader import TopicReader
-    from kafkabal.reader.restore import FolderRestore
+    from kafkabal.reader import FolderRestore, TopicReader
     from kafkabal.reporting.read_report import restore_report
 
     restore = FolderRestore(folder)
@@ -231,8 +229,8 @@ def _restore(
 def _follow(
     topic: str, settings: Settings, options: ReadOptions, output: OutputOptions, context: CommandContext
 ) -> None:
-    from kafkabal.clusters.kafka.fetch import RangeFetcher
-    from kafkabal.reader.follow_topic import as_json, follow
+    from kafkabal.clusters.kafka import RangeFetcher
+    from kafkabal.reader import as_json, follow
 
     connection = _connection(settings)
     end_s = None if options.seconds is None else context.monotonic() + options.seconds
@@ -268,7 +266,7 @@ def _print(line: bytes, context: CommandContext) -> None:
 
 
 def _topic_id(connection: "ConnectionSettings", topic: str) -> str:
-    from kafkabal.clusters.kafka.cluster import KafkaCluster
+    from kafkabal.clusters.kafka import KafkaCluster
 
     with KafkaCluster(connection) as cluster:
         described = cluster.describe_topic(topic, connection.request_timeout_s)
@@ -278,8 +276,7 @@ def _topic_id(connection: "ConnectionSettings", topic: str) -> str:
 
 
 def _connection(settings: Settings) -> "ConnectionSettings":
-    from kafkabal.config.chosen_cluster import cluster_address
-    from kafkabal.config.connection_settings import ConnectionSettings
+    from kafkabal.config import ConnectionSettings, cluster_address
 
     address = cluster_address(settings)
     if not isinstance(address, ConnectionSettings):

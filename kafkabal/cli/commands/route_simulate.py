@@ -11,15 +11,14 @@ from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:
-    from kafkabal.model.cluster_state import ClusterState
-    from kafkabal.routing.topic_view import RoutingView
-    from kafkabal.simulator.training_model import TrainingSetup
-    from kafkabal.simulator.workload_file import WorkloadFile
+    from kafkabal.model import ClusterState
+    from kafkabal.routing import RoutingView
+    from kafkabal.simulator import TrainingSetup, WorkloadFile
 
 _WORKLOAD = "Workload"
 _TRAINING = "Training"
@@ -63,8 +62,7 @@ class WorkloadOptions:
         UsageError
             If it is unknown, malformed, or both --records and --bytes are given.
         """
-        from kafkabal.simulator.data_set_sizes import folder_sizes
-        from kafkabal.simulator.workload_file import load_workload
+        from kafkabal.simulator import folder_sizes, load_workload
 
         if self.records is not None and self.total_bytes is not None:
             raise UsageError("--records and --bytes cannot be combined", hint="give one of them")
@@ -117,7 +115,7 @@ class TrainingOptions:
         UsageError
             If the profile is unknown or the file is invalid.
         """
-        from kafkabal.simulator.training_model import load_training
+        from kafkabal.simulator import load_training
 
         if self.storage is None:
             if self.training is not None:
@@ -172,9 +170,8 @@ def route_simulate(
       kafkabal route-simulate --workload events --policy d-choices --policy key-hash -o json
     """
     from kafkabal.reporting.simulation_report import Simulated, simulation_report
-    from kafkabal.routing.registry import load_policy, policy_names
-    from kafkabal.simulator.compare_policies import compare
-    from kafkabal.simulator.simulate_policy import SimulationOptions
+    from kafkabal.routing import load_policy, policy_names
+    from kafkabal.simulator import SimulationOptions, compare
 
     if plot is not None:
         from kafkabal.reporting.simulation_plots import check_plot
@@ -202,9 +199,9 @@ def route_simulate(
 
 def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context: CommandContext) -> "RoutingView":
     """The topic at the start: a real one if named, else that of the cluster described in the workload."""
-    from kafkabal.routing.topic_view import view_of
-    from kafkabal.scoring.protocol import Need
-    from kafkabal.simulator.synthetic_topic import TOPIC, build_synthetic
+    from kafkabal.routing import view_of
+    from kafkabal.scoring import Need
+    from kafkabal.simulator import TOPIC, build_synthetic
 
     scores = named_scores(settings, default=("disk",))
     if topic is None and chosen.cluster is not None:

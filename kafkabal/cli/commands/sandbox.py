@@ -266,9 +266,8 @@ def up(
       kafkabal sandbox up --property auto.create.topics.enable=false --broker-property 2:num.io.threads=1
     """
     from kafkabal.reporting.sandbox_report import status_report
-    from kafkabal.sandbox import Patience
+    from kafkabal.sandbox import Patience, cache_of, home_of
     from kafkabal.sandbox import up as bring_up
-    from kafkabal.sandbox.sandbox_home import cache_of, home_of
 
     started_s = context.monotonic()
     sandbox = bring_up(
@@ -290,8 +289,7 @@ def status(
 ) -> None:
     """Show node status and why a node exited."""
     from kafkabal.reporting.sandbox_report import status_report
-    from kafkabal.sandbox import list_sandboxes
-    from kafkabal.sandbox.sandbox_home import home_of
+    from kafkabal.sandbox import home_of, list_sandboxes
 
     home = home_of(context.environ, context.state_dir)
     sandboxes = list_sandboxes(home=home) if name is None else [_find(context, name)]
@@ -305,7 +303,7 @@ def logs(
     lines: Annotated[int, typer.Option("-n", "--lines", metavar="N", min=0, help="Number of lines.")] = 50,
 ) -> None:
     """Show the last log lines of a node."""
-    from kafkabal.sandbox.exit_diagnosis import last_lines
+    from kafkabal.sandbox import last_lines
 
     log = _find(context, name).log(node)
     context.detail(str(log))
@@ -334,16 +332,14 @@ def start(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> 
 
 def down(context: CommandContext, name: Name = _DEFAULT_NAME) -> None:
     """Remove a sandbox: its processes and files."""
-    from kafkabal.sandbox import take_down
-    from kafkabal.sandbox.sandbox_home import home_of
+    from kafkabal.sandbox import home_of, take_down
 
     take_down(name, home=home_of(context.environ, context.state_dir))
     context.say(f"removed sandbox {name}")
 
 
 def _find(context: CommandContext, name: str) -> "Sandbox":
-    from kafkabal.sandbox import find_sandbox
-    from kafkabal.sandbox.sandbox_home import cache_of, home_of
+    from kafkabal.sandbox import cache_of, find_sandbox, home_of
 
     home = home_of(context.environ, context.state_dir)
     return find_sandbox(name, home=home, cache_folder=cache_of(context.cache_dir))

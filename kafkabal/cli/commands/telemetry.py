@@ -9,11 +9,11 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, MissingCapabilityError, RefusedByClusterError, UsageError
 from kafkabal.files import check_replaceable
-from kafkabal.model.kafka_configs import CLEANUP_POLICY, MAX_MESSAGE_BYTES, RETENTION_MS, SEGMENT_MS
-from kafkabal.telemetry.subscriptions import (
+from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, RETENTION_MS, SEGMENT_MS
+from kafkabal.telemetry import (
     DEFAULT_INTERVAL_S,
     DEFAULT_NAME,
     KEYS,
@@ -28,12 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-    from kafkabal.clusters.kafka.cluster import KafkaCluster
-    from kafkabal.clusters.protocol import ConfigResource, Fault
-    from kafkabal.config.connection_settings import ConnectionSettings
-    from kafkabal.telemetry.http_intake import HttpIntake
-    from kafkabal.telemetry.latency_store import LatencyTable
-    from kafkabal.telemetry.topic_intake import TopicIntake
+    from kafkabal.clusters import ConfigResource, Fault
+    from kafkabal.clusters.kafka import KafkaCluster
+    from kafkabal.config import ConnectionSettings
+    from kafkabal.telemetry import HttpIntake, LatencyTable, TopicIntake
 
 _CLUSTER = ("bootstrap_servers", "command_config", "profile")
 _PARTITIONS = 3
@@ -92,7 +90,7 @@ def subscribe(
     )
     if wanted.is_longer_than_brokers_allow:
         context.warn("clients push at least every 5 minutes, whatever the interval of the subscription")
-    from kafkabal.clusters.protocol import ConfigChange
+    from kafkabal.clusters import ConfigChange
 
     with _live(settings, context) as cluster:
         _make_topic(cluster, topic or _default_topic(), context)
@@ -128,7 +126,7 @@ def remove(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Subscription names.")],
 ) -> None:
     """Remove subscriptions; metrics already forwarded expire by retention."""
-    from kafkabal.clusters.protocol import ConfigChange
+    from kafkabal.clusters import ConfigChange
 
     names = list(dict.fromkeys(names))
     with _live(settings, context) as cluster:
@@ -160,10 +158,8 @@ def plugin(
 
       kafkabal telemetry plugin --libs /opt/kafka/libs --out kafkabal-telemetry.jar
     """
-    from kafkabal.sandbox.java_compiler import ensure_java_compiler
-    from kafkabal.sandbox.java_runtime import java_binary
-    from kafkabal.sandbox.sandbox_home import cache_of
-    from kafkabal.telemetry.broker_plugin.build_jar import REPORTER_CLASS, build_plugin, kafka_jars
+    from kafkabal.sandbox import cache_of, ensure_java_compiler, java_binary
+    from kafkabal.telemetry import REPORTER_CLASS, build_plugin, kafka_jars
 
     class_path = kafka_jars(libs)
     compiler = ensure_java_compiler(cache_of(context.cache_dir), on_step=context.say)
@@ -206,7 +202,7 @@ def latency(
       kafkabal telemetry latency --listen 4318 --for 1m
     """
     from kafkabal.reporting.telemetry_report import latency_report
-    from kafkabal.telemetry.latency_store import LatencyTable
+    from kafkabal.telemetry import LatencyTable
 
     collect_s, before_s = 15.0 if for_s is None else for_s, 60.0 if last_s is None else last_s
     table = LatencyTable(max_age_s=collect_s + before_s, clock=context.monotonic)
@@ -234,14 +230,13 @@ def _intake(
 
 
 def _default_topic() -> str:
-    from kafkabal.telemetry.topic_intake import TELEMETRY_TOPIC
+    from kafkabal.telemetry import TELEMETRY_TOPIC
 
     return TELEMETRY_TOPIC
 
 
 def _connection(settings: Settings) -> "ConnectionSettings":
-    from kafkabal.config.chosen_cluster import cluster_address
-    from kafkabal.config.connection_settings import ConnectionSettings
+    from kafkabal.config import ConnectionSettings, cluster_address
 
     address = cluster_address(settings)
     if not isinstance(address, ConnectionSettings):
@@ -251,7 +246,7 @@ def _connection(settings: Settings) -> "ConnectionSettings":
 
 def _live(settings: Settings, context: CommandContext) -> "KafkaCluster":
     from kafkabal.cli.framework.cluster_access import open_cluster
-    from kafkabal.clusters.kafka.cluster import KafkaCluster
+    from kafkabal.clusters.kafka import KafkaCluster
 
     cluster = open_cluster(settings, context)
     if not isinstance(cluster, KafkaCluster):
@@ -263,13 +258,13 @@ def _live(settings: Settings, context: CommandContext) -> "KafkaCluster":
 
 
 def _resource(name: str) -> "ConfigResource":
-    from kafkabal.clusters.protocol import ConfigResource, ResourceKind
+    from kafkabal.clusters import ConfigResource, ResourceKind
 
     return ConfigResource(ResourceKind.CLIENT_METRICS, name)
 
 
 def _make_topic(cluster: "KafkaCluster", topic: str, context: CommandContext) -> None:
-    from kafkabal.clusters.protocol import NewTopic
+    from kafkabal.clusters import NewTopic
 
     brokers = sorted(cluster.broker_ids())
     replicas = min(_REPLICAS, len(brokers))

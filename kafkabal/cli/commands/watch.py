@@ -15,18 +15,16 @@ from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.service_notify import notify_ready
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION, Format, OutputOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, UsageError
 from kafkabal.files import check_replaceable
 from kafkabal.units import parse_bytes, parse_duration, parse_share, parse_some_time
-from kafkabal.watch.heal_policy import HealLevel
+from kafkabal.watch import HealLevel
 
 if TYPE_CHECKING:
-    from kafkabal.clusters.protocol import Cluster
-    from kafkabal.executor.safety.stop_request import StopSwitch
-    from kafkabal.watch.heal import RunHealer
-    from kafkabal.watch.watch_events import WatchListener
-    from kafkabal.watch.watcher import Watcher, WatchOptions
+    from kafkabal.clusters import Cluster
+    from kafkabal.executor import StopSwitch
+    from kafkabal.watch import RunHealer, Watcher, WatchListener, WatchOptions
 
 _LOCK_SESSION_S = 30.0
 _PURPOSE = "watch"
@@ -190,7 +188,7 @@ def watch(
 
 
 def _check(settings: Settings, output: WatchOutput, heal: HealFlags, *, once: bool) -> None:
-    from kafkabal.watch.notify import form_of
+    from kafkabal.watch import form_of
 
     if output.notify is not None:
         form_of(output.notify)
@@ -203,11 +201,8 @@ def _check(settings: Settings, output: WatchOutput, heal: HealFlags, *, once: bo
 
 
 def _options(settings: Settings, heal: HealFlags, every_s: float, slow_share: float) -> "WatchOptions":
-    from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
-    from kafkabal.config.time_window import TimeWindow
-    from kafkabal.watch.broker_health import HealthRules
-    from kafkabal.watch.heal_policy import HealPolicy
-    from kafkabal.watch.watcher import WatchOptions
+    from kafkabal.config import DEFAULT_PLAN_TOLERANCE, TimeWindow
+    from kafkabal.watch import HealPolicy, HealthRules, WatchOptions
 
     inner = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
     if inner >= heal.outer_tolerance:
@@ -259,7 +254,7 @@ def _look_once(
     cluster: "Cluster", settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions"
 ) -> ExitCode:
     from kafkabal.reporting.watch_report import summary_report
-    from kafkabal.watch.watcher import check_once
+    from kafkabal.watch import check_once
 
     summary = check_once(cluster, options, _completed(settings))
     form = Format.JSON if output.output is not WatchFormat.TABLE else Format.TABLE
@@ -276,9 +271,9 @@ def _watch(
     at_end: ExitStack,
 ) -> ExitCode:
     from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
-    from kafkabal.clusters.clock import SystemClock
-    from kafkabal.executor.safety.stop_request import HardStop, StopReason, StopSwitch
-    from kafkabal.watch.watcher import Watcher
+    from kafkabal.clusters import SystemClock
+    from kafkabal.executor import HardStop, StopReason, StopSwitch
+    from kafkabal.watch import Watcher
 
     cluster_id = cluster.cluster_id()
     stop, healer = StopSwitch(), _healer(cluster, settings, context)
@@ -329,10 +324,9 @@ def _resume_unfinished(healer: "RunHealer", context: CommandContext) -> None:
 
 
 def _healer(cluster: "Cluster", settings: Settings, context: CommandContext) -> "RunHealer":
-    from kafkabal.clusters.protocol import ReadRequest
-    from kafkabal.executor.run_environment import RunEnvironment
-    from kafkabal.executor.safety.stop_request import StopSwitch
-    from kafkabal.watch.heal import RunHealer
+    from kafkabal.clusters import ReadRequest
+    from kafkabal.executor import RunEnvironment, StopSwitch
+    from kafkabal.watch import RunHealer
 
     def environment(stop: StopSwitch) -> RunEnvironment:
         return RunEnvironment(
@@ -348,15 +342,14 @@ def _healer(cluster: "Cluster", settings: Settings, context: CommandContext) -> 
 
 
 def _completed(settings: Settings):  # type: ignore[no-untyped-def]
-    from kafkabal.config.stated_disks import with_stated_disks
+    from kafkabal.config import with_stated_disks
 
     return partial(with_stated_disks, settings=settings)
 
 
 def _listener(output: WatchOutput, context: CommandContext, name: str, at_end: ExitStack) -> "WatchListener":
     from kafkabal.reporting.watch_report import EventLines, EventTable
-    from kafkabal.watch.isolated_listeners import IsolatedListeners
-    from kafkabal.watch.notify import Notifier
+    from kafkabal.watch import IsolatedListeners, Notifier
 
     lines = EventLines if output.output is WatchFormat.JSONL else EventTable
     listeners: list[WatchListener] = [lines(context.stdout)]

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafkabal.config.settings import Settings
-    from kafkabal.model.cluster_state import ClusterState
-    from kafkabal.scoring.registry import WeightedScore
-    from kafkabal.scoring.selection import Choice
+    from kafkabal.config import Settings
+    from kafkabal.model import ClusterState
+    from kafkabal.scoring import Choice, WeightedScore
 
 
 def chosen_scores(settings: Settings, cluster: ClusterState) -> Choice:
@@ -21,8 +20,7 @@ def chosen_scores(settings: Settings, cluster: ClusterState) -> Choice:
     UsageError
         If a score is unknown, or a named one cannot be fed.
     """
-    from kafkabal.scoring.capacity_options import score_options
-    from kafkabal.scoring.selection import choose_scores
+    from kafkabal.scoring import choose_scores, score_options
 
     with settings.naming("scores"):
         return choose_scores(cluster, settings.scores, score_options(settings))
@@ -36,8 +34,7 @@ def named_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[Weigh
     UsageError
         If a score is unknown.
     """
-    from kafkabal.scoring.capacity_options import score_options
-    from kafkabal.scoring.registry import load_scores
+    from kafkabal.scoring import load_scores, score_options
 
     with settings.naming("scores"):
         return load_scores(settings.scores or default, score_options(settings))

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.cli.framework.shared_options import SaveOptions
-    from kafkabal.clusters.protocol import Cluster, Reading, ReadRequest
-    from kafkabal.config.settings import Settings
-    from kafkabal.executor.state.dead_brokers import Sightings
-    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.clusters import Cluster, Reading, ReadRequest
+    from kafkabal.config import Settings
+    from kafkabal.executor import Sightings
+    from kafkabal.model import ClusterState
 
 _STARTING_S: Final = 3.0
 _PAUSE_S: Final = 0.25
@@ -77,9 +77,8 @@ def open_cluster_to_change(
 def _connected(settings: Settings, context: CommandContext, save_to: Path | None = None) -> Cluster:
     from dataclasses import replace
 
-    from kafkabal.clusters.open_cluster import connect
-    from kafkabal.config.chosen_cluster import cluster_address
-    from kafkabal.config.connection_settings import SnapshotAddress
+    from kafkabal.clusters import connect
+    from kafkabal.config import SnapshotAddress, cluster_address
 
     address = cluster_address(settings)
     if isinstance(address, SnapshotAddress) and save_to is not None:
@@ -121,8 +120,8 @@ def read_cluster(
     from dataclasses import replace
 
     from kafkabal.cli.framework.completion_names import remember_names
-    from kafkabal.clusters.protocol import Reading, ReadRequest
-    from kafkabal.config.stated_disks import with_stated_disks
+    from kafkabal.clusters import Reading, ReadRequest
+    from kafkabal.config import with_stated_disks
 
     request = request or ReadRequest()
     if settings.broker_timeout_s is not None:
@@ -140,7 +139,7 @@ def note_brokers(state: ClusterState, context: CommandContext) -> Sightings:
     """Remember on this host which brokers there are and which are dead; gives what this host knows of them by now."""
     from datetime import UTC, datetime
 
-    from kafkabal.executor.state.dead_brokers import remember_brokers
+    from kafkabal.executor import remember_brokers
 
     dead = state.brokers.id[~state.brokers.is_live].tolist()
     now = datetime.fromtimestamp(context.wall_clock(), UTC)

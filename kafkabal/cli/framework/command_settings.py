@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.config.settings import Settings
+    from kafkabal.config import Settings
 
 
 PROFILES_FILE: Final = "profiles.yaml"
@@ -33,7 +33,7 @@ def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
     UsageError
         If a value is wrong, naming where it was written.
     """
-    from kafkabal.config.resolve_settings import resolve
+    from kafkabal.config import resolve
 
     profiles_file = context.config_dir / PROFILES_FILE
     settings = resolve(flags, environ=context.environ, profiles_file=profiles_file)
@@ -52,7 +52,7 @@ def settle(flags: Mapping[str, Any], context: CommandContext) -> Settings:
 
 def cluster_flags(settings: Settings, context: CommandContext) -> str:
     """The flags that lead another command to the same cluster; empty where it finds it by itself."""
-    from kafkabal.config.profiles import DEFAULT_PROFILE
+    from kafkabal.config import DEFAULT_PROFILE
 
     flags = []
     for field, flag in _CLUSTER_FLAGS.items():
@@ -69,7 +69,7 @@ def cluster_flags(settings: Settings, context: CommandContext) -> str:
 
 def cluster_label(settings: Settings, context: CommandContext) -> str:
     """Name of the cluster in metrics: that of the user's own profile; empty where only the cluster's id names it."""
-    from kafkabal.config.profiles import DEFAULT_PROFILE
+    from kafkabal.config import DEFAULT_PROFILE
 
     profile = settings.profile
     is_own = profile is not None and profile.path == context.config_dir / PROFILES_FILE
@@ -82,7 +82,6 @@ def names_cluster(settings: Settings) -> bool:
 
 
 def _sandbox_profiles(context: CommandContext) -> list[Path]:
-    from kafkabal.sandbox import sandboxes_up
-    from kafkabal.sandbox.sandbox_home import home_of
+    from kafkabal.sandbox import home_of, sandboxes_up
 
     return sandboxes_up(home=home_of(context.environ, context.state_dir))

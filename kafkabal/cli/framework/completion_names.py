@@ -17,8 +17,8 @@ from kafkabal.errors import OutputError
 from kafkabal.files import replacing
 
 if TYPE_CHECKING:
-    from kafkabal.config.settings import Settings
-    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.config import Settings
+    from kafkabal.model import ClusterState
 
 _FOLDER: Final = "completion"
 # a shell that is offered more is no help, and gets slow

@@ -8,11 +8,9 @@ from kafkabal.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.clusters.protocol import Cluster
-    from kafkabal.config.connection_settings import ConnectionSettings
-    from kafkabal.telemetry.http_intake import HttpIntake
-    from kafkabal.telemetry.latency_store import LatencyTable
-    from kafkabal.telemetry.topic_intake import TopicIntake
+    from kafkabal.clusters import Cluster
+    from kafkabal.config import ConnectionSettings
+    from kafkabal.telemetry import HttpIntake, LatencyTable, TopicIntake
 
 _LOOPBACK = "127.0.0.1"
 _PORTS = range(2**16)
@@ -28,7 +26,7 @@ def open_http_intake(address: str, table: LatencyTable) -> HttpIntake:
     UsageError
         If that is no address, or it cannot be listened on.
     """
-    from kafkabal.telemetry.http_intake import HttpIntake
+    from kafkabal.telemetry import HttpIntake
 
     host, _, port = address.rpartition(":")
     if not (port.isascii() and port.isdecimal() and len(port) <= _PORT_DIGITS and int(port) in _PORTS):
@@ -59,8 +57,8 @@ def open_topic_intake(
         If no broker answers.
     """
     from kafkabal.cli.framework.cluster_access import await_broker
-    from kafkabal.config.librdkafka_config import librdkafka_settings
-    from kafkabal.telemetry.topic_intake import TELEMETRY_TOPIC, TopicIntake
+    from kafkabal.config import librdkafka_settings
+    from kafkabal.telemetry import TELEMETRY_TOPIC, TopicIntake
 
     await_broker(cluster, context)
     client = {**librdkafka_settings(connection), "log_level": 2}

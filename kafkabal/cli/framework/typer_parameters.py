@@ -30,7 +30,7 @@ from kafkabal.units import parse_number, parse_whole_number
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from kafkabal.config.settings import Settings
+    from kafkabal.config import Settings
 
 Settle = Callable[["Mapping[str, Any]"], "Settings"]
 _NO_DEFAULT = inspect.Parameter.empty
@@ -184,7 +184,7 @@ def _setting(key: str) -> Leaf:
 def _setting_flag(key: str) -> str:
     if key == _PROFILE:
         return "--profile"
-    from kafkabal.config.settings import KEYS
+    from kafkabal.config import KEYS
 
     return next(k.option for k in KEYS if k.name == key)
 

@@ -3,3 +3,7 @@
 ``connection`` speaks to one broker, ``client`` to the right one; one module a kind of request stands on them, and
 ``cluster`` puts these together behind :class:`~kafkabal.clusters.protocol.Cluster`.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,7 +17,7 @@ from kafkabal.clusters.kafka.error_mapping import NOT_CONTROLLER, translated
 from kafkabal.clusters.kafka.parallel_requests import run_all, run_first
 from kafkabal.clusters.kafka.reconnecting_connection import BrokerLink
 from kafkabal.clusters.kafka.tls import tls_context
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.config import ConnectionSettings
 from kafkabal.errors import KafkabalError, MissingCapabilityError, NoAnswerError, UnreachableError
 
 _V = TypeVar("_V")

@@ -50,8 +50,8 @@ from kafkabal.clusters.protocol import (
     TopicDescription,
     nobody_is_gone,
 )
-from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.config import ConnectionSettings
+from kafkabal.model import TopicPartition
 
 # which request, in which version or a later one, stands for a capability
 _NEEDS = {

@@ -19,8 +19,7 @@ from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.offsets import leader_offsets
 from kafkabal.clusters.protocol import NewTopic
 from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
-from kafkabal.model.kafka_configs import CLEANUP_POLICY, MAX_MESSAGE_BYTES, MIN_INSYNC_REPLICAS
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, MIN_INSYNC_REPLICAS, TopicPartition
 
 RECORDS_TOPIC = "__kafkabal"
 _PARTITION = TopicPartition(RECORDS_TOPIC, 0)

@@ -22,7 +22,7 @@ from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address
 from kafkabal.clusters.kafka.error_mapping import NO_ERROR, UNSUPPORTED_VERSION, check, translated
 from kafkabal.clusters.kafka.sasl import sasl_conversation
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.config import ConnectionSettings
 from kafkabal.errors import NoAnswerError, RefusedByClusterError, UnreachableError
 
 Decode: TypeAlias = Callable[[memoryview, int], Any]

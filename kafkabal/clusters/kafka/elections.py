@@ -12,7 +12,7 @@ from kafkabal.clusters.kafka.error_mapping import ELECTION_NOT_NEEDED, NO_ERROR,
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
 from kafkabal.clusters.protocol import Fault
 from kafkabal.errors import UnreachableError
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 _PARTITIONS_A_REQUEST = 1000
 _SUCCESS = (NO_ERROR, ELECTION_NOT_NEEDED)

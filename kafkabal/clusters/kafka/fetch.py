@@ -19,7 +19,7 @@ from kafkabal.clusters.kafka.error_mapping import check
 from kafkabal.clusters.kafka.fetch_answer import NEWEST_VERSION, OLDEST_VERSION, PartitionAnswer, fetch_answer
 from kafkabal.clusters.kafka.metadata import describe_topic
 from kafkabal.clusters.kafka.record_batches import BatchReader, RawRecord
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
 
 _OFFSET_OUT_OF_RANGE = 1

@@ -25,7 +25,7 @@ from kafkabal.clusters.kafka.error_mapping import (
     check,
 )
 from kafkabal.clusters.protocol import IsGone, nobody_is_gone
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.config import ConnectionSettings
 from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, UnreachableError
 
 LOCK_GROUP = "__kafkabal-lock"

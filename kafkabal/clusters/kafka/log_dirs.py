@@ -14,8 +14,7 @@ from kafkabal.clusters.kafka.error_mapping import KAFKA_STORAGE_ERROR, NO_ERROR,
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
 from kafkabal.clusters.protocol import Fault, ReplicaLog, ReplicaOn
 from kafkabal.errors import KafkabalError, NotAuthorizedError
-from kafkabal.model.rows import LogDirRow
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import LogDirRow, TopicPartition
 
 Logs = dict[str, dict[int, tuple[int, int]]]
 """Topic, partition -> index of the log dir, bytes."""

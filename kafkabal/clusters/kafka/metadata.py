@@ -12,7 +12,7 @@ from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED, UN
 from kafkabal.clusters.kafka.request_chunks import chunked
 from kafkabal.clusters.protocol import PartitionStatus, TopicDescription
 from kafkabal.errors import NotAuthorizedError, UnreachableError
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 _TOPICS_A_REQUEST = 2000
 _NAMED_IN_A_MESSAGE = 3

@@ -13,7 +13,7 @@ from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.error_mapping import GROUP_AUTHORIZATION_FAILED, NO_ERROR, check
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 _EARLIEST, _LATEST = -2, -1
 _PARTITIONS_A_REQUEST = 10_000

@@ -28,7 +28,7 @@ from kafkabal.clusters.protocol import (
 )
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.gc_pause import cycle_collection_paused
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 _V = TypeVar("_V")
 

@@ -20,7 +20,7 @@ from kafkabal.clusters.kafka.metadata import partition_status
 from kafkabal.clusters.kafka.request_chunks import by_topic, chunked
 from kafkabal.clusters.protocol import Fault, Reassignment
 from kafkabal.errors import UnreachableError
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 

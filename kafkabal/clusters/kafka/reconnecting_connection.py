@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address
 from kafkabal.clusters.kafka.connection import BrokerConnection, Decode, open_connection
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.config import ConnectionSettings
 from kafkabal.errors import KafkabalError, UnreachableError
 
 if TYPE_CHECKING:

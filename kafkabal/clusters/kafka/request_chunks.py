@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 from typing import TypeVar
 
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 _T = TypeVar("_T")
 

@@ -13,10 +13,18 @@ from kafkabal.clusters.kafka.broker_requests import Nodes
 from kafkabal.clusters.kafka.compacted_topic import RECORDS_TOPIC
 from kafkabal.clusters.kafka.log_dirs import BrokerLogs
 from kafkabal.clusters.protocol import Reassignment
-from kafkabal.model.builder import build_cluster
-from kafkabal.model.cluster_state import ClusterState, CommittedOffsets
-from kafkabal.model.rows import SNAPSHOT_VERSION, BrokerRow, FutureRow, HeaderRow, PartitionRow, TopicRow
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import (
+    SNAPSHOT_VERSION,
+    BrokerRow,
+    ClusterState,
+    CommittedOffsets,
+    FutureRow,
+    HeaderRow,
+    PartitionRow,
+    TopicPartition,
+    TopicRow,
+    build_cluster,
+)
 
 _NOWHERE: tuple[None, None] = (None, None)
 _NOTHING_MOVES = Reassignment(replicas=())

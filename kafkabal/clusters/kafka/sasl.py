@@ -10,7 +10,7 @@ from kafka.net.sasl import get_sasl_mechanism
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from kafkabal.clusters.clock import Clock
-from kafkabal.config.connection_settings import ConnectionSettings, OAuthSettings
+from kafkabal.config import ConnectionSettings, OAuthSettings
 from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
 
 _TOKEN_LIFETIME_S = 3600

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kafkabal.config.connection_settings import TlsSettings
+from kafkabal.config import TlsSettings
 from kafkabal.errors import ConfigError
 
 _JAVA_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")

@@ -34,11 +34,17 @@ from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster_parts import BUILT_IN_TOPIC_CONFIGS, Broker, Lock, Log
 from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
 from kafkabal.errors import BusyError, MissingCapabilityError, UnreachableError
-from kafkabal.model.builder import build_cluster
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import SNAPSHOT_VERSION, HeaderRow, PartitionRow, TopicRow
-from kafkabal.model.state_to_rows import broker_rows, topic_rows
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import (
+    SNAPSHOT_VERSION,
+    ClusterState,
+    HeaderRow,
+    PartitionRow,
+    TopicPartition,
+    TopicRow,
+    broker_rows,
+    build_cluster,
+    topic_rows,
+)
 
 _NO_ANSWER = Fault("timeout", "no response within the deadline", retriable=True)
 

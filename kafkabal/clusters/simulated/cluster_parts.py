@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kafkabal.model.kafka_configs import FOLLOWER_REPLICAS, LEADER_REPLICAS, MIN_INSYNC_REPLICAS
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import FOLLOWER_REPLICAS, LEADER_REPLICAS, MIN_INSYNC_REPLICAS, TopicPartition
 
 BUILT_IN_TOPIC_CONFIGS = {LEADER_REPLICAS: "", FOLLOWER_REPLICAS: "", MIN_INSYNC_REPLICAS: "1"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.clusters.protocol import ConfigChange, ConfigOperation, Fault
-from kafkabal.model.kafka_configs import FOLLOWER_REPLICAS, LEADER_REPLICAS
+from kafkabal.model import FOLLOWER_REPLICAS, LEADER_REPLICAS
 
 _ALL = "*"
 

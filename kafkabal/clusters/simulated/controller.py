@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafkabal.clusters.protocol import Fault
 from kafkabal.clusters.simulated.cluster_parts import Broker, Log, Partition, Parts
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 
 def start_reassignment(parts: Parts, name: TopicPartition, target: tuple[int, ...], *, guarded: bool) -> Fault | None:

@@ -33,7 +33,7 @@ from kafkabal.clusters.protocol import (
     nobody_is_gone,
 )
 from kafkabal.errors import NoAnswerError, RefusedByClusterError
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 _T = TypeVar("_T")
 

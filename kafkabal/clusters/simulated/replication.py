@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from kafkabal.clusters.simulated.cluster_parts import Broker, Log, Partition, Parts
 from kafkabal.clusters.simulated.controller import settle
-from kafkabal.model.kafka_configs import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE, TopicPartition
 
 _NEARLY_NOTHING_BYTES = 1e-6
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from kafkabal.clusters.simulated import controller, replication
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster_parts import Broker, Log, LogDir, Partition, Parts, Topic
-from kafkabal.model.rows import BrokerRow, PartitionRow, TopicRow
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import BrokerRow, PartitionRow, TopicPartition, TopicRow
 
 BROKER_SESSION_S = 9.0
 """How long a broker may be silent before the controller counts it as gone."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kafkabal.clusters.simulated.cluster_parts import Broker, LogDir, Partition, Parts
 from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
-from kafkabal.model.rows import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model import BrokerRow, FutureRow, LogDirRow, PartitionRow, TopicRow
 
 _RECORD_BYTES = 1000
 

@@ -30,9 +30,7 @@ from kafkabal.clusters.snapshot.mutable_rows import SnapshotContents
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import MissingCapabilityError, UsageError
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, PartitionRow
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import BrokerRow, ClusterState, PartitionRow, TopicPartition
 
 _CAPABILITIES = frozenset(
     {

@@ -14,16 +14,16 @@ import msgspec
 
 from kafkabal.errors import InputFileError, InvalidClusterError
 from kafkabal.input_files import DOCUMENT, Int32, Int64, decode_json, read_text
-from kafkabal.model.builder import build_cluster
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import (
+from kafkabal.model import (
     SNAPSHOT_VERSION,
     BrokerRow,
+    ClusterState,
     FutureRow,
     HeaderRow,
     LogDirRow,
     PartitionRow,
     TopicRow,
+    build_cluster,
 )
 
 _FIELDS = (

@@ -8,11 +8,17 @@ from collections.abc import Iterator
 import msgspec.structs
 
 from kafkabal.clusters.protocol import Fault, NewTopic, ReplicaOn
-from kafkabal.model.builder import build_cluster
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import BrokerRow, PartitionRow, TopicRow
-from kafkabal.model.state_to_rows import broker_rows, header_row, topic_rows
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import (
+    BrokerRow,
+    ClusterState,
+    PartitionRow,
+    TopicPartition,
+    TopicRow,
+    broker_rows,
+    build_cluster,
+    header_row,
+    topic_rows,
+)
 
 _UNKNOWN_PARTITION = Fault("UNKNOWN_TOPIC_OR_PARTITION", "no such partition in the snapshot")
 

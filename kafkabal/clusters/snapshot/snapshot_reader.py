@@ -9,9 +9,7 @@ import msgspec
 
 from kafkabal.errors import InputFileError, InvalidClusterError
 from kafkabal.input_files import ROWS, InputFile, open_input
-from kafkabal.model.builder import build_cluster
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.rows import SNAPSHOT_VERSION, BrokerRow, HeaderRow, TopicRow
+from kafkabal.model import SNAPSHOT_VERSION, BrokerRow, ClusterState, HeaderRow, TopicRow, build_cluster
 
 _NO_RECORD = "invalid record"
 # what our own writer puts first; a line that starts otherwise is looked at twice

@@ -9,8 +9,7 @@ from typing import IO
 import msgspec
 
 from kafkabal.files import replacing
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.state_to_rows import broker_rows, header_row, topic_rows
+from kafkabal.model import ClusterState, broker_rows, header_row, topic_rows
 
 _GZIP_LEVEL = 3
 

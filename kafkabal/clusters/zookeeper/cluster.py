@@ -6,13 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from kafkabal.clusters.clock import Clock, SystemClock
-from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.clusters.kafka.reassignments import factor_changes
+from kafkabal.clusters.kafka import KafkaCluster, factor_changes
 from kafkabal.clusters.protocol import Capability, ClusterLock, Fault, IsGone, Reassignment, nobody_is_gone
 from kafkabal.clusters.zookeeper.znode_lock import ZookeeperLock
 from kafkabal.clusters.zookeeper.znodes import Znodes
-from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.config import ConnectionSettings, ZookeeperAddress
+from kafkabal.model import TopicPartition
 
 _NO_CANCEL = Fault("UNSUPPORTED_VERSION", "brokers before Kafka 2.4 cannot cancel a reassignment")
 

@@ -23,9 +23,9 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
-from kafkabal.config.connection_settings import SecurityProtocol
+from kafkabal.config import SecurityProtocol
 from kafkabal.errors import ConfigError, NotAuthorizedError, RefusedByClusterError, UnreachableError
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 # without a handler its warnings would go to the terminal
 logging.getLogger("kazoo").addHandler(logging.NullHandler())

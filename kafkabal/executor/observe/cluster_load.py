@@ -8,16 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.clusters.clock import Clock
-from kafkabal.clusters.protocol import Capability, Cluster, ReadRequest
+from kafkabal.clusters import Capability, Clock, Cluster, ReadRequest
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.state.run_record import PlannedPartition
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.plan.drift import partition_rows
-from kafkabal.plan.plan import PartitionChange
-from kafkabal.telemetry.lagging_groups import groups_behind
-from kafkabal.telemetry.partition_rates import with_rates
+from kafkabal.model import ClusterState, TopicPartition
+from kafkabal.plan import PartitionChange, partition_rows
+from kafkabal.telemetry import groups_behind, with_rates
 
 Moves = Mapping[TopicPartition, Collection[int]]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from kafkabal.model.cluster_state import ClusterState, LogDirState
+from kafkabal.model import ClusterState, LogDirState
 
 _LEAST_USABLE_SHARE = 0.05
 

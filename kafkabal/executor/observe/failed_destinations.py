@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from kafkabal.clusters.protocol import ReplicaOn
+from kafkabal.clusters import ReplicaOn
 from kafkabal.executor.observe.observation import Observation
 from kafkabal.executor.reassign.partition_task import Task
 

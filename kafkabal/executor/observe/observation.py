@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kafkabal.clusters.protocol import Cluster, Fault, PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
+from kafkabal.clusters import Cluster, Fault, PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
 from kafkabal.executor.reassign.target_placement import TargetPlacement
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 
 class Stage(StrEnum):

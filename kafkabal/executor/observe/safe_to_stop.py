@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from kafkabal.clusters.protocol import Cluster
-from kafkabal.model.cluster_state import ClusterState
+from kafkabal.clusters import Cluster
+from kafkabal.model import ClusterState
 
 _NAMED = 3
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkabal.clusters.protocol import Cluster, ReplicaOn
+from kafkabal.clusters import Cluster, ReplicaOn
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.units import format_duration, format_rate
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kafkabal.clusters.protocol import ReplicaOn
+from kafkabal.clusters import ReplicaOn
 from kafkabal.executor.observe.observation import Observation, Stage, observe
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.reassign.target_placement import target_by_plan
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.state.run_record import PlannedPartition
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 _MOVING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.ASTRAY})
 

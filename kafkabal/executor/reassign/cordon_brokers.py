@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kafkabal.clusters.protocol import Capability, Cluster, ConfigChange, ConfigResource, ConfigSource, ResourceKind
+from kafkabal.clusters import Capability, Cluster, ConfigChange, ConfigResource, ConfigSource, ResourceKind
 from kafkabal.errors import OperationError
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.state.run_record import Original
-from kafkabal.model.kafka_configs import CORDONED_LOG_DIRS
+from kafkabal.model import CORDONED_LOG_DIRS
 
 _ALL_DIRS = "*"
 

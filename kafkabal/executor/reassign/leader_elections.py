@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from kafkabal.clusters.protocol import PartitionStatus
+from kafkabal.clusters import PartitionStatus
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.state.run_record import PlannedPartition
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 _ROUNDS = 5
 _LED_BY_ANOTHER = "moved by another tool, or another leader elected, since planning"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kafkabal.clusters.protocol import Fault
+from kafkabal.clusters import Fault
 from kafkabal.executor.observe.observation import Observation, Stage
 from kafkabal.executor.reassign.target_placement import TargetPlacement
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 ENDED = frozenset({Stage.PLACED, Stage.FOREIGN, Stage.GONE})
 STARTABLE = frozenset({Stage.WAITING, Stage.MISPLACED})

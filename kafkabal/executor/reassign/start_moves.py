@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from kafkabal.clusters.protocol import Fault, ReplicaOn
+from kafkabal.clusters import Fault, ReplicaOn
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.safety.fenced_effects import Effects

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kafkabal.executor.state.run_record import PlannedPartition
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 Replicas = tuple[int, ...]
 

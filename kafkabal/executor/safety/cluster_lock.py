@@ -13,8 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from kafkabal.clusters.clock import Clock
-from kafkabal.clusters.protocol import Capability, Cluster, ClusterLock
+from kafkabal.clusters import Capability, Clock, Cluster, ClusterLock
 from kafkabal.errors import (
     BusyError,
     MissingCapabilityError,

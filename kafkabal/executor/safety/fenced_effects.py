@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from itertools import islice
 from typing import Any, TypeVar
 
-from kafkabal.clusters.clock import Clock
-from kafkabal.clusters.protocol import Cluster, ConfigChange, ConfigOperation, ConfigResource, Fault, ReplicaOn
+from kafkabal.clusters import Clock, Cluster, ConfigChange, ConfigOperation, ConfigResource, Fault, ReplicaOn
 from kafkabal.errors import OperationError
 from kafkabal.executor.run_events import RunListener, Submitted
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.state.journal import Confirmed, EffectKind, Intended, Journal, Unanswered
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import TopicPartition
 
 _T = TypeVar("_T")
 _K = TypeVar("_K", bound="Hashable")

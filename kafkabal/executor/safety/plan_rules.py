@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from kafkabal.model.cluster_state import ClusterState, LogDirState
-from kafkabal.model.eligibility import rack_numbers, takes_replicas
-from kafkabal.plan.drift import Drift, partition_rows
-from kafkabal.plan.plan import ANY_DIR, PartitionChange, Plan
+from kafkabal.model import ClusterState, LogDirState, rack_numbers, takes_replicas
+from kafkabal.plan import ANY_DIR, Drift, PartitionChange, Plan, partition_rows
 
 
 class PlannedRows:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from kafkabal.clusters.protocol import Capability
+from kafkabal.clusters import Capability
 from kafkabal.errors import UnsafeError
 from kafkabal.executor.observe.cluster_load import incoming_bytes_per_s, moves_of_plan
 from kafkabal.executor.observe.disk_room import Disks
@@ -21,11 +21,8 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.check_names import Overridable
 from kafkabal.executor.safety.plan_rules import PlannedRows
 from kafkabal.executor.state.find_run import FoundRun
-from kafkabal.model.cluster_state import Bools, ClusterState
-from kafkabal.model.replica_health import offline_replicas
-from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.plan.drift import Drift, find_drift
-from kafkabal.plan.plan import ANY_DIR, Action, PartitionChange, Plan
+from kafkabal.model import Bools, ClusterState, TopicPartition, offline_replicas
+from kafkabal.plan import ANY_DIR, Action, Drift, PartitionChange, Plan, find_drift
 from kafkabal.units import format_rate
 
 _NAMED = 5

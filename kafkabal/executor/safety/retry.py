@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafkabal.clusters.clock import Clock
+from kafkabal.clusters import Clock
 from kafkabal.errors import NotAuthorizedError, OperationError, RefusedByClusterError, UnreachableError
 from kafkabal.executor.run_events import RunListener, Trouble
 from kafkabal.executor.run_options import Timeouts

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kafkabal.clusters.protocol import RecordStore
+from kafkabal.clusters import RecordStore
 from kafkabal.errors import OperationError
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import RunState

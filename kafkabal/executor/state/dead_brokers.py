@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from kafkabal.clusters.protocol import Capability, Cluster
+from kafkabal.clusters import Capability, Cluster
 from kafkabal.errors import KafkabalError, OutputError
 from kafkabal.files import replacing
 

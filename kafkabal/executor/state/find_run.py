@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkabal.clusters.protocol import Capability, Cluster
+from kafkabal.clusters import Capability, Cluster
 from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UsageError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.cluster_record import ClusterRecord

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind
+from kafkabal.clusters import ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.input_files import Int32, Int64
-from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.plan.plan import ANY_DIR, Placement
+from kafkabal.model import TopicPartition
+from kafkabal.plan import ANY_DIR, Placement
 
 
 class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="planned"):

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from kafkabal.clusters.clock import Clock
+from kafkabal.clusters import Clock
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Throttle

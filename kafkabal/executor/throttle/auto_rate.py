@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kafkabal.clusters.clock import Clock
-from kafkabal.clusters.protocol import Cluster
+from kafkabal.clusters import Clock, Cluster
 from kafkabal.executor.observe.cluster_load import Moves, Sample, load_between, take_sample
-from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model import ClusterState
 
 FIRST_LEAST_BYTES_PER_S = 10_000_000
 _LEAST_BYTES_PER_S = 1_000_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from kafkabal.clusters.protocol import Capability
+from kafkabal.clusters import Capability
 from kafkabal.executor.observe.cluster_load import Load, Moves, measure_load, moves_of_plan
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.throttle.auto_rate import first_rate
-from kafkabal.plan.plan import PartitionChange
+from kafkabal.plan import PartitionChange
 
 
 def initial_throttle(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters import (
     Cluster,
     ClusterLock,
     ConfigChange,

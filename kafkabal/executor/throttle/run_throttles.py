@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kafkabal.clusters.protocol import (
+from kafkabal.clusters import (
     Cluster,
     ConfigChange,
     ConfigOperation,
@@ -33,8 +33,7 @@ from kafkabal.executor.throttle.throttle_rules import (
     rate_to_set,
     restore_rate,
 )
-from kafkabal.model.kafka_configs import FOLLOWER_RATE, LEADER_RATE, LOG_DIR_RATE
-from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.model import FOLLOWER_RATE, LEADER_RATE, LOG_DIR_RATE, TopicPartition
 
 Entries = dict[str, set[str]]
 """Entries of throttled replicas by key."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kafkabal.clusters.protocol import ConfigSource, ConfigValue
+from kafkabal.clusters import ConfigSource, ConfigValue
 from kafkabal.executor.state.run_record import Original, PlannedPartition
-from kafkabal.model.kafka_configs import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
+from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
 
 RATE_KEYS = (LEADER_RATE, FOLLOWER_RATE, LOG_DIR_RATE)
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model import F64, I32, I64
 from kafkabal.planner.problem import Problem
 from kafkabal.planner.search.solution import State
-from kafkabal.scoring.attainable import placeable_loads
-from kafkabal.scoring.protocol import Grain
-from kafkabal.scoring.registry import WeightedScore
-from kafkabal.scoring.score_parts import parts_of
+from kafkabal.scoring import Grain, WeightedScore, parts_of, placeable_loads
 
 _OF_ITS_OWN = frozenset({"disk", "replicas", "leaders", "topic-spread", "log-dir"})
 """Scores that have a part of the search of their own."""

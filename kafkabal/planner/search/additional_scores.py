@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.search.additional_loads import FurtherLoads
 from kafkabal.planner.search.local_search import may_exchange
 from kafkabal.planner.search.solution import State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.search.grouped_arrays import is_first
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones

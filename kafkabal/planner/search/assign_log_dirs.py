@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64, Bools, LogDirState
-from kafkabal.model.eligibility import dir_room_bytes
+from kafkabal.model import F64, I32, I64, Bools, LogDirState, dir_room_bytes
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.solution import State
-from kafkabal.scoring.registry import load_score
+from kafkabal.scoring import load_score
 
 LOG_DIR = load_score("log-dir")
 

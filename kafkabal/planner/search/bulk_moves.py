@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64, Bools
+from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.planner.search.group_size_keys import SizeKeys
 from kafkabal.planner.search.grouped_arrays import is_first, running_count, running_sum, stable_order
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones

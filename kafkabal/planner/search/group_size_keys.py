@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model import F64, I32, I64
 
 _SIZE_BITS = 43
 _SIZE_MASK = (1 << _SIZE_BITS) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32, I64, Bools
+from kafkabal.model import I32, I64, Bools
 
 
 def running_sum(group: I32 | I64, value: I64) -> I64:

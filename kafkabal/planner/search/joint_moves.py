@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.search.solution import State
 
 MOST_CELLS = 1200

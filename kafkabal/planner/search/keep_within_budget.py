@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.search.grouped_arrays import running_count, running_sum
 from kafkabal.planner.search.solution import Counts, State

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model import F64, I32, I64
 from kafkabal.planner.problem import Problem
 from kafkabal.planner.search.solution import State
 

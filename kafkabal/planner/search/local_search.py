@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.search.group_size_keys import SizeKeys
 from kafkabal.planner.search.grouped_arrays import sorted_distinct, stable_order
 from kafkabal.planner.search.solution import State

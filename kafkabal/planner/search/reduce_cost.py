@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model.cluster_state import I32, I64, Bools
+from kafkabal.model import I32, I64, Bools
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.search.group_size_keys import SizeKeys
 from kafkabal.planner.search.grouped_arrays import stable_order

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkabal.model.cluster_state import F64, I8, I32, I64, Bools, ClusterState
+from kafkabal.model import F64, I8, I32, I64, Bools, ClusterState
 from kafkabal.planner.due_shares import DueShares, bytes_due, due_shares
 from kafkabal.planner.integer_bands import Bands, make_bands
 from kafkabal.planner.move_cause import Why

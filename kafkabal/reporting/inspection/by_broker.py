@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.inspection.broker_condition import broker_conditions, broker_severity, broker_states
-from kafkabal.inspection.figures import (
+from kafkabal.inspection import (
+    Inspection,
+    broker_conditions,
     broker_figures,
+    broker_severity,
+    broker_states,
     foreign_bytes,
     partition_figures,
     sum_by,
+    worst_first,
 )
-from kafkabal.inspection.inspection import Inspection, worst_first
-from kafkabal.model.capacity import broker_capacity_bytes
-from kafkabal.model.cluster_state import F64, I64, ClusterState
+from kafkabal.model import F64, I64, ClusterState, broker_capacity_bytes
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table
-from kafkabal.scoring.protocol import Grain
+from kafkabal.scoring import Grain
 
 
 def broker_table(inspection: Inspection) -> Table:

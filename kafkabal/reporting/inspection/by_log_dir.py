@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.inspection.broker_condition import dir_conditions
-from kafkabal.inspection.figures import dir_figures, foreign_bytes
-from kafkabal.inspection.inspection import Inspection, Scored, worst_first
-from kafkabal.model.capacity import dir_capacity_bytes
-from kafkabal.model.cluster_state import I32, I64
+from kafkabal.inspection import Inspection, Scored, dir_conditions, dir_figures, foreign_bytes, worst_first
+from kafkabal.model import I32, I64, dir_capacity_bytes
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table
-from kafkabal.scoring.evaluation import evaluate
-from kafkabal.scoring.registry import load_score
-from kafkabal.scoring.selection import has_several_log_dirs
+from kafkabal.scoring import evaluate, has_several_log_dirs, load_score
 
 
 def log_dir_table(inspection: Inspection) -> Table:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.inspection.figures import PartitionFigures, partition_figures
-from kafkabal.inspection.inspection import Inspection
-from kafkabal.model.cluster_state import I64, ClusterState
+from kafkabal.inspection import Inspection, PartitionFigures, partition_figures
+from kafkabal.model import I64, ClusterState
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Kind, Table, Tone, counted
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.inspection.figures import HolderFigures, broker_figures, rate_by, sum_by
-from kafkabal.inspection.inspection import Inspection, Scored, worst_first
-from kafkabal.model.capacity import broker_capacity_bytes
-from kafkabal.model.cluster_state import F64, I32
+from kafkabal.inspection import HolderFigures, Inspection, Scored, broker_figures, rate_by, sum_by, worst_first
+from kafkabal.model import F64, I32, broker_capacity_bytes
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.inspection.by_broker import foreign_of_brokers
 from kafkabal.reporting.report import Column, Kind, Table, known
-from kafkabal.scoring.protocol import Grain
+from kafkabal.scoring import Grain
 
 
 def rack_table(inspection: Inspection) -> Table:

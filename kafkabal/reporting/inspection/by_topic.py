@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.inspection.figures import partition_figures, rate_by, sum_by
-from kafkabal.inspection.inspection import Inspection
-from kafkabal.model.capacity import broker_capacity_bytes
-from kafkabal.model.cluster_state import F64, I64, Bools, ClusterState
-from kafkabal.model.kafka_configs import REMOTE_STORAGE_ENABLE
-from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.inspection import Inspection, partition_figures, rate_by, sum_by
+from kafkabal.model import F64, I64, REMOTE_STORAGE_ENABLE, Bools, ClusterState, broker_capacity_bytes, replica_bytes
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Kind, Table, Tone
 

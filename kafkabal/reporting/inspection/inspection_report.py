@@ -8,14 +8,20 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.config.defaults import DEFAULT_CHECK_TOLERANCE
-from kafkabal.inspection.figures import partition_figures, unknown_sizes
-from kafkabal.inspection.inspection import Inspection
-from kafkabal.inspection.rack_structure import SmallRack, advice, small_racks
-from kafkabal.inspection.verdict import Severity, counted_noun, judge
-from kafkabal.inspection.uneven_group import worst_group
-from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.replica_sizes import is_estimated
+from kafkabal.config import DEFAULT_CHECK_TOLERANCE
+from kafkabal.inspection import (
+    Inspection,
+    Severity,
+    SmallRack,
+    advice,
+    counted_noun,
+    judge,
+    partition_figures,
+    small_racks,
+    unknown_sizes,
+    worst_group,
+)
+from kafkabal.model import ClusterState, is_estimated
 from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table

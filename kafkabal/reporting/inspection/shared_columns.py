@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kafkabal.inspection.figures import HolderFigures
-from kafkabal.inspection.inspection import Scored
-from kafkabal.model.cluster_state import F64, I64, Bools
+from kafkabal.inspection import HolderFigures, Scored
+from kafkabal.model import F64, I64, Bools
 from kafkabal.reporting.report import Column, Kind, Metric, Tone, known
 
 _VISIBLE = 0.005

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkabal.executor.adopt_run import ForeignReassignment
+from kafkabal.executor import ForeignReassignment
 from kafkabal.reporting.plan_moves import brokers_in_words
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 

@@ -8,7 +8,7 @@ from typing import Final, TextIO
 
 import msgspec
 
-from kafkabal.executor.run_events import Event
+from kafkabal.executor import Event
 
 EVENTS_VERSION: Final = 1
 """Raised whenever an event or a key of one is renamed or removed, or changes its type."""

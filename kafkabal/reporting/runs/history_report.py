@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkabal.executor.state.run_summary import RunSummary
+from kafkabal.executor import RunSummary
 from kafkabal.reporting.report import Column, Kind, Report, Table
 
 _UNKNOWN_END = "open"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkabal.executor.run_preview import RunPreview
-from kafkabal.executor.state.find_run import FoundRun
-from kafkabal.executor.state.run_states import Goal
+from kafkabal.executor import FoundRun, Goal, RunPreview
 from kafkabal.units import format_bytes
 
 _SHOWN = 5

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from kafkabal.executor.run_events import (
+from kafkabal.executor import (
     Event,
     Finished,
+    Goal,
     LockAwaited,
     PartitionAside,
     PartitionFailed,
+    Phase,
     PhaseEntered,
     Progress,
     Started,
@@ -19,7 +21,6 @@ from kafkabal.executor.run_events import (
     Trouble,
     Warned,
 )
-from kafkabal.executor.state.run_states import Goal, Phase
 from kafkabal.reporting.transfer_progress import Progress as Display
 from kafkabal.units import format_bytes, format_duration, format_rate
 

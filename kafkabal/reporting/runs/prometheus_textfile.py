@@ -9,8 +9,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from kafkabal.errors import OutputError
-from kafkabal.executor.run_events import Event, Finished, Progress, Started
-from kafkabal.executor.state.run_states import Outcome
+from kafkabal.executor import Event, Finished, Outcome, Progress, Started
 from kafkabal.files import replacing
 
 _PREFIX: Final = "kafkabal_rebalance"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkabal.executor.run_result import RunResult
-from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.executor import Goal, Outcome, RunResult
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 from kafkabal.units import format_bytes, format_duration
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafkabal.executor.current_run import PartitionState, RunStatus
-from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor import PartitionState, RunStatus, Stage
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 
 _SHOWN = 20

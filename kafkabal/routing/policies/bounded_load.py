@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kafkabal.config.number_ranges import Range
+from kafkabal.config import Range
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.key_hashes import KeyTable
 from kafkabal.routing.per_record_policy import DecisionPolicy

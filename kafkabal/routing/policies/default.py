@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafkabal.config.number_ranges import LINGER_MS
-from kafkabal.model.cluster_state import F64, I32
+from kafkabal.config import LINGER_MS
+from kafkabal.model import F64, I32
 from kafkabal.routing.batch_cuts import cuts_by_time, fill_batches
 from kafkabal.routing.key_hashes import KeyTable
 from kafkabal.routing.keyed_policy import HashedKeys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kafkabal.model.cluster_state import I32
+from kafkabal.model import I32
 from kafkabal.routing.keyed_policy import HashedKeys
 from kafkabal.routing.policies.random import Random
 from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from kafkabal.config.number_ranges import DRAWS
+from kafkabal.config import DRAWS
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.per_record_policy import DecisionPolicy
 from kafkabal.routing.policy_protocol import About, Context, Feedback, Input

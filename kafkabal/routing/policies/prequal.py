@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kafkabal.config.number_ranges import DRAWS, Range
+from kafkabal.config import DRAWS, Range
 from kafkabal.routing.broker_first_policy import BrokerFirst, InFlight, count_in_flight, send_to, usual
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.led_partitions import Turns

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafkabal.config.number_ranges import Range
+from kafkabal.config import Range
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import Bools
+from kafkabal.model import Bools
 from kafkabal.routing.policy_protocol import About, Context, Input
 from kafkabal.routing.topic_view import RoutingView
 from kafkabal.routing.weighted_rings import RingPolicy

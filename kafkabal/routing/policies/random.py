@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kafkabal.model.cluster_state import I32
+from kafkabal.model import I32
 from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
 from kafkabal.routing.random_stream import Uniforms
 from kafkabal.routing.topic_view import RoutingView

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model.cluster_state import I32
+from kafkabal.model import I32
 from kafkabal.routing.led_partitions import LedPartitions
 from kafkabal.routing.policy_protocol import About, Context, Pick, PolicyBase, RecordBatch
 from kafkabal.routing.topic_view import RoutingView

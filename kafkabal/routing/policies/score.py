@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafkabal.config.number_ranges import BATCH_BYTES, LINGER_MS, Range
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.config import BATCH_BYTES, LINGER_MS, Range
+from kafkabal.model import F64, I32, I64
 from kafkabal.routing.byte_stride import SLOT_PART, ByteStride
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from kafkabal.config.number_ranges import BATCH_BYTES, LINGER_MS
+from kafkabal.config import BATCH_BYTES, LINGER_MS
 from kafkabal.routing.broker_first_policy import InFlight, carried, count_in_flight, in_flight_of
 from kafkabal.routing.compiled_kernels import kernel
 from kafkabal.routing.per_record_policy import DecisionPolicy

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafkabal.config.number_ranges import BATCH_BYTES
-from kafkabal.model.cluster_state import I32, I64
+from kafkabal.config import BATCH_BYTES
+from kafkabal.model import I32, I64
 from kafkabal.routing.batch_cuts import cuts_by_bytes, fill_batches
 from kafkabal.routing.keyed_policy import HashedKeys
 from kafkabal.routing.policy_protocol import About, Context, Input, RecordBatch

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, ClusterState
-from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.model import F64, ClusterState, replica_bytes
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.capacities import disk_capacity
 from kafkabal.scoring.protocol import Need, ScoreBase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.cluster_state import F64, ClusterState
+from kafkabal.model import F64, ClusterState
 from kafkabal.scoring.bands import CountBand
 from kafkabal.scoring.capacities import CountScore
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model.capacity import dir_capacity_bytes
-from kafkabal.model.cluster_state import F64, I32, ClusterState
-from kafkabal.model.replica_sizes import replica_bytes
+from kafkabal.model import F64, I32, ClusterState, dir_capacity_bytes, replica_bytes
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.protocol import Grain, Need, ScoreBase
 

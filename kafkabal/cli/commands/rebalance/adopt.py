@@ -9,7 +9,7 @@ from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, RUN_SETTINGS,
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 
 
@@ -40,8 +40,8 @@ def adopt(
     from msgspec.structs import replace as changed
 
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor.adopt_run import adopt as take_over
-    from kafkabal.executor.adopt_run import find_foreign
+    from kafkabal.executor import adopt as take_over
+    from kafkabal.executor import find_foreign
     from kafkabal.reporting.runs.adopt_report import adopt_report
 
     # whoever started them chose how fast they run: only a throttle that is given changes that

@@ -18,7 +18,7 @@ from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, SaveOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 
 
@@ -52,7 +52,7 @@ def apply(
     """
     from kafkabal.cli.commands.rebalance.begin_run import PlanCommand
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.plan.plan_file import read_plan
+    from kafkabal.plan import read_plan
     from kafkabal.reporting.plan_report import plan_report
 
     plan = read_plan(plan_file)

@@ -11,11 +11,9 @@ from kafkabal.printable import printable
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_command import RunCommand
     from kafkabal.cli.commands.rebalance.run_flags import BeginFlags, RunFlags
-    from kafkabal.executor.observe.cluster_load import Load
-    from kafkabal.executor.run_environment import RunEnvironment
-    from kafkabal.executor.run_options import RunOptions
-    from kafkabal.model.cluster_state import ClusterState
-    from kafkabal.plan.plan import Plan
+    from kafkabal.executor import Load, RunEnvironment, RunOptions
+    from kafkabal.model import ClusterState
+    from kafkabal.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,7 @@ class PlanCommand:
             If it could not be finished; then no new run is started.
         """
         from kafkabal.cli.commands.rebalance.run_flags import OnUnfinished
-        from kafkabal.executor.run_actions import resume
-        from kafkabal.executor.state.find_run import find_run
+        from kafkabal.executor import find_run, resume
         from kafkabal.reporting.runs.result_report import summary
 
         command, environment = self.command, self._environment
@@ -75,8 +72,7 @@ class PlanCommand:
         KafkabalError
             With the exit code of the contract.
         """
-        from kafkabal.executor.observe.cluster_load import moves_of_plan
-        from kafkabal.executor.run_actions import apply
+        from kafkabal.executor import apply, moves_of_plan
 
         command, begin, context = self.command, self.begin, self.command.context
         if not plan.partitions:
@@ -116,8 +112,7 @@ class PlanCommand:
         return self.command.environment
 
     def _check(self, plan: Plan, options: RunOptions, load: Load | None) -> None:
-        from kafkabal.executor.safety.preflight import Verdict, enforce, preflight
-        from kafkabal.executor.state.find_run import find_run
+        from kafkabal.executor import Verdict, enforce, find_run, preflight
 
         environment, context = self._environment, self.command.context
         state = environment.completed(load.state) if load is not None else environment.read_state()

@@ -7,7 +7,7 @@ from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import BusyError, ExitCode
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def cancel(
       kafkabal rebalance cancel --journal run.jsonl
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor.begin_run import RunClosedError
-    from kafkabal.executor.run_actions import cancel as go
+    from kafkabal.executor import RunClosedError
+    from kafkabal.executor import cancel as go
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_command("rebalance cancel", settings, context, output, cluster) as command:
@@ -65,8 +65,7 @@ def _cancel_elsewhere(command: "RunCommand", journal: Path | None, wait_s: float
     BusyError
         If it has not by then; the request stays.
     """
-    from kafkabal.executor.state.find_run import find_run
-    from kafkabal.executor.state.run_request import request_cancel
+    from kafkabal.executor import find_run, request_cancel
 
     environment, context = command.environment, command.context
     run_id = request_cancel(environment, journal=journal)

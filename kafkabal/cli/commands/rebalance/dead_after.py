@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kafkabal.cli.framework.cluster_access import note_brokers, sightings_file
-from kafkabal.config.defaults import DEFAULT_DEAD_AFTER_S
+from kafkabal.config import DEFAULT_DEAD_AFTER_S
 from kafkabal.units import format_duration
 
 if TYPE_CHECKING:
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.clusters.protocol import Cluster
-    from kafkabal.config.settings import Settings
-    from kafkabal.executor.state.dead_brokers import Sightings
-    from kafkabal.model.cluster_state import ClusterState
+    from kafkabal.clusters import Cluster
+    from kafkabal.config import Settings
+    from kafkabal.executor import Sightings
+    from kafkabal.model import ClusterState
 
 
 def recently_dead(
@@ -39,7 +39,7 @@ def recently_dead(
     tells
         Note in the cluster's record since when they are dead, for other hosts.
     """
-    from kafkabal.executor.state.dead_brokers import known_to_cluster, tell_cluster
+    from kafkabal.executor import known_to_cluster, tell_cluster
 
     dead = set(state.brokers.id[~state.brokers.is_live].tolist())
     if settings.snapshot or not dead:
@@ -67,7 +67,7 @@ def gone_brokers(
     missing = {b for b in ids if state.brokers.index_of(b) < 0}
     if settings.snapshot or not missing:
         return frozenset()
-    from kafkabal.executor.state.dead_brokers import known_to_cluster
+    from kafkabal.executor import known_to_cluster
 
     known = known_to_cluster(cluster, note_brokers(state, context), None)
     gone = sorted(missing & set(known.seen))
@@ -78,7 +78,7 @@ def gone_brokers(
 
 def known_before(cluster: Cluster, settings: Settings, context: CommandContext) -> Sightings | None:
     """What this host knows of dead brokers before it reads the cluster."""
-    from kafkabal.executor.state.dead_brokers import read_sightings
+    from kafkabal.executor import read_sightings
 
     return None if settings.snapshot else read_sightings(sightings_file(cluster.cluster_id(), context))
 

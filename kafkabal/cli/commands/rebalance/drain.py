@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.plan_flags import PlanFlags
     from kafkabal.cli.commands.rebalance.run_flags import RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.config.settings import Settings
-    from kafkabal.executor.observe.safe_to_stop import SafeToStop
-    from kafkabal.model.cluster_state import ClusterState
-    from kafkabal.model.topic_partition import TopicPartition
+    from kafkabal.config import Settings
+    from kafkabal.executor import SafeToStop
+    from kafkabal.model import ClusterState, TopicPartition
 
 _MOST_ROUNDS: Final = 10
 """Times that a broker is drained again of what topics created meanwhile have put there."""
@@ -27,9 +26,9 @@ def check_of_drain(
 ) -> ExitCode:
     """Show whether brokers can be drained; exit 4 where they cannot."""
     from kafkabal.cli.commands.rebalance.run_flags import RunFormat
-    from kafkabal.clusters.protocol import ReadRequest
-    from kafkabal.executor.throttle.auto_rate import FIRST_LEAST_BYTES_PER_S
-    from kafkabal.planner.drain_check import check_drain
+    from kafkabal.clusters import ReadRequest
+    from kafkabal.executor import FIRST_LEAST_BYTES_PER_S
+    from kafkabal.planner import check_drain
     from kafkabal.reporting.drain_report import drain_report
 
     if not brokers:
@@ -63,7 +62,7 @@ def finish_drain(applying: "PlanCommand", planning: "PlanFlags", before: "Cluste
         If they still hold something, though nothing that was asked for keeps it there.
     """
     from kafkabal.cli.commands.rebalance.plan_flags import make
-    from kafkabal.executor.observe.safe_to_stop import prove_safe_to_stop
+    from kafkabal.executor import prove_safe_to_stop
 
     command = applying.command
     settings, context, cluster = command.settings, command.context, command.cluster

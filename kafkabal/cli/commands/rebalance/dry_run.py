@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kafkabal.clusters.protocol import ConfigOperation
+from kafkabal.clusters import ConfigOperation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kafkabal.clusters.simulated.fault_injection import Call
-    from kafkabal.executor.run_options import RunOptions
-    from kafkabal.model.cluster_state import ClusterState
-    from kafkabal.plan.plan import Plan
+    from kafkabal.clusters.simulated import Call
+    from kafkabal.executor import RunOptions
+    from kafkabal.model import ClusterState
+    from kafkabal.plan import Plan
 
 _NAMES = {
     "alter_reassignments": "AlterPartitionReassignments",
@@ -44,10 +44,8 @@ class Rehearsal:
 
 def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
     """Apply a plan to a copy of the cluster without throttles."""
-    from kafkabal.clusters.simulated.cluster import InMemoryCluster
-    from kafkabal.clusters.simulated.fault_injection import FaultyCluster
-    from kafkabal.executor.run_actions import apply
-    from kafkabal.executor.run_environment import RunEnvironment
+    from kafkabal.clusters.simulated import FaultyCluster, InMemoryCluster
+    from kafkabal.executor import RunEnvironment, apply
 
     memory = InMemoryCluster.of(state)
     recorded = FaultyCluster(memory)

@@ -10,11 +10,11 @@ from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 
 if TYPE_CHECKING:
-    from kafkabal.model.topic_partition import TopicPartition
+    from kafkabal.model import TopicPartition
 
 
 def explain(
@@ -49,7 +49,7 @@ def explain(
 
 
 def _explain(plan_file: Path, partition: str, output: OutputOptions, context: CommandContext) -> None:
-    from kafkabal.plan.plan_file import read_plan
+    from kafkabal.plan import read_plan
     from kafkabal.reporting.explain_report import explanation_report
 
     plan = read_plan(plan_file)
@@ -65,7 +65,7 @@ def _explain_why_not(
     partition: str, broker: str, settings: Settings, flags: PlanFlags, output: OutputOptions, context: CommandContext
 ) -> None:
     from kafkabal.cli.commands.rebalance.plan_flags import plan_options
-    from kafkabal.planner.refused_moves import why_not
+    from kafkabal.planner import why_not
     from kafkabal.reporting.explain_report import why_not_report
 
     name = _partition(partition)
@@ -77,7 +77,7 @@ def _explain_why_not(
 
 
 def _partition(text: str) -> "TopicPartition":
-    from kafkabal.model.topic_partition import TopicPartition
+    from kafkabal.model import TopicPartition
 
     topic, dash, number = text.rpartition("-")
     if not dash or not number.isdecimal():

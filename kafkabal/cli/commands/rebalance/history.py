@@ -7,7 +7,7 @@ import typer
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.units import parse_some_time
 
 
@@ -33,7 +33,7 @@ def history(
     from datetime import timedelta
 
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor.state.run_history import run_history
+    from kafkabal.executor import run_history
     from kafkabal.reporting.runs.history_report import history_report
 
     with open_run_command("rebalance history", settings, context) as command:

@@ -13,15 +13,15 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.files import check_replaceable
 from kafkabal.gc_pause import cycle_collection_paused
 
 if TYPE_CHECKING:
-    from kafkabal.model.cluster_state import ClusterState
-    from kafkabal.plan.plan import Plan
-    from kafkabal.planner.plan_options import PlanOptions
+    from kafkabal.model import ClusterState
+    from kafkabal.plan import Plan
+    from kafkabal.planner import PlanOptions
 
 
 STDOUT: Final = Path("-")
@@ -82,7 +82,7 @@ def plan(
     """
     if plan_file is not None and (frontier or what_if):
         raise UsageError("--what-if and --frontier cannot be combined with --out", hint="leave out --out")
-    from kafkabal.planner.planning import make_plan
+    from kafkabal.planner import make_plan
 
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
@@ -98,7 +98,7 @@ def plan(
 def _show_frontier(
     state: "ClusterState", options: "PlanOptions", output: OutputOptions, context: CommandContext
 ) -> None:
-    from kafkabal.planner.tolerance_frontier import frontier
+    from kafkabal.planner import frontier
     from kafkabal.reporting.frontier_report import frontier_report
 
     show(frontier_report(frontier(state, options)), output, context)
@@ -113,7 +113,7 @@ def _show_plan(
     *,
     all_rows: bool,
 ) -> None:
-    from kafkabal.plan.plan_file import encode_plan, write_plan
+    from kafkabal.plan import encode_plan, write_plan
     from kafkabal.reporting.plan_moves import FIRST_MOVES
     from kafkabal.reporting.plan_report import plan_report
 
@@ -148,6 +148,6 @@ def _supposed(what_if: list[str], state: "ClusterState", options: "PlanOptions")
     """The cluster and the options, with the brokers of --what-if added and removed."""
     if not what_if:
         return state, options
-    from kafkabal.planner.what_if import parse_what_if, suppose
+    from kafkabal.planner import parse_what_if, suppose
 
     return suppose(state, options, parse_what_if(what_if))

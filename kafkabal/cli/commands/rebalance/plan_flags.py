@@ -8,17 +8,16 @@ import typer
 
 from kafkabal.cli.framework.chosen_scores import named_scores
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, SCOPE_SECTION
-from kafkabal.config.defaults import DEFAULT_PLAN_TOLERANCE
-from kafkabal.config.settings import Settings
+from kafkabal.config import DEFAULT_PLAN_TOLERANCE, Settings
 from kafkabal.errors import UsageError
-from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions
+from kafkabal.planner import BrokerLimit, Mode, PlanOptions
 from kafkabal.units import parse_broker_ids, parse_bytes, parse_share, parse_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kafkabal.model.cluster_state import ClusterState
-    from kafkabal.plan.plan import Plan
+    from kafkabal.model import ClusterState
+    from kafkabal.plan import Plan
 
 _LIMIT_HINT: Final = "write it like 3:4000:2TiB or 3::2TiB"
 
@@ -160,7 +159,7 @@ def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":
     InputFileError
         If a file cannot be read or is not a plan.
     """
-    from kafkabal.plan.plan_file import read_plan
+    from kafkabal.plan import read_plan
 
     files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
     plans = {plan.plan_id: plan for plan in map(read_plan, files)}
@@ -175,7 +174,7 @@ def make(settings: Settings, flags: PlanFlags, state: "ClusterState", gone: froz
     gone
         Brokers to drain, or to exclude, that are there no more.
     """
-    from kafkabal.planner.planning import make_plan
+    from kafkabal.planner import make_plan
 
     return make_plan(state, plan_options(settings, flags, gone))
 
@@ -188,7 +187,7 @@ def plan_options(settings: Settings, flags: PlanFlags, gone: frozenset[int] = fr
     UsageError
         If an option is invalid.
     """
-    from kafkabal.scoring.registry import DEFAULT_SCORES
+    from kafkabal.scoring import DEFAULT_SCORES
 
     # --below considers disks only, so count capacity has no effect
     counts_by_disk = settings.count_capacity == "disk" and flags.below is None

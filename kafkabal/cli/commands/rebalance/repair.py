@@ -7,14 +7,14 @@ import typer
 from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption, RunOutput, RunYesOption, WaitOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafkabal.executor.throttle.leftover_throttles import LeftoverThrottle
+    from kafkabal.executor import LeftoverThrottle
 
 
 def repair(
@@ -38,8 +38,7 @@ def repair(
       kafkabal rebalance repair --remove --yes
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor.state.find_run import find_run
-    from kafkabal.executor.throttle.leftover_throttles import find_leftovers, remove_leftovers, repair_run
+    from kafkabal.executor import find_leftovers, find_run, remove_leftovers, repair_run
 
     with open_run_command("rebalance repair", settings, context, output, wait_s=wait_s) as command:
         command.lock.take()

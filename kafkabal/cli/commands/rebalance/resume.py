@@ -15,12 +15,12 @@ from kafkabal.cli.commands.rebalance.run_flags import (
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import SaveOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_command import RunCommand
-    from kafkabal.executor.run_options import RunOptions
+    from kafkabal.executor import RunOptions
 
 
 def resume(
@@ -48,9 +48,8 @@ def resume(
       kafkabal rebalance resume --journal run.jsonl
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor.begin_run import RunClosedError
-    from kafkabal.executor.run_actions import resume as go
-    from kafkabal.executor.state.find_run import find_run
+    from kafkabal.executor import RunClosedError, find_run
+    from kafkabal.executor import resume as go
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_command("rebalance resume", settings, context, output, cluster, wait_s) as command:
@@ -72,8 +71,7 @@ def resume(
 
 def _options(command: "RunCommand", flags: RunFlags, journal: Path | None) -> "RunOptions | None":
     """Options given here override those of the run; without any it keeps its options and its last rate."""
-    from kafkabal.executor.observe.cluster_load import moves_of_run
-    from kafkabal.executor.state.find_run import find_run
+    from kafkabal.executor import find_run, moves_of_run
 
     if command.settings.source("throttle") != "--throttle":
         return None

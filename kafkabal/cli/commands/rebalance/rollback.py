@@ -8,7 +8,7 @@ from kafkabal.cli.commands.rebalance.run_flags import RUN_CLUSTER, JournalOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import SaveOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 
 
@@ -41,9 +41,8 @@ def rollback(
       kafkabal rebalance rollback --journal run.jsonl
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor.run_actions import roll_back as go
-    from kafkabal.executor.state.find_run import find_run_by_id
-    from kafkabal.executor.state.run_states import Goal
+    from kafkabal.executor import Goal, find_run_by_id
+    from kafkabal.executor import roll_back as go
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_command("rebalance rollback", settings, context, output, cluster, wait_s) as command:

@@ -23,17 +23,23 @@ if TYPE_CHECKING:
 
     from kafkabal.cli.commands.rebalance.run_flags import RunFlags, RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.clusters.protocol import Cluster
-    from kafkabal.config.settings import Settings
-    from kafkabal.executor.isolated_listeners import BackgroundListener, Reporters
-    from kafkabal.executor.observe.cluster_load import Load, Moves
-    from kafkabal.executor.open_run import CommandLock
-    from kafkabal.executor.run_environment import RunEnvironment
-    from kafkabal.executor.run_events import RunListener
-    from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
-    from kafkabal.executor.run_result import RunResult
-    from kafkabal.executor.state.find_run import FoundRun
-    from kafkabal.executor.state.run_states import Goal
+    from kafkabal.clusters import Cluster
+    from kafkabal.config import Settings
+    from kafkabal.executor import (
+        BackgroundListener,
+        CommandLock,
+        FoundRun,
+        Goal,
+        Load,
+        Moves,
+        Reporters,
+        RunEnvironment,
+        RunListener,
+        RunOptions,
+        RunResult,
+        Throttle,
+        Timeouts,
+    )
 
 _NO_WAIT_S = 0.01
 _PATIENCE_S = 0.5
@@ -62,8 +68,7 @@ def open_run_command(
     from dataclasses import replace
 
     from kafkabal.cli.commands.rebalance.run_flags import RunOutput
-    from kafkabal.executor.isolated_listeners import Reporters
-    from kafkabal.executor.open_run import CommandLock
+    from kafkabal.executor import CommandLock, Reporters
 
     output = output or RunOutput()
     with ExitStack() as stack:
@@ -83,9 +88,9 @@ def make_environment(
     cluster: Cluster, settings: Settings, context: CommandContext, listener: RunListener
 ) -> RunEnvironment:
     """Where runs on this cluster keep their journals and lock; runs on a snapshot have their own place."""
-    from kafkabal.clusters.protocol import ReadRequest
-    from kafkabal.config.stated_disks import with_stated_disks
-    from kafkabal.executor.run_environment import RunEnvironment
+    from kafkabal.clusters import ReadRequest
+    from kafkabal.config import with_stated_disks
+    from kafkabal.executor import RunEnvironment
 
     return RunEnvironment(
         cluster=cluster,
@@ -123,9 +128,7 @@ class RunCommand:
             On a second signal; the message names what may be left on the cluster.
         """
         from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
-        from kafkabal.executor.run_events import StopRequested
-        from kafkabal.executor.safety.stop_request import HardStop, StopReason
-        from kafkabal.executor.state.find_run import latest_journal
+        from kafkabal.executor import HardStop, StopReason, StopRequested, latest_journal
 
         stop = self.environment.stop
         try:
@@ -151,8 +154,7 @@ class RunCommand:
             With the exit code of the contract, where it did not do all that it was to do.
         """
         from kafkabal.cli.commands.rebalance.run_flags import RunFormat
-        from kafkabal.executor.safety.stop_request import StopReason
-        from kafkabal.executor.state.run_states import Outcome
+        from kafkabal.executor import Outcome, StopReason
         from kafkabal.reporting.runs.result_report import summary
 
         self._show(result)
@@ -181,8 +183,7 @@ class RunCommand:
         UsageError
             Without a terminal and without ``--yes``.
         """
-        from kafkabal.executor.run_preview import preview_run
-        from kafkabal.executor.state.run_states import Goal
+        from kafkabal.executor import Goal, preview_run
         from kafkabal.reporting.runs.preview_lines import preview_lines
 
         for line in preview_lines(found, goal, preview_run(self.environment, found, goal)):
@@ -199,8 +200,8 @@ class RunCommand:
 
     def measured_load(self, moves: Moves) -> Load | None:
         """Current load of the brokers; None if no throttle depends on it or the cluster cannot report it."""
-        from kafkabal.clusters.protocol import Capability
-        from kafkabal.executor.observe.cluster_load import SAMPLE_S, measure_load
+        from kafkabal.clusters import Capability
+        from kafkabal.executor import SAMPLE_S, measure_load
         from kafkabal.units import format_duration
 
         environment, settings = self.environment, self.settings
@@ -221,7 +222,7 @@ class RunCommand:
         moves
             Destination brokers of each partition.
         """
-        from kafkabal.executor.run_options import Limits, RunOptions, Timeouts
+        from kafkabal.executor import Limits, RunOptions, Timeouts
 
         return RunOptions(
             throttle=_throttle(self.settings, flags, self.cluster, load, moves or {}),
@@ -250,9 +251,8 @@ class RunCommand:
 
 
 def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load | None, moves: Moves) -> Throttle:
-    from kafkabal.clusters.protocol import Capability
-    from kafkabal.executor.run_options import Throttle
-    from kafkabal.executor.throttle.initial_throttle import initial_throttle
+    from kafkabal.clusters import Capability
+    from kafkabal.executor import Throttle, initial_throttle
 
     wanted = settings.throttle or "auto"
     if wanted == "none" or (settings.snapshot and Capability.CONFIGS not in cluster.capabilities):
@@ -271,7 +271,7 @@ def _reporters(
 ) -> Iterator[BackgroundListener]:
     """One background listener each, so that one that is blocked holds up no other."""
     from kafkabal.cli.commands.rebalance.run_flags import RunFormat
-    from kafkabal.executor.isolated_listeners import BackgroundListener
+    from kafkabal.executor import BackgroundListener
     from kafkabal.reporting.runs.event_lines import EventLines
     from kafkabal.reporting.runs.progress_messages import ProgressMessages
     from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile
@@ -294,7 +294,7 @@ def _warn_of_failure(context: CommandContext, what: str, error: Exception) -> No
 
 def _on_a_snapshot() -> Timeouts:
     """Nothing in a snapshot comes about by waiting: a copy that does not arrive at once never does."""
-    from kafkabal.executor.run_options import Timeouts
+    from kafkabal.executor import Timeouts
 
     return Timeouts(
         poll_s=_NO_WAIT_S,

@@ -9,8 +9,7 @@ import typer
 
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION
 from kafkabal.errors import UsageError
-from kafkabal.executor.run_options import OnInterrupt
-from kafkabal.executor.safety.check_names import Overridable
+from kafkabal.executor import OnInterrupt, Overridable
 from kafkabal.files import check_replaceable
 from kafkabal.units import parse_some_time
 

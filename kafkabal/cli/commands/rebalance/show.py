@@ -28,7 +28,7 @@ def show(
 
       kafkabal rebalance show plan.json --all -o markdown
     """
-    from kafkabal.plan.plan_file import read_plan
+    from kafkabal.plan import read_plan
     from kafkabal.reporting.plan_moves import FIRST_MOVES
     from kafkabal.reporting.plan_report import plan_report
 
@@ -49,7 +49,7 @@ def diff(
 
       kafkabal rebalance diff monday.json tuesday.json
     """
-    from kafkabal.plan.plan_file import read_plan
+    from kafkabal.plan import read_plan
     from kafkabal.reporting.plan_diff_report import plan_diff_report
     from kafkabal.reporting.plan_moves import FIRST_MOVES
 

@@ -6,7 +6,7 @@ from kafkabal.cli.commands.rebalance.run_flags import JournalOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 
 
@@ -28,8 +28,7 @@ def status(
       kafkabal rebalance status -o json
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor.current_run import run_status
-    from kafkabal.executor.state.find_run import find_run
+    from kafkabal.executor import find_run, run_status
     from kafkabal.reporting.runs.status_report import status_report
 
     with open_run_command("rebalance status", settings, context) as command:

@@ -11,12 +11,12 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.executor.safety.stop_request import HardStop, StopReason
+from kafkabal.executor import HardStop, StopReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kafkabal.executor.safety.stop_request import StopSwitch
+    from kafkabal.executor import StopSwitch
 
 _REASONS = {
     signal.SIGINT: StopReason.INTERRUPT,

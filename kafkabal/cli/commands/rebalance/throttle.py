@@ -7,12 +7,12 @@ import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
-from kafkabal.config.settings import Settings
+from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 from kafkabal.units import format_rate, parse_some_rate
 
 if TYPE_CHECKING:
-    from kafkabal.executor.state.run_request import ThrottleChange
+    from kafkabal.executor import ThrottleChange
 
 
 class Rate(NamedTuple):
@@ -59,7 +59,7 @@ def throttle(
       kafkabal rebalance throttle auto --log-dir-throttle 100MB
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor.state.run_request import ThrottleChange, request_throttle
+    from kafkabal.executor import ThrottleChange, request_throttle
 
     if rate is None and log_dir_throttle is None:
         raise UsageError("no rate given", hint="give RATE, --log-dir-throttle, or both")

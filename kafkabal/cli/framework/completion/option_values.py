@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from kafkabal.config.topics_file import PRESETS
-from kafkabal.routing.registry import BUILT_IN as POLICIES
-from kafkabal.scoring.registry import BUILT_IN as SCORES
-from kafkabal.simulator.training_model import PROFILES as STORAGES
-from kafkabal.simulator.workload_file import workload_names
+from kafkabal.config import PRESETS
+from kafkabal.routing import BUILT_IN as POLICIES
+from kafkabal.scoring import BUILT_IN as SCORES
+from kafkabal.simulator import PROFILES as STORAGES
+from kafkabal.simulator import workload_names
 
 
 class Source(StrEnum):

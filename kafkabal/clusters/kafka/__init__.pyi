@@ -1,0 +1,11 @@
+from .broker_address import Address as Address
+from .broker_requests import KafkaClient as KafkaClient
+from .broker_requests import Node as Node
+from .broker_requests import Nodes as Nodes
+from .cluster import KafkaCluster as KafkaCluster
+from .fetch import RangeFetcher as RangeFetcher
+from .read_state import KafkaReader as KafkaReader
+from .reassignments import factor_changes as factor_changes
+from .record_batches import Headers as Headers
+from .record_batches import RawRecord as RawRecord
+from .record_batches import unpack_headers as unpack_headers

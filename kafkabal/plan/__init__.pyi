@@ -1,0 +1,17 @@
+from .broker_traffic import NO_BROKER as NO_BROKER
+from .broker_traffic import Traffic as Traffic
+from .difference import make_changes as make_changes
+from .drift import Drift as Drift
+from .drift import find_drift as find_drift
+from .drift import partition_rows as partition_rows
+from .drift import placements as placements
+from .plan import ANY_DIR as ANY_DIR
+from .plan import Action as Action
+from .plan import PartitionChange as PartitionChange
+from .plan import Placement as Placement
+from .plan import Plan as Plan
+from .plan import ScoreChange as ScoreChange
+from .plan_file import encode_plan as encode_plan
+from .plan_file import read_plan as read_plan
+from .plan_file import write_plan as write_plan
+from .planned_state import apply_plan as apply_plan

@@ -1,0 +1,15 @@
+from .demote import demote_brokers as demote_brokers
+from .demote import undo_demotion as undo_demotion
+from .drain_check import DrainCheck as DrainCheck
+from .drain_check import check_drain as check_drain
+from .plan_options import BUDGETS as BUDGETS
+from .plan_options import BrokerLimit as BrokerLimit
+from .plan_options import Mode as Mode
+from .plan_options import PlanOptions as PlanOptions
+from .planning import make_plan as make_plan
+from .refused_moves import WhyNot as WhyNot
+from .refused_moves import why_not as why_not
+from .tolerance_frontier import FrontierPoint as FrontierPoint
+from .tolerance_frontier import frontier as frontier
+from .what_if import parse_what_if as parse_what_if
+from .what_if import suppose as suppose

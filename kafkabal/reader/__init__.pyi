@@ -1,0 +1,16 @@
+from .checkpoint import combine_states as combine_states
+from .dataset import TopicReader as TopicReader
+from .dataset import pin as pin
+from .follow_topic import as_json as as_json
+from .follow_topic import follow as follow
+from .manifest import Manifest as Manifest
+from .manifest import load_manifest as load_manifest
+from .measure_reading import Measurement as Measurement
+from .measure_reading import MeasureRequest as MeasureRequest
+from .measure_reading import measure as measure
+from .measure_reading import training_file as training_file
+from .metrics import ReaderMetrics as ReaderMetrics
+from .restore import FolderRestore as FolderRestore
+from .restore import Restored as Restored
+from .sample import Sample as Sample
+from .share import Tail as Tail

@@ -1,0 +1,14 @@
+from .broker_health import BrokerHealth as BrokerHealth
+from .broker_health import HealthRules as HealthRules
+from .heal import RunHealer as RunHealer
+from .heal_policy import HealLevel as HealLevel
+from .heal_policy import HealPolicy as HealPolicy
+from .isolated_listeners import IsolatedListeners as IsolatedListeners
+from .notify import Notifier as Notifier
+from .notify import form_of as form_of
+from .watch_events import WatchEvent as WatchEvent
+from .watch_events import WatchListener as WatchListener
+from .watcher import Summary as Summary
+from .watcher import Watcher as Watcher
+from .watcher import WatchOptions as WatchOptions
+from .watcher import check_once as check_once
