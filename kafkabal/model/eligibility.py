@@ -21,12 +21,10 @@ def takes_replicas(cluster: ClusterState, excluded: Bools) -> Bools:
     live broker reports any, as on clusters whose version cannot, that says nothing and all of them take replicas.
     """
     dirs = cluster.log_dirs
-    open_dirs = np.bincount(dirs.broker[dirs.state == LogDirState.ONLINE], minlength=len(cluster.brokers))
-    reported = np.bincount(dirs.broker, minlength=len(cluster.brokers)) > 0
-    takes = cluster.brokers.is_live & ~excluded
-    if (reported & cluster.brokers.is_live).any():
-        takes &= open_dirs > 0
-    return np.asarray(takes)
+    has_open_dir = np.bincount(dirs.broker[dirs.state == LogDirState.ONLINE], minlength=len(cluster.brokers)) > 0
+    has_dirs = np.bincount(dirs.broker, minlength=len(cluster.brokers)) > 0
+    closed = (has_dirs & ~has_open_dir) | did_not_report(cluster)
+    return np.asarray(cluster.brokers.is_live & ~excluded & ~closed)
 
 
 def rack_numbers(cluster: ClusterState) -> I32:
@@ -37,8 +35,23 @@ def rack_numbers(cluster: ClusterState) -> I32:
     return rack
 
 
+def did_not_report(cluster: ClusterState) -> Bools:
+    """bool, shape (n_brokers,): live brokers whose log dirs are not known, while those of others are."""
+    dirs = cluster.log_dirs
+    reported = np.bincount(dirs.broker, minlength=len(cluster.brokers)) > 0
+    live = cluster.brokers.is_live
+    return np.asarray(live & ~reported & (reported & live).any())
+
+
 def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
-    """int64, shape (n_dirs,): bytes that may still come to the volume of each dir; 0 where it takes nothing.
+    """int64, shape (n_dirs,): as :func:`volume_room_bytes`, and 0 for dirs that take nothing."""
+    room = volume_room_bytes(cluster, limit)
+    room[cluster.log_dirs.state != LogDirState.ONLINE] = 0
+    return room
+
+
+def volume_room_bytes(cluster: ClusterState, limit: float) -> I64:
+    """int64, shape (n_dirs,): bytes that may still come to the volume of each dir.
 
     Where usable bytes are not known, what the logs of the volume occupy is all that counts as used.
 
@@ -54,7 +67,6 @@ def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:
     used = np.where(dirs.usable_bytes >= 0, dirs.total_bytes - dirs.usable_bytes, logs[dirs.volume])
     room = np.maximum(full_at - used, 0)
     room[dirs.total_bytes < 0] = UNLIMITED
-    room[dirs.state != LogDirState.ONLINE] = 0
     return np.asarray(room)
 
 

@@ -262,7 +262,7 @@ class RoutingProducer:
         return partition
 
     def produce_batch(self, messages: Sequence[Mapping[str, Any]], on_delivery: DeliveryCallback | None = None) -> int:
-        """Queue many records at once, which costs about half as much for each as :meth:`produce`.
+        """Queue many records at once.
 
         Parameters
         ----------

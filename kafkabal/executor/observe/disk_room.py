@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from kafkabal.model import ClusterState, LogDirState
-
-_LEAST_USABLE_SHARE = 0.05
+from kafkabal.model import ClusterState, LogDirState, did_not_report, volume_room_bytes
 
 
 class Disks:
@@ -28,18 +26,17 @@ class Disks:
         self._volume: dict[tuple[int, str], int] = {}
         self._dirs: defaultdict[int, list[str]] = defaultdict(list)
         self._offline: set[tuple[int, str | None]] = set()
-        limit = min(share, 1.0 - _LEAST_USABLE_SHARE)
-        dirs = state.log_dirs
+        self._unknown = frozenset(state.brokers.id[did_not_report(state)].tolist())
+        dirs, room = state.log_dirs, volume_room_bytes(state, share)
         for row, path in enumerate(dirs.path):
             broker = int(state.brokers.id[dirs.broker[row]])
-            total, usable = int(dirs.total_bytes[row]), int(dirs.usable_bytes[row])
             if dirs.state[row] == LogDirState.ONLINE:
                 self._dirs[broker].append(path)
             elif dirs.state[row] == LogDirState.OFFLINE:
                 self._offline.add((broker, path))
             self._volume[broker, path] = int(dirs.volume[row])
-            if total >= 0 and usable >= 0:
-                self._room[int(dirs.volume[row])] = int(total * limit) - (total - usable)
+            if dirs.total_bytes[row] >= 0:
+                self._room[int(dirs.volume[row])] = int(room[row])
 
     def reserve(self, broker: int, path: str | None, size_bytes: int) -> None:
         """Count bytes that are on their way to a dir; without a path, to any dir of the broker."""
@@ -57,6 +54,9 @@ class Disks:
 
     def obstacle(self, broker: int, path: str | None, size_bytes: int) -> str | None:
         """Why a copy cannot come to a dir now; None if it can."""
+        if broker in self._unknown:
+            # a full disk would stop every partition of the broker, not just this one
+            return f"broker {broker} did not report its log dirs"
         if self.has_room(broker, path, size_bytes):
             return self.outage(broker, path)
         return "its destination log dir would exceed the disk limit"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.reader.test_pin import MemoryBrokers
 
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
@@ -18,6 +17,7 @@ from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.pin_offsets import pin_topic
 from kafkabal.reader.share import Share, Tail
 from tests.unit.reader.conftest import MemoryTopic, packed_headers
+from tests.unit.reader.test_pin_offsets import MemoryBrokers
 
 PIECE = 50
 

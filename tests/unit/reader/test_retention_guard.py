@@ -11,7 +11,7 @@ from kafkabal.clusters.protocol import ConfigSource, ConfigValue
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
 from tests.unit.reader.conftest import MemoryTopic
-from tests.unit.reader.test_pin import MemoryBrokers
+from tests.unit.reader.test_pin_offsets import MemoryBrokers
 
 
 class Configured(MemoryBrokers):
