@@ -41,10 +41,10 @@ class Simulation:
 def simulate(memory: InMemoryCluster, run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """Let every command reach this cluster, whatever address it is given."""
     import kafkabal.cli.commands.rebalance.run_command as run_command
-    import kafkabal.clusters.open_cluster as open_cluster
+    import kafkabal.clusters as clusters
 
     make_environment = run_command.make_environment
-    monkeypatch.setattr(open_cluster, "connect", lambda *_: memory.connect("simulated"))
+    monkeypatch.setattr(clusters, "connect", lambda *_: memory.connect("simulated"))
     monkeypatch.setattr(
         run_command,
         "make_environment",

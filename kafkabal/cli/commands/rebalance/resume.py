@@ -56,7 +56,7 @@ def resume(
         command.lock.take()
         found = find_run(command.environment, journal)
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
-            return ExitCode.DONE
+            return ExitCode.FAILED
         options = _options(command, flags, journal)
         try:
             result = command.execute(

@@ -55,7 +55,7 @@ def rollback(
                 hint=f"kafkabal rebalance rollback {run_id}",
             )
         if not command.confirm_run(found, Goal.ROLL_BACK, yes=yes):
-            return ExitCode.DONE
+            return ExitCode.FAILED
         path = journal if found.journal is None else found.journal.path
         result = command.execute(lambda: go(command.environment, journal=path, lock=command.lock.take()))
         assert result is not None
