@@ -174,7 +174,7 @@ def test_only_a_throttle_that_is_given_changes_a_run_that_is_resumed(
         windows.append(options and options.window)
         raise OperationError("far enough")
 
-    monkeypatch.setattr("kafkabal.executor.run_actions.resume", resume)
+    monkeypatch.setattr("kafkabal.executor.resume", resume)
     profile = tmp_path / "p.yaml"
     profile.write_text("window: 01:00-05:00\nthrottle: 7MB\n")
     words = ("rebalance", "resume", "--snapshot", str(snapshot), "--save", f"{snapshot}.out", "--profile", str(profile))
