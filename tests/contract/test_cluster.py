@@ -80,9 +80,11 @@ def test_readings_and_single_questions_agree(subject: Any) -> None:
 def test_a_created_topic_is_as_it_was_asked_for(subject: Any) -> None:
     """Every replica is where it was placed, the first of each leads, all are in sync."""
     topic = _create(subject, (1, 2), (3, 1))
-    assert subject.cluster.partition_status([topic]) == {
-        TopicPartition(topic, 0): PartitionStatus(leader=1, replicas=(1, 2), isr=(1, 2)),
-        TopicPartition(topic, 1): PartitionStatus(leader=3, replicas=(3, 1), isr=(3, 1)),
+    found = subject.cluster.partition_status([topic])
+    (topic_id,) = {status.topic_id for status in found.values()}
+    assert found == {
+        TopicPartition(topic, 0): PartitionStatus(leader=1, replicas=(1, 2), isr=(1, 2), topic_id=topic_id),
+        TopicPartition(topic, 1): PartitionStatus(leader=3, replicas=(3, 1), isr=(3, 1), topic_id=topic_id),
     }
     subject.until(lambda: _state_of(subject.cluster, topic)["replicas"] == [1, 2])
 

@@ -27,7 +27,7 @@ def test_destination_log_dir_goes_offline(stage: Stage) -> None:
         code, said = process.end()
         assert code == 1
         assert f"'{lost}', 'log dir {path} of broker {broker} is offline" in said, said
-        assert "no throttle is left" in said
+        assert "all throttles restored" in said
         stage.assert_as_planned(lost)
     stage.finish("resume")
     stage.assert_as_planned()

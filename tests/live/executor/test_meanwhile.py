@@ -67,7 +67,7 @@ def test_throttle_below_what_is_written(stage: Stage) -> None:
         code, said = stage.begin(options, plan=stage.plan_of(busy)).end()
     assert code == 1
     assert f"'{busy}', 'more is written to it" in said, said
-    assert "no throttle is left" in said
+    assert "all throttles restored" in said
     stage.assert_as_at_start()
 
 

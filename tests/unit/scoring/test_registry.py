@@ -96,9 +96,9 @@ def test_scores_are_written_with_their_weight(texts: list[str], weights: dict[st
         (["disk="], "above 0", "disk=3"),
         (["no_such_module:X"], "cannot load score .*No module named 'no_such_module'", None),
         ([f"{HERE}:Nothing"], "cannot load score .*has no attribute 'Nothing'", None),
-        ([f"{HERE}:NO_SCORE"], "parts of the protocol are missing", "own-score.md"),
-        ([f"{HERE}:BAD_NAME"], "invalid name 'Not A Name'", "own-score.md"),
-        ([f"{HERE}:BAD_GRAIN"], "grain 'rack'", "own-score.md"),
+        ([f"{HERE}:NO_SCORE"], "parts of the protocol are missing", "own-score"),
+        ([f"{HERE}:BAD_NAME"], "invalid name 'Not A Name'", "own-score"),
+        ([f"{HERE}:BAD_GRAIN"], "grain 'rack'", "own-score"),
     ],
 )
 def test_what_is_no_score_is_refused(texts: list[str], message: str, hint: str | None) -> None:
@@ -146,7 +146,7 @@ def test_a_part_that_is_wrong_is_named(part: str, value: Any, message: str) -> N
     cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
     with pytest.raises(UsageError, match=message) as error:
         evaluate(score, cluster, tolerance=0.1)
-    assert "own-score.md" in (error.value.hint or "")
+    assert "own-score" in (error.value.hint or "")
 
 
 @pytest.mark.parametrize("part", ["base_load", "replica_load", "leader_load", "capacity", "group", "holder_group"])
