@@ -180,6 +180,7 @@ def test_terminal_that_closes(tmp_path: Path, plan_file: Path, script: Path, env
     """A run whose terminal closes cancels what is in flight, restores every throttle and closes its journal."""
     pid, terminal = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the tests themselves run under nohup
         os.execve(sys.executable, [sys.executable, str(script), str(tmp_path), str(plan_file)], environ)
     _until((tmp_path / "began").exists)
     _until(lambda: any(b'"kind":"reassign"' in p.read_bytes() for p in tmp_path.rglob("*.jsonl")))

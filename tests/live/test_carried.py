@@ -16,6 +16,7 @@ from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.protocol import NewTopic
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.executor.observe.cluster_load import load_between, take_sample
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.sandbox import Sandbox
 
 RECORDS, RECORD_BYTES = 1000, 1000
@@ -60,6 +61,6 @@ def test_what_producers_write_and_which_groups_fall_behind(three_brokers: Sandbo
         after = take_sample(cluster, clock)
     load = load_between(replace(before, at_s=0.0), replace(after, at_s=10.0), leaders=[1])
     rate = pytest.approx(RECORDS * RECORD_BYTES / 10, rel=0.2)
-    assert load.incoming_bytes_per_s({(topic, 0): (3,)}) == {1: rate, 3: rate}
+    assert load.incoming_bytes_per_s({TopicPartition(topic, 0): (3,)}) == {1: rate, 3: rate}
     assert {slow, quick, idle} & load.behind == {slow}
     assert load_between(before, after, leaders=[2, 3]).behind.isdisjoint({slow, quick, idle})

@@ -72,7 +72,7 @@ def test_a_broker_that_hangs_costs_its_deadline_and_is_named(cluster: KafkaClust
     try:
         reading = cluster.read(_BRIEFLY)
         assert [problem.broker for problem in reading.problems] == [2]
-        assert "does not answer within 1.5 s" in reading.problems[0].message
+        assert "did not respond within 1.5 s" in reading.problems[0].message
         assert set(_known(reading)) == {1, 3}
         assert (replica_bytes(reading.state) >= 0).all()
         found, faults = cluster.replica_logs([1, 2], [TopicPartition(_TOPIC, 0)])

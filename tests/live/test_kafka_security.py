@@ -155,7 +155,7 @@ def test_credentials_are_checked(sandbox: Sandbox, mechanism: SaslMechanism) -> 
     wrong = _sasl(mechanism, "wrong-pw")
     with (
         KafkaCluster(_settings(sandbox, "SASL", security_protocol=protocol, sasl=wrong)) as cluster,
-        pytest.raises(RefusedByClusterError, match="does not accept the credentials: Authentication failed") as caught,
+        pytest.raises(RefusedByClusterError, match="rejected the credentials: Authentication failed") as caught,
     ):
         cluster.broker_ids()
     assert "wrong-pw" not in str(caught.value)

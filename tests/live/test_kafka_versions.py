@@ -45,7 +45,7 @@ def test_cordoned_log_dirs_are_shown(make_sandbox: Callable[..., Sandbox]) -> No
 def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
     """Topics created after a drain stay off the broker (KIP-1066), which is safe to stop; a rollback frees it."""
     sandbox = make_sandbox(SandboxSpec(brokers=4, kafka_version="4.3.0"), "drained")
-    address = ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))
+    address = ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))
 
     def run(*words: str) -> tuple[int, str]:
         err = io.StringIO()

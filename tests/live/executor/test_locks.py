@@ -54,7 +54,7 @@ def test_two_hosts_at_once(stage: Stage) -> None:
     stage.until(stage.in_flight)
     busy = stage.command("resume", host="two")
     assert busy.returncode == _BUSY
-    assert f"kafkabal on one (process {first.popen.pid}) is changing this cluster" in busy.stderr
+    assert f"cluster locked by kafkabal on one (process {first.popen.pid}, id " in busy.stderr
     assert first.popen.poll() is None
     first.kill()
     stage.wait_for_lock()

@@ -52,7 +52,7 @@ def test_foreign_reassignments_are_never_overwritten(stage: Stage) -> None:
     stage.hasten()
     code, said = process.end()
     assert code == 1
-    assert all(f"'{name}', 'somebody else" in said for name in theirs), said
+    assert all(f"'{name}', 'moved by another tool" in said for name in theirs), said
     stage.until(lambda: not stage.in_flight())
     stage.until(lambda: {name: _replicas(stage, name) for name in theirs} == theirs)
     stage.assert_as_planned(*theirs)
@@ -66,7 +66,7 @@ def test_throttle_below_what_is_written(stage: Stage) -> None:
     with _writing(stage, busy):
         code, said = stage.begin(options, plan=stage.plan_of(busy)).end()
     assert code == 1
-    assert f"'{busy}', 'more is written to it" in said, said
+    assert f"'{busy}', 'producers write faster" in said, said
     assert "all throttles restored" in said
     stage.assert_as_at_start()
 

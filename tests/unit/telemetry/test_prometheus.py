@@ -56,7 +56,7 @@ def test_no_series_is_nothing_known() -> None:
         ({"status": "success", "data": {"resultType": "matrix", "result": []}}, ConfigError, "returns a matrix"),
         ({"status": "error", "error": "parse error"}, OperationError, "rejected .* parse error"),
         (vector(({"broker": "9" * 5000}, "1")), ConfigError, "does not end in a broker id"),
-        (vector(({"broker": "1"}, "abc")), OperationError, f"{URL} not a number: 'abc'"),
+        (vector(({"broker": "1"}, "abc")), OperationError, f"{URL}: not a number: 'abc'"),
         (vector(({"broker": "1"}, 7)), OperationError, f"not a Prometheus server: {URL}: Expected `str`"),
         (vector(({"broker": 1}, "7")), OperationError, f"not a Prometheus server: {URL}: Expected `str`"),
         ({"status": "success", "data": {"resultType": "vector", "result": None}}, OperationError, URL),
