@@ -63,7 +63,7 @@ def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_
         code, said = run("rebalance", "--yes", "--drain", "4", "--throttle", "50MB")
         assert code == 0, said
         assert "broker 4 is safe to stop" in said
-        assert "no voter of the controller quorum" in said
+        assert "not a voter of the controller quorum" in said
         assert _eventually(lambda: states() == {LogDirState.CORDONED})
         assert run("rebalance", "rollback", "--yes")[0] == 0
         assert _eventually(lambda: states() == {LogDirState.ONLINE})

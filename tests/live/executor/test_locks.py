@@ -58,7 +58,7 @@ def test_two_hosts_at_once(stage: Stage) -> None:
     assert first.popen.poll() is None
     first.kill()
     stage.wait_for_lock()
-    ended = stage.command("resume", "--throttle", "50MB", host="two")
+    ended = stage.command("resume", "--yes", "--throttle", "50MB", host="two")
     assert ended.returncode == 0, ended.stderr
     stage.assert_as_planned()
 
