@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,7 +66,9 @@ def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_
         assert "broker 4 is safe to stop" in said
         assert "not a voter of the controller quorum" in said
         assert _eventually(lambda: states() == {LogDirState.CORDONED})
-        assert run("rebalance", "rollback", "--yes")[0] == 0
+        run_id = re.search(r"run (\d{8}T\d{6}-\w+)", said)
+        assert run_id is not None, said
+        assert run("rebalance", "rollback", run_id[1], "--yes")[0] == 0
         assert _eventually(lambda: states() == {LogDirState.ONLINE})
 
 

@@ -98,7 +98,7 @@ def test_nodes_are_disturbed_and_brought_back(make_sandbox: MakeSandbox) -> None
 
 def test_up_refuses_another_shape_under_the_same_name(three_brokers: Sandbox) -> None:
     """A sandbox that exists is not taken for a differently made one."""
-    with pytest.raises(UsageError, match="made differently"):
+    with pytest.raises(UsageError, match="already exists with other settings"):
         up(SandboxSpec(brokers=2), three_brokers.name, home=three_brokers.folder.parent)
 
 
