@@ -69,22 +69,28 @@ def _reordered(state: ClusterState, row: int, demoted: np.ndarray, leads: np.nda
     others = [r for r in rows if r != chosen]
     order = [chosen, *(r for r in others if not demoted[replicas.broker[r]])]
     order += [r for r in others if demoted[replicas.broker[r]]]
-    ids = state.brokers.id
-    name = state.topic_partition(row)
+    replicas_in_order = tuple(int(state.brokers.id[replicas.broker[r]]) for r in order)
+    return _reorder(state, row, replicas_in_order, "leadership leaves a demoted broker")
+
+
+def _reorder(state: ClusterState, row: int, replicas: tuple[int, ...], reason: str) -> PartitionChange:
+    """The change that gives the replicas of a partition another order."""
+    rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
+    ids, leader, name = state.brokers.id, int(state.partitions.leader[row]), state.topic_partition(row)
     return PartitionChange(
         topic=name.topic,
         partition=name.partition,
-        replicas=tuple(int(ids[replicas.broker[r]]) for r in order),
-        log_dirs=(ANY_DIR,) * len(order),
+        replicas=replicas,
+        log_dirs=(ANY_DIR,) * len(replicas),
         action=Action.REORDER,
         previous=Placement(
-            replicas=tuple(int(ids[replicas.broker[r]]) for r in rows),
+            replicas=tuple(ids[state.replicas.broker[rows]].tolist()),
             leader=int(ids[leader]) if leader >= 0 else -1,
             log_dirs=tuple(
-                state.log_dirs.path[d] if d >= 0 else ANY_DIR for d in (int(replicas.log_dir[r]) for r in rows)
+                state.log_dirs.path[d] if d >= 0 else ANY_DIR for d in state.replicas.log_dir[rows].tolist()
             ),
         ),
-        reason="leadership leaves a demoted broker",
+        reason=reason,
     )
 
 
@@ -98,22 +104,5 @@ def undo_demotion(state: ClusterState, demotion: Plan) -> Plan:
         before = wanted[name].previous
         if before is None or set(now) != set(before.replicas) or now == before.replicas:
             continue
-        leader = int(state.partitions.leader[row])
-        changes.append(
-            PartitionChange(
-                topic=name.topic,
-                partition=name.partition,
-                replicas=before.replicas,
-                log_dirs=(ANY_DIR,) * len(now),
-                action=Action.REORDER,
-                previous=Placement(
-                    replicas=now,
-                    leader=int(state.brokers.id[leader]) if leader >= 0 else -1,
-                    log_dirs=tuple(
-                        state.log_dirs.path[d] if d >= 0 else ANY_DIR for d in state.replicas.log_dir[rows].tolist()
-                    ),
-                ),
-                reason="leadership goes back to a broker that is well again",
-            )
-        )
+        changes.append(_reorder(state, row, before.replicas, "leadership goes back to a broker that is well again"))
     return Plan(partitions=tuple(changes), cluster_id=state.cluster_id, taken_at=state.taken_at, options={"demote": []})
