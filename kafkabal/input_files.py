@@ -65,7 +65,7 @@ ROWS: Final = Limits(total_bytes=4 * 2**30, line_bytes=64 * 2**20)
 DOCUMENT: Final = Limits(total_bytes=256 * 2**20, line_bytes=256 * 2**20)
 """JSON that is held in memory as a whole: 256 MiB hold a plan for a million partitions."""
 SETTINGS: Final = Limits(total_bytes=2**20, line_bytes=2**20)
-"""What people write by hand: 1 MiB of YAML describes 19,000 topics, and takes seven to fifteen seconds to read."""
+"""What people write by hand: 1 MiB of YAML describes 19,000 topics, and takes up to four seconds to read."""
 
 
 class Decoder(Protocol[T_co]):

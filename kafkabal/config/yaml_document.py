@@ -16,12 +16,13 @@ from kafkabal.errors import ConfigError, InputFileError, UsageError
 from kafkabal.input_files import read_text
 
 if TYPE_CHECKING:
-    from yaml.nodes import MappingNode
-    from yaml.nodes import Node as YamlNode
+    from yaml.events import Event
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 # a list of aliases of lists of aliases ... stands for billions of entries in a few lines
 _MOST_ENTRIES = 1_000_000
+# profiles and workloads nest five deep
+_MOST_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,72 +78,119 @@ def parse_yaml(text: str, name: str) -> Node:
     """
     import yaml
 
+    # libyaml, where the package was built with it, is ten times as fast
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        return _Converter(name).node(root) if root is not None else Node(None, Place(name, 1))
+        return _Builder(name, yaml.parse(text, Loader=loader)).document()
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise InputFileError(name, f"invalid YAML: {error.reason}", line=line) from error
+        # libyaml counts bytes
+        before = text.encode()[: error.position] if loader is not yaml.SafeLoader else text[: error.position].encode()
+        raise InputFileError(name, f"invalid YAML: {error.reason}", line=before.count(b"\n") + 1) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise InputFileError(name, f"invalid YAML: {error.problem}", line=mark.line + 1 if mark else None) from error
-    except RecursionError as error:
-        raise InputFileError(name, "nested too deeply") from error
 
 
-class _Converter:
-    """Turns the nodes of one document; an anchor is turned once, and may not hold itself."""
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """A node, and its entries with those of all that it holds, as often as it holds them."""
 
-    def __init__(self, name: str) -> None:
+    node: Node
+    entries: int
+
+
+class _Builder:
+    """Makes nodes of the events of one document; what an anchor stands for is made once, and may not hold itself."""
+
+    def __init__(self, name: str, events: Iterator[Event]) -> None:
         self._name = name
-        self._done: dict[int, Node] = {}
-        self._entries: dict[int, int] = {}
-        """Entries of each node with those of all that it holds, as often as it holds them."""
-        self._open: set[int] = set()
+        self._events = events
+        self._anchored: dict[str, _Built | None] = {}
+        """By anchor; None while it is being made."""
+        self._depth = 0
 
-    def node(self, raw: YamlNode) -> Node:
-        place = Place(self._name, raw.start_mark.line + 1)
-        key = id(raw)
-        if key in self._open:
+    def document(self) -> Node:
+        from yaml.events import StreamEndEvent
+
+        next(self._events)  # start of the stream
+        if isinstance(next(self._events), StreamEndEvent):
+            return Node(None, Place(self._name, 1))
+        root = self._build(next(self._events)).node
+        next(self._events)  # end of the document
+        after = next(self._events)
+        if not isinstance(after, StreamEndEvent):
+            raise self._place(after).error("invalid YAML: but found another document")
+        return root
+
+    def _build(self, event: Event) -> _Built:
+        from yaml.events import AliasEvent, NodeEvent
+
+        place = self._place(event)
+        assert isinstance(event, NodeEvent)
+        anchor = event.anchor
+        if isinstance(event, AliasEvent):
+            assert anchor is not None
+            return self._aliased(anchor, place)
+        if anchor is not None:
+            if anchor in self._anchored:
+                raise place.error(f"duplicate anchor: {anchor!r}")
+            self._anchored[anchor] = None
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            raise place.error("nested too deeply")
+        built = self._built(event, place)
+        self._depth -= 1
+        if built.entries > _MOST_ENTRIES:
+            raise place.error(f"holds more than {_MOST_ENTRIES:,} entries, those of its aliases included")
+        if anchor is not None:
+            self._anchored[anchor] = built
+        return built
+
+    def _aliased(self, anchor: str, place: Place) -> _Built:
+        if anchor not in self._anchored:
+            raise place.error(f"unknown alias: {anchor!r}")
+        built = self._anchored[anchor]
+        if built is None:
             raise place.error("contains itself")
-        if key not in self._done:
-            self._open.add(key)
-            self._done[key] = Node(self._content(raw), place)
-            self._open.remove(key)
-            self._entries[key] = 1 + sum(self._entries[id(inner)] for inner in _inner(raw))
-            if self._entries[key] > _MOST_ENTRIES:
-                raise place.error(f"holds more than {_MOST_ENTRIES:,} entries, those of its aliases included")
-        return self._done[key]
+        return built
 
-    def _content(self, raw: YamlNode) -> Content:
-        from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+    def _built(self, event: Event, place: Place) -> _Built:
+        from yaml.events import MappingStartEvent, ScalarEvent, SequenceStartEvent
 
-        if isinstance(raw, MappingNode):
-            return self._mapping(raw)
-        if isinstance(raw, SequenceNode):
-            return tuple(self.node(item) for item in raw.value)
-        assert isinstance(raw, ScalarNode)
-        return None if raw.style is None and raw.value in _NULLS else str(raw.value)
+        if isinstance(event, MappingStartEvent):
+            return self._mapping(place)
+        if isinstance(event, SequenceStartEvent):
+            items = tuple(self._until_end())
+            return _Built(Node(tuple(item.node for item in items), place), 1 + sum(item.entries for item in items))
+        assert isinstance(event, ScalarEvent)
+        is_null = not event.style and event.value in _NULLS
+        return _Built(Node(None if is_null else str(event.value), place), 1)
 
-    def _mapping(self, raw: MappingNode) -> Mapping[str, Node]:
+    def _mapping(self, place: Place) -> _Built:
         found: dict[str, Node] = {}
-        for key_node, value in raw.value:
-            key = self.node(key_node)
-            if not isinstance(key.content, str):
-                raise key.error("a key must be plain text")
-            if key.content in found:
-                raise key.error(f"duplicate key: {key.content!r}")
+        entries = 1
+        parts = self._until_end()
+        for key in parts:
+            value = next(parts)
+            name = key.node.content
+            if not isinstance(name, str):
+                raise key.node.error("a key must be plain text")
+            if name in found:
+                raise key.node.error(f"duplicate key: {name!r}")
             # the line of the key, since a list or a mapping starts on the next one
-            found[key.content] = replace(self.node(value), place=key.place)
-        return MappingProxyType(found)
+            found[name] = replace(value.node, place=key.node.place)
+            entries += key.entries + value.entries
+        return _Built(Node(MappingProxyType(found), place), entries)
 
+    def _until_end(self) -> Iterator[_Built]:
+        """What a list holds, or the keys and values of a mapping in turn."""
+        from yaml.events import CollectionEndEvent
 
-def _inner(raw: YamlNode) -> Iterator[YamlNode]:
-    """What a list or a mapping holds, keys among it."""
-    from yaml.nodes import MappingNode, SequenceNode
+        for event in self._events:
+            if isinstance(event, CollectionEndEvent):
+                return
+            yield self._build(event)
 
-    if isinstance(raw, MappingNode):
-        for key, value in raw.value:
-            yield from (key, value)
-    elif isinstance(raw, SequenceNode):
-        yield from raw.value
+    def _place(self, event: Event) -> Place:
+        assert event.start_mark is not None
+        return Place(self._name, event.start_mark.line + 1)

@@ -19,7 +19,6 @@ nothing is in flight and nothing from ``through`` on is in the topic.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,8 +26,10 @@ from types import TracebackType
 from typing import IO, Literal, Self
 
 import msgspec
+from filelock import FileLock
 
 from kafkabal.errors import BusyError, InputFileError, OutputError
+from kafkabal.file_locks import acquire_file_lock
 from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.sources import Part, RowChecksum, printable
 
@@ -90,6 +91,7 @@ class Manifest:
         self.is_clean = True
         self._path = path
         self._file = file
+        self._lock: FileLock | None = None
 
     @classmethod
     def in_memory(cls, header: ManifestHeader) -> Self:
@@ -109,21 +111,24 @@ class Manifest:
         OutputError
             If it cannot be written.
         """
+        lock = acquire_file_lock(path, lambda: BusyError(f"{path}: manifest in use by another process"))
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("a+b")
         except OSError as error:
+            lock.release()
             raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise BusyError(f"{path}: manifest in use by another process") from None
-        try:
-            return cls._resume(path, file, header) if path.stat().st_size else cls._begin(path, file, header)
+            opened = cls._resume(path, file, header) if path.stat().st_size else cls._begin(path, file, header)
         except BaseException:
             file.close()
+            lock.release()
             raise
+        return opened.releasing_at_close(lock)
+
+    def releasing_at_close(self, lock: FileLock) -> Self:
+        """It, which releases a lock when it is closed."""
+        self._lock = lock
+        return self
 
     @property
     def is_kept(self) -> bool:
@@ -200,6 +205,8 @@ class Manifest:
         """Let another run have it."""
         if self._file is not None:
             self._file.close()
+        if self._lock is not None:
+            self._lock.release()
 
     def __enter__(self) -> Self:
         return self

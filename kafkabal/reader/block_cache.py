@@ -7,7 +7,6 @@ least recently used blocks make room. A full disk ends caching, not reading.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import struct
@@ -21,6 +20,7 @@ import numpy as np
 
 from kafkabal.clusters.kafka import RawRecord
 from kafkabal.errors import OutputError
+from kafkabal.file_locks import acquire_file_lock
 from kafkabal.reader.blocks import BlockSource, LoadedBlock
 from kafkabal.reader.manifest import Manifest
 
@@ -97,6 +97,8 @@ class BlockCache:
             self._write(path, packed)
         except OSError as error:
             self.fault = f"{self.folder}: {error.strerror}"
+        except OutputError as error:
+            self.fault = error.message
 
     def _remove_leftovers(self) -> None:
         """Files that a process was writing when it was killed."""
@@ -136,7 +138,7 @@ class BlockCache:
         return total
 
     def _remove(self, path: Path, size_bytes: int) -> None:
-        with suppress(OSError), self._total() as total:
+        with suppress(OSError, OutputError), self._total() as total:
             path.unlink()
             total.value -= size_bytes
 
@@ -146,15 +148,14 @@ class BlockCache:
     @contextmanager
     def _total(self) -> Iterator[_Total]:
         """Bytes of all blocks, for as long as no other process may change them."""
-        descriptor = os.open(self.folder / "total", os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            text = os.pread(descriptor, 32, 0).strip()
+        path = self.folder / "total"
+        # written in place: another file of that name would be another lock
+        with acquire_file_lock(path), path.open("r+b", buffering=0) as file:
+            text = file.read(32).strip()
             total = _Total(int(text) if text.isdigit() else 0)
             yield total
-            os.pwrite(descriptor, f"{max(0, total.value):<31}\n".encode(), 0)
-        finally:
-            os.close(descriptor)
+            file.seek(0)
+            file.write(f"{max(0, total.value):<31}\n".encode())
 
 
 class _Total:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 import platformdirs
 
 from kafkabal.errors import BusyError, OutputError
+from kafkabal.file_locks import acquire_file_lock
 
 HOME_VARIABLE: Final = "KAFKABAL_SANDBOX_HOME"
 
@@ -63,11 +63,8 @@ def exclusive(lock_path: Path) -> Iterator[None]:
     OutputError
         If the file cannot be made.
     """
-    descriptor = _acquire(lock_path, fcntl.LOCK_EX)
-    try:
+    with _held(lock_path):
         yield
-    finally:
-        _release(lock_path, descriptor)
 
 
 @contextmanager
@@ -81,49 +78,17 @@ def claimed(lock_path: Path, busy: BusyError) -> Iterator[None]:
     OutputError
         If the file cannot be made.
     """
-    try:
-        descriptor = _acquire(lock_path, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise busy from None
+    with _held(lock_path, lambda: busy):
+        yield
+
+
+@contextmanager
+def _held(lock_path: Path, busy: Callable[[], BusyError] | None = None) -> Iterator[None]:
+    make_folder(lock_path.parent)
+    lock = acquire_file_lock(lock_path, busy)
     try:
         yield
     finally:
-        _release(lock_path, descriptor)
-
-
-def _acquire(lock_path: Path, operation: int) -> int:
-    """Lock the file and return its descriptor.
-
-    Since the holder removes the file, a waiter may wake up with a lock on a file that is no longer there, and then
-    tries again.
-    """
-    make_folder(lock_path.parent)
-    while True:
-        descriptor = _open(lock_path)
-        try:
-            fcntl.flock(descriptor, operation)
-            if _is_still(lock_path, descriptor):
-                return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
-
-
-def _release(lock_path: Path, descriptor: int) -> None:
-    lock_path.unlink(missing_ok=True)
-    os.close(descriptor)
-
-
-def _open(lock_path: Path) -> int:
-    try:
-        return os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise OutputError(f"{lock_path}: cannot write the lock file: {error.strerror}") from error
-
-
-def _is_still(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
+        # before the release: whoever waits finds that its file is gone, and makes another
+        lock_path.unlink(missing_ok=True)
+        lock.release()

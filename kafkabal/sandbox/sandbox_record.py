@@ -12,10 +12,11 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.files import replacing
 from kafkabal.input_files import SETTINGS, decode_json, read_bytes
 from kafkabal.sandbox.nodes import Node, NodeFiles
-from kafkabal.sandbox.sandbox_spec import SandboxSpec
+from kafkabal.sandbox.sandbox_spec import INNER_LISTENER, SandboxSpec
 
 RECORD_FILE: Final = "sandbox.json"
 _FORMAT: Final = 1
+_PORTS: Final = range(1, 2**16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +73,29 @@ def read_record(folder: Path) -> SandboxRecord:
     """
     path = folder / RECORD_FILE
     decoder = msgspec.json.Decoder(SandboxRecord, dec_hook=_from_json)
+    hint = f"kafkabal sandbox down --name {folder.name}"
     try:
         record = decode_json(decoder, read_bytes(path, SETTINGS), path, "is not the record of a sandbox")
     except InputFileError as error:
-        error.hint = f"kafkabal sandbox down --name {folder.name}"
+        error.hint = hint
         raise
+    except UsageError as error:  # what no sandbox can be made of
+        raise InputFileError(path, error.message, hint=hint) from error
     if record.kafkabal_sandbox > _FORMAT:
         raise InputFileError(path, f"written by a newer kafkabal (format {record.kafkabal_sandbox})")
+    if fault := _fault(record):
+        raise InputFileError(path, fault, hint=hint)
     return record
+
+
+def _fault(record: SandboxRecord) -> str:
+    """What does not fit together; empty where all does."""
+    for node in record.nodes:
+        if not node.ports or (node.role.serves_clients and INNER_LISTENER not in node.ports):
+            return f"{node.title} has no port"
+        if invalid := [port for port in node.ports.values() if port not in _PORTS]:
+            return f"{node.title}: invalid port: {invalid[0]}"
+    return "" if len({node.id for node in record.nodes}) == len(record.nodes) else "two nodes of one id"
 
 
 def recorded_folders(home: Path) -> Iterator[Path]:

@@ -15,6 +15,8 @@ CONTROLLER_LISTENER: Final = "CONTROLLER"
 
 _MIB: Final = 2**20
 _MAX_BROKERS: Final = 50
+_MAX_LOG_DIRS: Final = 50
+_CONTROLLERS: Final = (1, 3, 5)
 _MIN_HEAP_BYTES: Final = 128 * _MIB
 _BASE_HEAP_BYTES: Final = 256 * _MIB
 _HEAP_BYTES_PER_REPLICA: Final = 192 * 1024
@@ -156,13 +158,13 @@ class SandboxSpec:
             raise UsageError(f"brokers must be 1 to {_MAX_BROKERS}, not {self.brokers}")
         if self.racks is not None and not 0 <= self.racks <= self.brokers:
             raise UsageError(f"more racks than brokers: {self.racks} racks, {self.brokers} brokers")
-        if self.log_dirs < 1:
-            raise UsageError("a broker needs at least one log dir")
+        if not 1 <= self.log_dirs <= _MAX_LOG_DIRS:
+            raise UsageError(f"log dirs must be 1 to {_MAX_LOG_DIRS}, not {self.log_dirs}")
         if self.log_dir_capacity_bytes < 1:
             raise UsageError("capacity must be above 0")
         if self.heap_bytes is not None and self.heap_bytes < _MIN_HEAP_BYTES:
             raise UsageError("heap must be at least 128 MiB")
-        if self.controllers != 1 and (self.controllers < 3 or self.controllers % 2 == 0):
+        if self.controllers not in _CONTROLLERS:
             raise UsageError(f"unsupported number of controllers: {self.controllers}", hint="use 1, 3 or 5")
 
     def _check_version(self) -> None:

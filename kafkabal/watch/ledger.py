@@ -12,6 +12,7 @@ import msgspec
 
 from kafkabal.errors import InputFileError
 from kafkabal.files import replacing
+from kafkabal.input_files import decode_json, read_bytes
 from kafkabal.plan import Plan
 
 DAY_S = 86_400.0
@@ -86,16 +87,9 @@ def read_ledger(path: Path) -> Ledger:
     InputFileError
         If it cannot be read, or was written by a later version.
     """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+    if not path.exists():
         return Ledger()
-    except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
-    try:
-        ledger = msgspec.json.decode(content, type=Ledger)
-    except msgspec.DecodeError as error:
-        raise InputFileError(path, f"not a ledger of kafkabal watch: {error}") from error
+    ledger = decode_json(msgspec.json.Decoder(Ledger), read_bytes(path), path, "not a ledger of kafkabal watch")
     if ledger.kafkabal_watch > _VERSION:
         raise InputFileError(path, f"version {ledger.kafkabal_watch} is later than {_VERSION}")
     return ledger

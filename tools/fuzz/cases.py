@@ -91,8 +91,34 @@ ssl.truststore.location=/etc/ssl/certs/ca-certificates.crt
 request.timeout.ms=100
 client.id=x
 """
-# what starts programs, listens, goes on for ever or writes elsewhere is no case
-_LEFT_OUT = frozenset({"sandbox", "demo", "telemetry", "watch", "completion"})
+_TRAINING = """\
+profiles: {nas: {rate: 300MB/s, latency: 1ms}}
+job: {epochs: 5, compute: 2ms, record: 110kB, batch: 64, prefetch: 4, cache: 10GB, inference: 10MB}
+read_rate: {default: 300MB/s, 3: 50MB/s}
+"""
+_RECORD = b"""\
+{"name":"default","spec":{"brokers":1,"racks":null,"log_dirs":2,"controllers":1,"zookeeper":false,
+ "kafka_version":null,"log_dir_capacity_bytes":10737418240,"expected_replicas":1000,"heap_bytes":null,
+ "listeners":[{"name":"TLS","protocol":"SSL"}],"properties":{"a":"b"},"broker_properties":{"1":{"c":"d"}},"class_path":["/x.jar"],
+ "broker_class_path":{},"jvm_options":[]},"cluster_id":"Mk","created_at_s":1.5,
+ "nodes":[{"id":1,"role":"broker+controller","rack":"r0","ports":{"PLAINTEXT":1,"TLS":1,"CONTROLLER":1}}],"kafkabal_sandbox":1}
+"""
+_NAMES = b'{"topics":["img","t"],"brokers":[1,2,3]}\n'
+_RECORD_FILE = "state/sandboxes/default/sandbox.json"
+# of the snapshot's cluster
+_RUN_FILE = "state/snapshot-runs/simulated/20260101T000000-abc.jsonl"
+# of the cluster at 127.0.0.1:1
+_NAMES_FILE = "cache/completion/6f8b5ccddb59696ed785.json"
+# it fills a real cluster
+_LEFT_OUT = frozenset({"demo"})
+# what would start programs, listen or go on for ever, with words at its end that keep it from that
+_KEPT_SHORT: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("sandbox", "up"): ("--brokers", "0"),
+    ("telemetry", "plugin"): ("--out", "no/such/folder/x.jar"),
+    ("telemetry", "latency"): ("--for", "1s"),
+    ("watch",): ("--once",),
+    ("read",): ("--for", "1s"),
+}
 _OUTPUTS = frozenset(
     [
         "--save",
@@ -130,6 +156,7 @@ class _Kind:
 
 _ON = "--snapshot s.jsonl"
 _SAVED = f"{_ON} --save out.jsonl --yes"
+_AT = "-b 127.0.0.1:1"
 _KINDS = (
     _Kind(
         "s.jsonl",
@@ -140,6 +167,9 @@ _KINDS = (
             f"inspect {_ON} --by topic -o prometheus",
             f"inspect {_ON} --by partition -o yaml",
             f"inspect {_ON} --check",
+            f"watch {_ON} --once",
+            f"watch {_ON} --once -o json",
+            f"completion candidates topics {_ON}",
             f"inspect {_ON} --nagios",
             f"inspect {_ON} --save copy.jsonl",
             f"scores {_ON}",
@@ -179,6 +209,17 @@ _KINDS = (
     _Kind("topics.yaml", (f"create -f topics.yaml {_ON} --dry-run",)),
     _Kind("w.yaml", ("route-simulate --workload w.yaml --records 300 --policy score --policy default",)),
     _Kind("m.jsonl", ("route-simulate --workload wm.yaml --records 300 --policy score",)),
+    _Kind(
+        "training.yaml",
+        (f"route-simulate {_ON} --topic t --training training.yaml --storage nas --records 300 --policy score",),
+    ),
+    # kill, stop and down send signals: a damaged record must not tell them to whom
+    _Kind(_RECORD_FILE, ("sandbox status", "sandbox status -o json", "sandbox logs 1", "scores")),
+    _Kind(
+        _RUN_FILE,
+        (f"rebalance history {_ON} --last 30d", f"rebalance status {_ON}", f"rebalance history {_ON} -o json"),
+    ),
+    _Kind(_NAMES_FILE, (f"completion candidates topics {_AT}", f"completion candidates brokers {_AT}")),
     _Kind("c.properties", ("inspect --command-config c.properties -b 127.0.0.1:1 --broker-timeout 50ms",)),
 )
 
@@ -186,7 +227,7 @@ _KINDS = (
 def draw(seed: int, number: int, folder: Path) -> Case:
     """The case of a number; equal seeds and numbers give equal cases. ``folder`` holds the sound files."""
     rng = Random(f"{seed}:{number}")
-    sound = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    sound = _read(folder)
     if rng.random() < 0.4:
         return Case(_wrong_words(rng), sound)
     kind = rng.choice((*_KINDS, _KINDS[0], _KINDS[0], _KINDS[1], _KINDS[2]))
@@ -195,8 +236,12 @@ def draw(seed: int, number: int, folder: Path) -> Case:
 
 def sound_cases(folder: Path) -> Iterator[Case]:
     """Every command line that reads a file, with the files as they should be."""
-    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    files = _read(folder)
     yield from (Case(tuple(use.split()), files) for kind in _KINDS for use in kind.uses)
+
+
+def _read(folder: Path) -> Mapping[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def write_sound_files(folder: Path) -> None:
@@ -212,20 +257,26 @@ def write_sound_files(folder: Path) -> None:
     plan = make_plan(state, PlanOptions())
     for name in ("p.json", "p2.json"):
         write_plan(plan, folder / name)
-    _write_journal(folder / "j.jsonl", state.cluster_id)
+    for name in ("j.jsonl", _RUN_FILE):
+        _write_journal(folder / name, state.cluster_id)
     texts = {
         "prof.yaml": _PROFILE,
         "topics.yaml": _TOPICS,
         "w.yaml": _WORKLOAD,
+        "training.yaml": _TRAINING,
         "wm.yaml": "size: {manifest: m.jsonl}\ncluster: {brokers: 3}\n",
     }
     for name, text in texts.items():
         (folder / name).write_text(text)
-    (folder / "m.jsonl").write_bytes(_MANIFEST)
+    for name, data in {"m.jsonl": _MANIFEST, _RECORD_FILE: _RECORD, _NAMES_FILE: _NAMES}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
     (folder / "c.properties").write_bytes(_PROPERTIES)
 
 
 def _write_journal(path: Path, cluster_id: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     planned = tuple(
         PlannedPartition(
             topic="t",
@@ -261,6 +312,11 @@ def _write_journal(path: Path, cluster_id: str) -> None:
 
 def _wrong_words(rng: Random) -> tuple[str, ...]:
     """A command with options of its own, and values that fit or do not."""
+    path, words = _drawn_words(rng)
+    return (*words, *_KEPT_SHORT.get(path, ()))
+
+
+def _drawn_words(rng: Random) -> tuple[tuple[str, ...], Sequence[str]]:
     path, options = rng.choice(_commands())
     words = list(path)
     if "--snapshot" in dict(options) and rng.random() < 0.9:
@@ -275,7 +331,7 @@ def _wrong_words(rng: Random) -> tuple[str, ...]:
         words.append(flag)
         if takes_value:
             words.append(_value_of(flag, rng))
-    return tuple(words)
+    return path, words
 
 
 def _value_of(flag: str, rng: Random) -> str:

@@ -69,7 +69,9 @@ def run_case(case: Case) -> Ending:
     with TemporaryDirectory() as name:
         folder = Path(name)
         for file, data in case.files.items():
-            (folder / file).write_bytes(data)
+            path = folder / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
         context = CommandContext(
             stdin=io.TextIOWrapper(io.BytesIO()),
             stdout=out,

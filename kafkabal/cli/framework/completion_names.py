@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kafkabal.errors import OutputError
+from kafkabal.errors import InputFileError, OutputError
 from kafkabal.files import replacing
+from kafkabal.input_files import DOCUMENT, decode_json, read_bytes
 
 if TYPE_CHECKING:
     from kafkabal.config import Settings
@@ -50,9 +51,10 @@ def remember_names(cluster: ClusterState, settings: Settings, cache: Path) -> No
 
 def remembered_names(settings: Settings, cache: Path) -> Names:
     """The names that were seen last on the cluster that the settings name; none where it was never read."""
+    path = _path(settings, cache)
     try:
-        return msgspec.json.decode(_path(settings, cache).read_bytes(), type=Names)
-    except (OSError, msgspec.DecodeError):
+        return decode_json(msgspec.json.Decoder(Names), read_bytes(path, DOCUMENT), path, "not a list of names")
+    except InputFileError:
         return Names()
 
 

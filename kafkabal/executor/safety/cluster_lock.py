@@ -7,8 +7,6 @@ knew before, even if no other process took the lock meanwhile.
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,10 +17,12 @@ from kafkabal.errors import (
     MissingCapabilityError,
     NotAuthorizedError,
     OperationError,
-    OutputError,
     UnreachableError,
 )
 from kafkabal.executor.safety.lock_holder import is_provably_gone
+from kafkabal.file_locks import acquire_file_lock
+
+_OWNER_CHARACTERS = 1000
 
 
 class LockRegainedError(UnreachableError):
@@ -41,20 +41,13 @@ class FileLock:
     """A lock that holds on this host only, for clusters where permissions forbid more."""
 
     def __init__(self, path: Path, owner: str) -> None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot write the lock file: {error.strerror or error}") from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.pread(self._file, 1000, 0).decode(errors="replace") or "another kafkabal on this host"
-            os.close(self._file)
-            raise BusyError(f"cluster locked by {holder}", hint="wait until it has finished, then try again") from None
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, owner.encode(), 0)
-        self._is_held = True
+        def busy() -> BusyError:
+            holder = path.read_text(errors="replace")[:_OWNER_CHARACTERS] or "another kafkabal on this host"
+            return BusyError(f"cluster locked by {holder}", hint="wait until it has finished, then try again")
+
+        self._lock = acquire_file_lock(path, busy)
+        # in place: another file of that name would be another lock
+        path.write_text(owner)
 
     @property
     def scope(self) -> str:
@@ -67,13 +60,11 @@ class FileLock:
 
     def is_held(self) -> bool:
         """True until it is released."""
-        return self._is_held
+        return self._lock.is_locked
 
     def release(self) -> None:
         """Give it up."""
-        if self._is_held:
-            self._is_held = False
-            os.close(self._file)
+        self._lock.release()
 
 
 def take_lock(cluster: Cluster, owner: str, session_s: float, local_path: Path) -> ClusterLock:

@@ -14,8 +14,9 @@ from pathlib import Path
 import msgspec
 
 from kafkabal.clusters import Capability, Cluster
-from kafkabal.errors import KafkabalError, OutputError
+from kafkabal.errors import InputFileError, KafkabalError, OutputError
 from kafkabal.files import replacing
+from kafkabal.input_files import decode_json, read_bytes
 
 _KEY = "dead-brokers"
 
@@ -98,8 +99,8 @@ def tell_cluster(cluster: Cluster, sightings: Sightings) -> None:
 def read_sightings(path: Path) -> Sightings | None:
     """What this host knew at its last look; None where it never looked, or the file is damaged."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Sightings)
-    except (OSError, msgspec.MsgspecError):
+        return decode_json(msgspec.json.Decoder(Sightings), read_bytes(path), path, "not a list of brokers")
+    except InputFileError:
         return None
 
 

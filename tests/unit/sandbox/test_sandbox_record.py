@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,23 @@ def test_damage_is_named(text: str | None, complaint: str, tmp_path: Path) -> No
     """A record that cannot be read is an input file at fault, with a way out."""
     if text is not None:
         (tmp_path / "sandbox.json").write_text(text)
+    with pytest.raises(InputFileError, match=complaint) as caught:
+        read_record(tmp_path)
+    assert "sandbox down" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "complaint"),
+    [
+        ((Node(1, Role.BROKER, None, {}),), "broker 1 has no port"),
+        ((Node(1, Role.BROKER, None, {"TLS": 9092}),), "broker 1 has no port"),
+        ((Node(1, Role.BROKER, None, {"PLAINTEXT": 2**16}),), "broker 1: invalid port: 65536"),
+        ((Node(1, Role.BROKER, None, {"PLAINTEXT": 1}),) * 2, "two nodes of one id"),
+    ],
+)
+def test_nodes_that_no_sandbox_has(nodes: tuple[Node, ...], complaint: str, tmp_path: Path) -> None:
+    """A record whose nodes cannot be reached is refused when it is read, with a way out."""
+    write_record(replace(RECORD, nodes=nodes), tmp_path)
     with pytest.raises(InputFileError, match=complaint) as caught:
         read_record(tmp_path)
     assert "sandbox down" in (caught.value.hint or "")

@@ -18,7 +18,7 @@ MIB = 2**20
         ({"brokers": 0}, "brokers must be 1 to 50"),
         ({"brokers": 51}, "brokers must be 1 to 50"),
         ({"brokers": 2, "racks": 3}, "more racks than brokers"),
-        ({"log_dirs": 0}, "at least one log dir"),
+        ({"log_dirs": 0}, "log dirs must be 1 to 50, not 0"),
         ({"log_dir_capacity_bytes": 0}, "capacity must be above 0"),
         ({"heap_bytes": MIB}, "at least 128 MiB"),
         ({"controllers": 2}, "unsupported number of controllers"),

@@ -1,0 +1,39 @@
+"""Locks between processes of one host, by files: a lock ends with the process that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from kafkabal.errors import BusyError, OutputError
+
+
+def acquire_file_lock(path: Path, busy: Callable[[], BusyError] | None = None) -> FileLock:
+    """Lock a file, which is made with its folder where it is missing, and keeps its content.
+
+    Parameters
+    ----------
+    busy
+        Makes the error to raise where another holds the lock; without it, the lock is waited for.
+
+    Raises
+    ------
+    BusyError
+        See ``busy``.
+    OutputError
+        If the file cannot be made or locked.
+    """
+    # a lock file that merely exists would outlive a process that is killed: a file system without locks is refused
+    lock = FileLock(path, timeout=-1 if busy is None else 0, thread_local=False, fallback_to_soft=False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        assert busy is not None
+        raise busy() from None
+    except (OSError, NotImplementedError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"{path}: cannot write the lock file: {reason}") from error
+    return lock
