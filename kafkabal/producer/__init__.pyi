@@ -3,12 +3,13 @@ from .delivery_listener import Progress as Progress
 from .live_views import StateReader as StateReader
 from .manifest import Manifest as Manifest
 from .manifest import ManifestHeader as ManifestHeader
-from .manifest import keeps_options_quiet as keeps_options_quiet
+from .manifest_path import default_manifest_path as default_manifest_path
 from .produce_session import Delivery as Delivery
 from .produce_session import Order as Order
 from .produce_session import deliver as deliver
 from .producer_settings import broken_promises as broken_promises
 from .producer_settings import check_own_settings as check_own_settings
+from .profile_watcher import ProfileWatcher as ProfileWatcher
 from .routing_producer import DEFAULT_REFRESH_S as DEFAULT_REFRESH_S
 from .routing_producer import RoutingProducer as RoutingProducer
 from .send_source import Outcome as Outcome

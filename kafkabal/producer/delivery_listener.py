@@ -1,14 +1,8 @@
-"""Whoever follows a delivery."""
-
-from __future__ import annotations
+"""Events of a delivery, for whoever shows them."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kafkabal.errors import KafkabalError
-
-if TYPE_CHECKING:  # the command line derives from this for its help, which must not wait for numpy
-    from kafkabal.scoring import WeightedScore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +22,7 @@ class Progress:
 
 
 class DeliveryListener:
-    """Told how it goes; does nothing by default."""
+    """Receives the events of a delivery; does nothing by default."""
 
     def starts(self, *, total_bytes: int, total_records: int | None) -> None:
         """All checks are passed; 0 bytes where the source cannot tell."""
@@ -47,7 +41,3 @@ class DeliveryListener:
 
     def topic_unseen(self, error: KafkabalError) -> None:
         """No broker could say whether the topic is still the same; records go on."""
-
-    def new_scores(self) -> tuple[WeightedScore, ...] | None:
-        """Asked about once a second: scores to route by from now on, None to go on as before."""
-        return None

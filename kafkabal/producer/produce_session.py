@@ -70,6 +70,7 @@ def deliver(
     brokers: TopicDescriber,
     *,
     listener: DeliveryListener,
+    new_scores: Callable[[], tuple[WeightedScore, ...] | None],
     clock: Callable[[], float],
     sleep: Callable[[float], None],
     new_id: Callable[[], str],
@@ -84,6 +85,8 @@ def deliver(
         Read by a thread of its own until this returns.
     brokers
         Asked what the topic is; over connections of their own, so that no reading of the cluster holds them up.
+    new_scores
+        Called about once a second: the scores to route by from then on, None to keep those in use.
     new_id
         Makes a random name for a new manifest.
     latency, prometheus
@@ -131,7 +134,7 @@ def deliver(
                 same_topic=same_topic_check(
                     facts.topic_id, partial(current_topic_id, brokers, order.topic), order.topic, listener.topic_unseen
                 ),
-                progressed=_following(listener, producer),
+                progressed=_following(listener, new_scores, producer),
                 clock=clock,
             )
             outcome = run.send(listing)
@@ -190,12 +193,16 @@ def client_limits(max_record_bytes: int) -> Mapping[str, ClientSetting]:
     }
 
 
-def _following(listener: DeliveryListener, producer: RoutingProducer) -> Callable[[Progress], None]:
+def _following(
+    listener: DeliveryListener,
+    new_scores: Callable[[], tuple[WeightedScore, ...] | None],
+    producer: RoutingProducer,
+) -> Callable[[Progress], None]:
     """Passes progress on, and new scores to the producer."""
 
     def progressed(progress: Progress) -> None:
         listener.progressed(progress)
-        scores = listener.new_scores()
+        scores = new_scores()
         if scores is not None:
             producer.reload(scores=scores)
 

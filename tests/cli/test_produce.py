@@ -6,22 +6,19 @@ import io
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafkabal.cli.commands.produce import _default_manifest, _interrupted, _producer_settings, _Screen
+from kafkabal.cli.commands.produce import _interrupted, _producer_settings, _profile_watcher
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import settle
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.errors import RefusedByClusterError, UnreachableError, UsageError
-from kafkabal.producer.delivery_listener import Progress
-from kafkabal.producer.manifest import Manifest, ManifestHeader
-from kafkabal.sources.row_files import RowSource
+from kafkabal.errors import RefusedByClusterError, UnreachableError
+from kafkabal.producer.profile_watcher import ProfileWatcher
 
 NOWHERE = ("-b", "127.0.0.1:1")
 
@@ -245,38 +242,12 @@ def test_a_subscription_that_is_named_twice_is_removed_once(
     assert len(changed) == len(set(changed)) == 6
 
 
-def test_other_options_have_a_manifest_of_their_own(tmp_path: Path) -> None:
-    """Each way to take a source apart is remembered for itself; without options, where it always was."""
-    (tmp_path / "a.jsonl").write_bytes(b"{}\n")
-    facts: Any = SimpleNamespace(topic="t", topic_id="T")
-    plain = _default_manifest(facts, RowSource(tmp_path / "a.jsonl"), tmp_path)
-    by_value = _default_manifest(facts, RowSource(tmp_path / "a.jsonl", value_field="v"), tmp_path)
-    by_key = _default_manifest(facts, RowSource(tmp_path / "a.jsonl", key_field="v"), tmp_path)
-    digest = sha256(f"file {tmp_path / 'a.jsonl'}".encode()).hexdigest()[:16]
-    assert plain == tmp_path / f"t-T-{digest}.jsonl"
-    assert len({plain, by_value, by_key}) == 3
-
-
-def test_a_manifest_that_may_be_of_other_options_is_not_guessed_at(tmp_path: Path) -> None:
-    """One from before options were written down is used without options, and needs to be named with them."""
-    (tmp_path / "a.jsonl").write_bytes(b"{}\n")
-    facts: Any = SimpleNamespace(topic="t", topic_id="T")
-    plain = _default_manifest(facts, RowSource(tmp_path / "a.jsonl"), tmp_path)
-    header = ManifestHeader(id="1", cluster_id="c", topic="t", topic_id="T", source="file", offsets={})
-    Manifest.open(plain, header).close()
-    assert _default_manifest(facts, RowSource(tmp_path / "a.jsonl"), tmp_path) == plain
-    with pytest.raises(
-        UsageError, match=r"manifest of an older version does not record its options \(given --key k --value v\)"
-    ):
-        _default_manifest(facts, RowSource(tmp_path / "a.jsonl", key_field="k", value_field="v"), tmp_path)
-
-
-def screen_of(profile: Path, **world: Any) -> tuple[_Screen, io.StringIO]:
-    """The screen of a run that took its scores from a profile."""
+def watcher_of(profile: Path) -> tuple[ProfileWatcher, io.StringIO]:
+    """The watcher of a run that took its scores from a profile."""
     stream = io.StringIO()
     folders = {"config": profile.parent, "state": profile.parent}
-    context = CommandContext(stderr=stream, environ={}, folders=folders, **world)
-    return _Screen(context, settle({"profile": str(profile)}, context)), stream
+    context = CommandContext(stderr=stream, environ={}, folders=folders)
+    return _profile_watcher(settle({"profile": str(profile)}, context), context), stream
 
 
 def rewrite(profile: Path, text: str) -> None:
@@ -290,13 +261,13 @@ def test_scores_of_a_changed_profile_are_taken(tmp_path: Path) -> None:
     """Once after each change, the scores of the profile are handed to the run, and it is told."""
     profile = tmp_path / "p.yaml"
     profile.write_text("bootstrap_servers: a:1\nscores: [disk]\n")
-    screen, stream = screen_of(profile)
-    assert screen.new_scores() is None
+    watcher, stream = watcher_of(profile)
+    assert watcher.new_scores() is None
     rewrite(profile, "bootstrap_servers: a:1\nscores: [disk=2, leader-bytes-in]\n")
-    scores = screen.new_scores()
+    scores = watcher.new_scores()
     assert scores is not None
     assert [(s.score.name, s.weight) for s in scores] == [("disk", 2.0), ("leader-bytes-in", 1.0)]
-    assert screen.new_scores() is None
+    assert watcher.new_scores() is None
     assert "profile changed; scores: disk, leader-bytes-in" in stream.getvalue()
 
 
@@ -305,84 +276,14 @@ def test_a_profile_that_no_longer_makes_sense_is_not_taken(tmp_path: Path, text:
     """A broken profile is warned of, and the run goes on by the scores that it has."""
     profile = tmp_path / "p.yaml"
     profile.write_text("bootstrap_servers: a:1\nscores: [disk]\n")
-    screen, stream = screen_of(profile)
+    watcher, stream = watcher_of(profile)
     rewrite(profile, text)
-    assert screen.new_scores() is None
+    assert watcher.new_scores() is None
     assert "changed profile ignored" in stream.getvalue()
 
 
-def progress_of(sent: int, skipped: int, *, handed_over: int | None = None) -> Progress:
-    """Records of ten bytes each, of which some already in the topic."""
-    return Progress(
-        records=sent + skipped,
-        bytes=10 * (sent + skipped),
-        sent=sent,
-        handed_over=sent if handed_over is None else handed_over,
-        skipped_bytes=10 * skipped,
-    )
-
-
-def test_an_interrupted_run_tells_what_it_sent_itself(tmp_path: Path) -> None:
+def test_an_interrupted_run_tells_what_it_sent_itself() -> None:
     """What earlier runs sent is not denied by a run that was stopped before it had sent anything."""
-    profile = tmp_path / "p.yaml"
-    profile.write_text("bootstrap_servers: a:1\n")
-    screen, _ = screen_of(profile)
     order: Any = SimpleNamespace(topic="images", manifest_path=None)
-    assert _interrupted(screen, order, KeyboardInterrupt()).message == ("interrupted: 0 records sent to topic images")
-    screen.progressed(progress_of(7, 100))
-    assert "interrupted: 7 records" in _interrupted(screen, order, KeyboardInterrupt()).message
-
-
-def test_the_rate_is_that_of_what_is_sent(tmp_path: Path) -> None:
-    """A run that sends nothing shows no transfer; one that sends the rest shows the whole at the rate of the rest."""
-    profile = tmp_path / "p.yaml"
-    profile.write_text("bootstrap_servers: a:1\n")
-    seconds = [0.0]
-    screen, stream = screen_of(profile, monotonic=lambda: seconds[0])
-    with screen:
-        screen.starts(total_bytes=1000, total_records=100)
-        screen.progressed(progress_of(0, 100))
-    assert stream.getvalue() == ""
-    seconds[0] = 1000.0
-    with screen:
-        screen.starts(total_bytes=1000, total_records=100)
-        screen.progressed(progress_of(0, 80, handed_over=1))
-        seconds[0] += 30
-        screen.progressed(progress_of(15, 80))
-    assert stream.getvalue().splitlines()[0] == "sending: 950 B of 1000 B, 5 B/s, 10 s left, 95 records"
-
-
-def test_rows_of_standard_input_show_a_rate_and_no_end(tmp_path: Path) -> None:
-    """Where nobody knows how much will come, what was sent is shown, and how fast."""
-    profile = tmp_path / "p.yaml"
-    profile.write_text("bootstrap_servers: a:1\n")
-    seconds = [0.0]
-    screen, stream = screen_of(profile, monotonic=lambda: seconds[0])
-    with screen:
-        screen.starts(total_bytes=0, total_records=None)
-        screen.progressed(progress_of(0, 0, handed_over=1))
-        seconds[0] = 30.0
-        screen.progressed(progress_of(60, 0))
-    assert stream.getvalue().splitlines()[0] == "sending: 600 B, 20 B/s, 60 records"
-
-
-def test_a_topic_of_which_nobody_speaks_is_warned_of_once(tmp_path: Path) -> None:
-    """However often it is asked for, and whatever the reasons, it is one line."""
-    profile = tmp_path / "p.yaml"
-    profile.write_text("bootstrap_servers: a:1\n")
-    screen, stream = screen_of(profile)
-    for number in range(3):
-        screen.topic_unseen(UnreachableError(f"no answer from broker {number}"))
-    assert stream.getvalue().splitlines() == [
-        "kafkabal: warning: cannot verify the topic id, continuing: no answer from broker 0"
-    ]
-
-
-def test_a_cluster_that_cannot_be_read_is_warned_of_once(tmp_path: Path) -> None:
-    """The same failure every few seconds is one line."""
-    profile = tmp_path / "p.yaml"
-    profile.write_text("bootstrap_servers: a:1\n")
-    screen, stream = screen_of(profile)
-    for _ in range(3):
-        screen.refresh_failed(OSError("down"))
-    assert stream.getvalue().count("down") == 1
+    assert _interrupted(0, order, KeyboardInterrupt()).message == ("interrupted: 0 records sent to topic images")
+    assert "interrupted: 7 records" in _interrupted(7, order, KeyboardInterrupt()).message

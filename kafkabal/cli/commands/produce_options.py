@@ -1,0 +1,221 @@
+"""Options of ``kafkabal produce``: the source, how it is sent, what is measured meanwhile."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.cluster_access import await_broker
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.latency_source import open_http_intake, open_topic_intake
+from kafkabal.errors import UsageError
+from kafkabal.units import parse_bytes, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from kafkabal.clusters import Cluster
+    from kafkabal.config import ConnectionSettings
+    from kafkabal.telemetry import LatencySource
+
+_SECTION = "Source"
+_MEASUREMENTS = "Measurements"
+_TOPIC = "topic"
+_TELEMETRY_AGE_S = 60.0
+_LEAST_REFRESH_S = 0.1
+_MOST_REFRESH_S = 86_400.0
+_MOST_READERS = 256
+
+
+def _parse_refresh(text: str) -> float:
+    refresh_s = parse_duration(text)
+    if refresh_s < _LEAST_REFRESH_S:
+        raise UsageError(f"refresh interval too short: {text!r}", hint="the minimum is 100ms")
+    if refresh_s > _MOST_REFRESH_S:
+        raise UsageError(f"refresh interval too long: {text!r}", hint="the maximum is 1d")
+    return refresh_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How records are read from the source."""
+
+    row_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="Format of rows: jsonl, text, csv or parquet. [default: by the file name]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="FIELD",
+            help="Record key: a field of the row; for files, 'path' or 'label'.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    value: Annotated[
+        str | None,
+        typer.Option(
+            "--value",
+            metavar="FIELD",
+            help="Send only this field of each row. [default: the whole row]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    chunk_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--chunk",
+            metavar="SIZE",
+            parser=parse_bytes,
+            help="Split files into records of this size, headers and key excluded.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    read_ahead: Annotated[
+        int,
+        typer.Option(
+            "--read-ahead",
+            metavar="N",
+            min=0,
+            max=_MOST_READERS,
+            help="Threads that read and hash files ahead of sending, for slow file systems. [default: 0, local disk]",
+            rich_help_panel=_SECTION,
+            show_default=False,
+        ),
+    ] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendingOptions:
+    """How records are sent."""
+
+    policy: Annotated[
+        str,
+        typer.Option("--policy", metavar="NAME[:OPTION=VALUE,...]", help="Routing policy; see 'kafkabal policies'."),
+    ] = "score"
+    refresh_s: Annotated[
+        float | None,
+        typer.Option(
+            "--refresh",
+            metavar="TIME",
+            parser=_parse_refresh,
+            help="Interval for re-reading the cluster. [default: 5s]",
+        ),
+    ] = None
+    producer_config: Annotated[
+        list[str] | None,
+        typer.Option("--producer-config", metavar="NAME=VALUE", help="librdkafka producer setting. Repeatable."),
+    ] = None
+    any_key_order: Annotated[
+        bool, typer.Option("--any-key-order", help="Allow policies that spread one key over several partitions.")
+    ] = False
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            "--manifest",
+            metavar="FILE",
+            help="File that records what has been sent. [default: one per topic and source]",
+        ),
+    ] = None
+    no_manifest: Annotated[
+        bool, typer.Option("--no-manifest", help="Keep no manifest: a repeated run sends everything again.")
+    ] = False
+    resend: Annotated[bool, typer.Option("--resend", help="Send files again that changed since they were sent.")] = (
+        False
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementOptions:
+    """Sources of broker metrics that Kafka itself does not report."""
+
+    telemetry: Annotated[
+        str | None,
+        typer.Option(
+            "--telemetry",
+            metavar="SOURCE",
+            help="Source of produce latencies: 'topic' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver). "
+            "[default: this producer's own]",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = None
+    prometheus: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus",
+            metavar="URL",
+            help="Prometheus server for the score 'prometheus'.",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = None
+    prometheus_query: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus-query",
+            metavar="PROMQL",
+            help="PromQL query that returns one series per broker.",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = None
+    prometheus_label: Annotated[
+        str,
+        typer.Option(
+            "--prometheus-label",
+            metavar="LABEL",
+            help="Label whose value ends in the broker id.",
+            rich_help_panel=_MEASUREMENTS,
+        ),
+    ] = "broker"
+
+    def query(self) -> "Callable[[], Mapping[int, float]] | None":
+        """The Prometheus query, if one is given.
+
+        Raises
+        ------
+        UsageError
+            If only the URL or only the query is given.
+        """
+        if (self.prometheus is None) != (self.prometheus_query is None):
+            raise UsageError("--prometheus and --prometheus-query must be given together")
+        if self.prometheus is None or self.prometheus_query is None:
+            return None
+        from kafkabal.telemetry import PrometheusSource
+
+        return PrometheusSource(self.prometheus, self.prometheus_query, self.prometheus_label)
+
+    @contextmanager
+    def latencies(
+        self, cluster: "Cluster", connection: "ConnectionSettings", refresh_s: float, context: CommandContext
+    ) -> "Iterator[LatencySource | None]":
+        """Wait for a broker, and collect latencies as long as the block lasts; None leaves it to the producer.
+
+        Raises
+        ------
+        UsageError
+            If nothing forwards telemetry, or the address cannot be listened on.
+        UnreachableError
+            If no broker answers.
+        """
+        if self.telemetry is None:
+            await_broker(cluster, context)
+            yield None
+            return
+        from kafkabal.telemetry import LatencyTable
+
+        table = LatencyTable(max_age_s=max(_TELEMETRY_AGE_S, 6 * refresh_s), clock=context.monotonic)
+        if self.telemetry == _TOPIC:
+            # which waits for a broker itself
+            with open_topic_intake(cluster, connection, None, table, context, before_s=_TELEMETRY_AGE_S):
+                yield table
+        else:
+            with open_http_intake(self.telemetry, table):
+                await_broker(cluster, context)
+                yield table

@@ -1,0 +1,35 @@
+"""Where the manifest of a topic and a source is kept."""
+
+from hashlib import sha256
+from pathlib import Path
+
+from kafkabal.errors import UsageError
+from kafkabal.producer.manifest import keeps_options_quiet
+from kafkabal.producer.target_topic import TopicFacts
+from kafkabal.sources import Source
+
+_DIGEST_CHARACTERS = 16
+
+
+def default_manifest_path(facts: TopicFacts, source: Source, folder: Path) -> Path:
+    """One manifest per topic, source and set of options that change the records.
+
+    Raises
+    ------
+    UsageError
+        If the only manifest is of an older version that does not record its options.
+    """
+    options = [f"{name} {value}" for name, value in source.options.items()]
+    own = folder / _file_name(facts, source.name, *options)
+    older = folder / _file_name(facts, source.name)
+    if options and not own.exists() and keeps_options_quiet(older):
+        raise UsageError(
+            f"{older}: manifest of an older version does not record its options (given {' '.join(options)})",
+            hint="to continue it, name it with --manifest; to send everything, name a new file",
+        )
+    return own
+
+
+def _file_name(facts: TopicFacts, *made_of: str) -> str:
+    digest = sha256("\0".join(made_of).encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{facts.topic}-{facts.topic_id}-{digest[:_DIGEST_CHARACTERS]}.jsonl"

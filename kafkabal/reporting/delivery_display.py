@@ -1,0 +1,89 @@
+"""What ``kafkabal produce`` shows while it sends."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol, Self
+
+from kafkabal.errors import KafkabalError
+from kafkabal.producer import DeliveryListener, Progress
+from kafkabal.reporting.transfer_progress import Progress as Bar
+
+
+class Messages(Protocol):
+    """Where lines of a command go."""
+
+    def say(self, text: str) -> None:
+        """Show how it goes, unless quiet."""
+
+    def detail(self, text: str) -> None:
+        """Show more, where more is asked for."""
+
+    def warn(self, text: str) -> None:
+        """Show what the user should not miss."""
+
+
+class DeliveryDisplay(DeliveryListener):
+    """Progress and warnings of one delivery; used in a ``with`` block.
+
+    Parameters
+    ----------
+    open_bar
+        Makes a progress display of a number of bytes, None where that is unknown.
+    """
+
+    def __init__(self, messages: Messages, open_bar: Callable[[int | None], Bar]) -> None:
+        self.sent = 0
+        """Records sent by this run."""
+        self._messages = messages
+        self._open_bar = open_bar
+        self._bar: Bar | None = None
+        self._total_bytes = 0
+        self._warned: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(error_type, error, traceback)
+
+    def starts(self, *, total_bytes: int, total_records: int | None) -> None:
+        """All checks have passed."""
+        if total_records is not None:
+            self._messages.detail(f"{total_records} records")
+        self._total_bytes = total_bytes
+
+    def measures(self) -> None:
+        """Explain the delay before the first record."""
+        self._messages.say("validating all rows before sending")
+
+    def reads_back(self) -> None:
+        """Explain the delay before the first record."""
+        self._messages.say("the previous run crashed; looking for its records in the topic")
+
+    def progressed(self, progress: Progress) -> None:
+        """Show progress once there is something to send; records of earlier runs do not count for the rate."""
+        self.sent = progress.sent
+        if not progress.handed_over:
+            return
+        bar = self._bar or self._open_bar(self._total_bytes or None)
+        bar.update(progress.bytes, skipped_bytes=progress.skipped_bytes, note=f"{progress.records} records")
+        if self._bar is None:
+            self._bar = bar.__enter__()  # only now: a continued run does not start at 0
+
+    def refresh_failed(self, error: Exception) -> None:
+        """Warn, but not about the same error every few seconds."""
+        text = f"cannot refresh cluster metadata, routing by the last known state: {error}"
+        self._warn_once(text, text)
+
+    def topic_unseen(self, error: KafkabalError) -> None:
+        """Warn once: sending continues, and fails if the brokers refuse the records."""
+        doubt = "cannot verify the topic id, continuing"
+        self._warn_once(doubt, f"{doubt}: {error.message}")
+
+    def _warn_once(self, what: str, text: str) -> None:
+        if what not in self._warned:
+            self._warned.add(what)
+            self._messages.warn(text)

@@ -1,0 +1,85 @@
+"""What ``kafkabal produce`` shows while it sends."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import partial
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.errors import UnreachableError
+from kafkabal.producer.delivery_listener import Progress
+from kafkabal.reporting.delivery_display import DeliveryDisplay
+
+
+def display_of(monotonic: Callable[[], float] = float) -> tuple[DeliveryDisplay, io.StringIO]:
+    """A display whose lines can be read."""
+    stream = io.StringIO()
+    context = CommandContext(stderr=stream, environ={}, monotonic=monotonic)
+    return DeliveryDisplay(context, partial(context.progress, "sending")), stream
+
+
+def progress_of(sent: int, skipped: int, *, handed_over: int | None = None) -> Progress:
+    """Records of ten bytes each, of which some already in the topic."""
+    return Progress(
+        records=sent + skipped,
+        bytes=10 * (sent + skipped),
+        sent=sent,
+        handed_over=sent if handed_over is None else handed_over,
+        skipped_bytes=10 * skipped,
+    )
+
+
+def test_the_rate_is_that_of_what_is_sent() -> None:
+    """A run that sends nothing shows no transfer; one that sends the rest shows the whole at the rate of the rest."""
+    seconds = [0.0]
+    display, stream = display_of(lambda: seconds[0])
+    with display:
+        display.starts(total_bytes=1000, total_records=100)
+        display.progressed(progress_of(0, 100))
+    assert stream.getvalue() == ""
+    seconds[0] = 1000.0
+    with display:
+        display.starts(total_bytes=1000, total_records=100)
+        display.progressed(progress_of(0, 80, handed_over=1))
+        seconds[0] += 30
+        display.progressed(progress_of(15, 80))
+    assert stream.getvalue().splitlines()[0] == "sending: 950 B of 1000 B, 5 B/s, 10 s left, 95 records"
+
+
+def test_rows_of_standard_input_show_a_rate_and_no_end() -> None:
+    """Where nobody knows how much will come, what was sent is shown, and how fast."""
+    seconds = [0.0]
+    display, stream = display_of(lambda: seconds[0])
+    with display:
+        display.starts(total_bytes=0, total_records=None)
+        display.progressed(progress_of(0, 0, handed_over=1))
+        seconds[0] = 30.0
+        display.progressed(progress_of(60, 0))
+    assert stream.getvalue().splitlines()[0] == "sending: 600 B, 20 B/s, 60 records"
+
+
+def test_a_topic_of_which_nobody_speaks_is_warned_of_once() -> None:
+    """However often it is asked for, and whatever the reasons, it is one line."""
+    display, stream = display_of()
+    for number in range(3):
+        display.topic_unseen(UnreachableError(f"no answer from broker {number}"))
+    assert stream.getvalue().splitlines() == [
+        "kafkabal: warning: cannot verify the topic id, continuing: no answer from broker 0"
+    ]
+
+
+def test_a_cluster_that_cannot_be_read_is_warned_of_once() -> None:
+    """The same failure every few seconds is one line."""
+    display, stream = display_of()
+    for _ in range(3):
+        display.refresh_failed(OSError("down"))
+    assert stream.getvalue().count("down") == 1
+
+
+def test_records_sent_by_this_run_are_counted() -> None:
+    """Records of earlier runs are in the topic, and not this run's."""
+    display, _ = display_of()
+    with display:
+        display.progressed(progress_of(7, 100))
+    assert display.sent == 7
