@@ -9,18 +9,18 @@ _kafkabal_words() {
         "kafkabal create") words="|--placement --if-not-exists --dry-run --exit-code --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal produce") words="|-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal read") words="|-b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance") words="plan explain show diff apply status resume cancel rollback repair adopt history throttle|--all --check --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance") words="plan explain show diff apply status resume cancel rollback repair adopt history throttle|--all --check --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance plan") words="|--out --all --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance explain") words="|--why-not -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance show") words="|--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance diff") words="|--all -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance apply") words="|--skip-drifted --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance apply") words="|--skip-drifted --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --dead-after --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance status") words="|--journal -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance resume") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance cancel") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance rollback") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance repair") words="|--journal --remove --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal rebalance adopt") words="|--finish --cancel --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance resume") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance cancel") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance rollback") words="|--journal --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance repair") words="|--journal --remove --yes --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal rebalance adopt") words="|--finish --cancel --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --log-dir-throttle --window --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance history") words="|--last -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance throttle") words="|--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal watch") words="|--every --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --tolerance --window --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -171,6 +171,7 @@ _kafkabal_spec() {
         "kafkabal rebalance --moves-per-broker") spec="value" ;;
         "kafkabal rebalance -o" | "kafkabal rebalance --output") spec="words table json jsonl" ;;
         "kafkabal rebalance --textfile") spec="files" ;;
+        "kafkabal rebalance --notify") spec="value" ;;
         "kafkabal rebalance --save") spec="files" ;;
         "kafkabal rebalance --color") spec="words auto always never" ;;
         "kafkabal rebalance plan --out") spec="files" ;;
@@ -257,6 +258,7 @@ _kafkabal_spec() {
         "kafkabal rebalance apply --moves-per-broker") spec="value" ;;
         "kafkabal rebalance apply -o" | "kafkabal rebalance apply --output") spec="words table json jsonl" ;;
         "kafkabal rebalance apply --textfile") spec="files" ;;
+        "kafkabal rebalance apply --notify") spec="value" ;;
         "kafkabal rebalance apply --save") spec="files" ;;
         "kafkabal rebalance apply --color") spec="words auto always never" ;;
         "kafkabal rebalance apply #0") spec="files" ;;
@@ -287,6 +289,7 @@ _kafkabal_spec() {
         "kafkabal rebalance resume --moves-per-broker") spec="value" ;;
         "kafkabal rebalance resume -o" | "kafkabal rebalance resume --output") spec="words table json jsonl" ;;
         "kafkabal rebalance resume --textfile") spec="files" ;;
+        "kafkabal rebalance resume --notify") spec="value" ;;
         "kafkabal rebalance resume --save") spec="files" ;;
         "kafkabal rebalance resume --color") spec="words auto always never" ;;
         "kafkabal rebalance cancel --journal") spec="files" ;;
@@ -300,6 +303,7 @@ _kafkabal_spec() {
         "kafkabal rebalance cancel --bootstrap-controller") spec="value" ;;
         "kafkabal rebalance cancel -o" | "kafkabal rebalance cancel --output") spec="words table json jsonl" ;;
         "kafkabal rebalance cancel --textfile") spec="files" ;;
+        "kafkabal rebalance cancel --notify") spec="value" ;;
         "kafkabal rebalance cancel --save") spec="files" ;;
         "kafkabal rebalance cancel --color") spec="words auto always never" ;;
         "kafkabal rebalance rollback --journal") spec="files" ;;
@@ -313,6 +317,7 @@ _kafkabal_spec() {
         "kafkabal rebalance rollback --bootstrap-controller") spec="value" ;;
         "kafkabal rebalance rollback -o" | "kafkabal rebalance rollback --output") spec="words table json jsonl" ;;
         "kafkabal rebalance rollback --textfile") spec="files" ;;
+        "kafkabal rebalance rollback --notify") spec="value" ;;
         "kafkabal rebalance rollback --save") spec="files" ;;
         "kafkabal rebalance rollback --color") spec="words auto always never" ;;
         "kafkabal rebalance rollback #0") spec="value" ;;
@@ -327,6 +332,7 @@ _kafkabal_spec() {
         "kafkabal rebalance repair --bootstrap-controller") spec="value" ;;
         "kafkabal rebalance repair -o" | "kafkabal rebalance repair --output") spec="words table json jsonl" ;;
         "kafkabal rebalance repair --textfile") spec="files" ;;
+        "kafkabal rebalance repair --notify") spec="value" ;;
         "kafkabal rebalance repair --color") spec="words auto always never" ;;
         "kafkabal rebalance adopt -b" | "kafkabal rebalance adopt --bootstrap-server") spec="value" ;;
         "kafkabal rebalance adopt --command-config") spec="files" ;;
@@ -343,6 +349,7 @@ _kafkabal_spec() {
         "kafkabal rebalance adopt --moves-per-broker") spec="value" ;;
         "kafkabal rebalance adopt -o" | "kafkabal rebalance adopt --output") spec="words table json jsonl" ;;
         "kafkabal rebalance adopt --textfile") spec="files" ;;
+        "kafkabal rebalance adopt --notify") spec="value" ;;
         "kafkabal rebalance adopt --color") spec="words auto always never" ;;
         "kafkabal rebalance history --last") spec="value" ;;
         "kafkabal rebalance history -b" | "kafkabal rebalance history --bootstrap-server") spec="value" ;;

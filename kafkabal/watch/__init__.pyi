@@ -4,8 +4,8 @@ from .heal import RunHealer as RunHealer
 from .heal_policy import HealLevel as HealLevel
 from .heal_policy import HealPolicy as HealPolicy
 from .isolated_listeners import IsolatedListeners as IsolatedListeners
-from .notify import Notifier as Notifier
-from .notify import form_of as form_of
+from .watch_events import ENDS as ENDS
+from .watch_events import EventKind as EventKind
 from .watch_events import WatchEvent as WatchEvent
 from .watch_events import WatchListener as WatchListener
 from .watcher import Summary as Summary

@@ -42,6 +42,8 @@ class Ending:
     elapsed_s: float
     growth_bytes: int
     """Most memory of this process, if it never held as much before; else 0."""
+    has_file: bool = False
+    """The result went to a file."""
     crash: str = ""
     """What came out of the program in place of an exit code."""
 
@@ -54,7 +56,7 @@ class Ending:
             return self.err
         if self.code not in _CODES:
             return f"exit code {self.code}"
-        if self.code != ExitCode.DONE and not self.err + self.out:
+        if self.code != ExitCode.DONE and not self.err + self.out and not self.has_file:
             return f"exit code {self.code} and not a word"
         if self.elapsed_s > MOST_SECONDS:
             return f"{self.elapsed_s:.0f} s"
@@ -94,7 +96,10 @@ def run_case(case: Case) -> Ending:
             crash = traceback.format_exc()
     after = _most_bytes()
     elapsed_s = time.monotonic() - started_s
-    return Ending(code, out.getvalue(), err.getvalue(), elapsed_s, after if after > before else 0, crash)
+    growth = after if after > before else 0
+    return Ending(
+        code, out.getvalue(), err.getvalue(), elapsed_s, growth, has_file="--output-file" in case.words, crash=crash
+    )
 
 
 def _most_bytes() -> int:

@@ -14,7 +14,15 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.service_notify import notify_ready
-from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION, Format, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import (
+    CLUSTER,
+    OUTPUT_SECTION,
+    SAFETY_SECTION,
+    Format,
+    NotifyOption,
+    OutputOptions,
+    Uses,
+)
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, UsageError
 from kafkabal.files import check_replaceable
@@ -128,15 +136,7 @@ class WatchOutput:
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None
-    notify: Annotated[
-        str | None,
-        typer.Option(
-            "--notify",
-            metavar="URL",
-            help="Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.",
-            rich_help_panel=OUTPUT_SECTION,
-        ),
-    ] = None
+    notify: NotifyOption = None
 
 
 def watch(
@@ -188,10 +188,6 @@ def watch(
 
 
 def _check(settings: Settings, output: WatchOutput, heal: HealFlags, *, once: bool) -> None:
-    from kafkabal.watch import form_of
-
-    if output.notify is not None:
-        form_of(output.notify)
     if output.output is WatchFormat.JSON and not once:
         raise UsageError("-o json requires --once", hint="for events as they happen: -o jsonl")
     if once and heal.heal is not HealLevel.NONE:
@@ -349,12 +345,15 @@ def _completed(settings: Settings):  # type: ignore[no-untyped-def]
 
 def _listener(output: WatchOutput, context: CommandContext, name: str, at_end: ExitStack) -> "WatchListener":
     from kafkabal.reporting.watch_report import EventLines, EventTable
-    from kafkabal.watch import IsolatedListeners, Notifier
+    from kafkabal.watch import IsolatedListeners
 
     lines = EventLines if output.output is WatchFormat.JSONL else EventTable
     listeners: list[WatchListener] = [lines(context.stdout)]
     if output.notify is not None:
+        from kafkabal.reporting.notifications.notifier import Notifier
+        from kafkabal.reporting.notifications.watch_notifications import WatchNotifications
+
         notifier = Notifier(output.notify, name, context.warn)
         at_end.callback(notifier.close)
-        listeners.append(notifier)
+        listeners.append(WatchNotifications(notifier))
     return IsolatedListeners(listeners)

@@ -147,6 +147,23 @@ class SaveOptions:
     ] = None
 
 
+def _notify_url(text: str) -> str:
+    from kafkabal.reporting.notifications.notifier import check_url  # only where it is given
+
+    return check_url(text)
+
+
+NotifyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--notify",
+        metavar="URL",
+        parser=_notify_url,
+        help="Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.",
+        rich_help_panel=OUTPUT_SECTION,
+    ),
+]
+
 OverwriteOption = Annotated[
     bool, typer.Option("--yes", help="Do not prompt where --save overwrites the snapshot that is read.")
 ]

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Throttle,
         Timeouts,
     )
+    from kafkabal.reporting.notifications.run_notifications import RunNotifications
 
 _NO_WAIT_S = 0.01
 _PATIENCE_S = 0.5
@@ -68,7 +69,7 @@ def open_run_command(
     from dataclasses import replace
 
     from kafkabal.cli.commands.rebalance.run_flags import RunOutput
-    from kafkabal.executor import CommandLock, Reporters
+    from kafkabal.executor import BackgroundListener, CommandLock, Reporters
 
     output = output or RunOutput()
     with ExitStack() as stack:
@@ -77,7 +78,11 @@ def open_run_command(
         def label() -> str:
             return cluster_label(settings, context) or opened.cluster_id()
 
-        reporters = stack.enter_context(Reporters(list(_reporters(output, context, name, label))))
+        listeners = list(_reporters(output, context, name, label))
+        if output.notify is not None:
+            notifications = stack.enter_context(_notifications(output.notify, opened.name, name, context))
+            listeners.append(BackgroundListener(notifications))
+        reporters = stack.enter_context(Reporters(listeners))
         environment = replace(make_environment(opened, settings, context, reporters), lock_wait_s=wait_s or 0.0)
         lock = CommandLock(environment)
         stack.callback(lock.release)
@@ -274,7 +279,6 @@ def _reporters(
     from kafkabal.executor import BackgroundListener
     from kafkabal.reporting.runs.event_lines import EventLines
     from kafkabal.reporting.runs.progress_messages import ProgressMessages
-    from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile
 
     messages = ProgressMessages(context.say, context.warn, context.progress)
     yield BackgroundListener(messages, at_end=messages.close)
@@ -282,10 +286,19 @@ def _reporters(
     if output.output is RunFormat.JSONL:
         others.append(("events", EventLines(context.stdout, command, context.wall_clock)))
     if output.textfile is not None:
+        from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile  # costly to import
+
         textfile = PrometheusTextfile(output.textfile, cluster(), context.wall_clock, context.warn)
         others.append((str(output.textfile), textfile))
     for what, listener in others:
         yield BackgroundListener(listener, on_failure=partial(_warn_of_failure, context, what))
+
+
+def _notifications(url: str, cluster: str, command: str, context: CommandContext) -> RunNotifications:
+    from kafkabal.reporting.notifications.notifier import Notifier
+    from kafkabal.reporting.notifications.run_notifications import RunNotifications
+
+    return RunNotifications(Notifier(url, cluster, context.warn), command, context.wall_clock)
 
 
 def _warn_of_failure(context: CommandContext, what: str, error: Exception) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION
+from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, SAFETY_SECTION, NotifyOption
 from kafkabal.errors import UsageError
 from kafkabal.executor import OnInterrupt, Overridable
 from kafkabal.files import check_replaceable
@@ -47,6 +47,7 @@ class RunOutput:
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None
+    notify: NotifyOption = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

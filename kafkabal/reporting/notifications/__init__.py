@@ -1,0 +1,1 @@
+"""Events posted to where people look: Alertmanager, Slack, or any webhook."""

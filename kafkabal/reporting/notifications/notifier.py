@@ -1,0 +1,157 @@
+"""Notifications in the forms of their receivers: Alertmanager's API, Slack's, or a plain webhook.
+
+A thread of its own posts them, one after the other; at most a hundred wait. Whatever becomes of them changes nothing
+of what they are about: a receiver that fails is warned of once, until it works again.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from kafkabal.errors import UsageError
+
+_TIMEOUT_S = 5.0
+_MOST_WAITING = 100
+_CLOSING_S = 5.0
+
+
+class NotificationForm(StrEnum):
+    """What a receiver understands."""
+
+    ALERTMANAGER = "alertmanager"
+    SLACK = "slack"
+    WEBHOOK = "webhook"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """Something that happened on a cluster."""
+
+    at: str
+    """ISO 8601, UTC."""
+    event: str
+    message: str
+    broker: int | None = None
+    log_dir: str | None = None
+    run_id: str | None = None
+    begins: tuple[str, ...] = ()
+    """Alerts that fire from now on."""
+    ends: tuple[str, ...] = ()
+    """Alerts that are resolved."""
+
+
+def check_url(url: str) -> str:
+    """See that notifications can be posted there.
+
+    Raises
+    ------
+    UsageError
+        If it is not an address of http or https.
+    """
+    form_of(url)
+    return url
+
+
+def form_of(url: str) -> NotificationForm:
+    """By the address: Alertmanager's ends in ``/api/v2/alerts``, Slack's host is ``hooks.slack.com``.
+
+    Raises
+    ------
+    UsageError
+        If it is not an address of http or https.
+    """
+    from httpx import URL, InvalidURL
+
+    try:
+        parsed = URL(url)
+    except InvalidURL as error:
+        raise UsageError(f"invalid URL: {url[:200]} ({error})") from None
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise UsageError(f"invalid URL: {url[:200]}", hint="write it like https://host/path")
+    if parsed.path.rstrip("/").endswith("/api/v2/alerts"):
+        return NotificationForm.ALERTMANAGER
+    return NotificationForm.SLACK if parsed.host == "hooks.slack.com" else NotificationForm.WEBHOOK
+
+
+def body_of(notification: Notification, cluster: str, form: NotificationForm) -> Any:
+    """The JSON that a receiver gets; None where it has no use for this one."""
+    n = notification
+    if form is NotificationForm.SLACK:
+        return {"text": f"kafkabal {cluster}: {n.message}"}
+    if form is NotificationForm.WEBHOOK:
+        fields = {"at": n.at, "event": n.event, "message": n.message, "broker": n.broker}
+        return {"cluster": cluster, **fields, "log_dir": n.log_dir, "run_id": n.run_id}
+    alerts = [(name, False) for name in n.begins] + [(name, True) for name in n.ends]
+    return [_alert(n, cluster, name, is_over=is_over) for name, is_over in alerts] or None
+
+
+def _alert(notification: Notification, cluster: str, name: str, *, is_over: bool) -> dict[str, Any]:
+    labels = {"alertname": f"kafkabal-{name}", "cluster": cluster}
+    if notification.broker is not None:
+        labels["broker"] = str(notification.broker)
+    if notification.log_dir is not None:
+        labels["log_dir"] = notification.log_dir
+    alert = {"labels": labels, "annotations": {"summary": notification.message}, "startsAt": notification.at}
+    return alert | ({"endsAt": notification.at} if is_over else {})
+
+
+class Notifier:
+    """Posts notifications of one cluster.
+
+    Parameters
+    ----------
+    warn
+        Called once when the receiver fails.
+
+    Raises
+    ------
+    UsageError
+        If the URL is not one of http or https.
+    """
+
+    def __init__(self, url: str, cluster: str, warn: Callable[[str], None]) -> None:
+        self._url, self._cluster, self._warn, self._form = url, cluster, warn, form_of(url)
+        self._waiting: queue.Queue[Notification | None] = queue.Queue(_MOST_WAITING)
+        self._is_failing = False
+        self._thread = threading.Thread(target=self._post_all, name="kafkabal-notify", daemon=True)
+        self._thread.start()
+
+    def post(self, notification: Notification) -> None:
+        """Let it be posted; where a hundred wait, it is dropped."""
+        try:
+            self._waiting.put_nowait(notification)
+        except queue.Full:
+            self._fail("the receiver does not keep up")
+
+    def close(self) -> None:
+        """Post what waits, for a few seconds at most."""
+        try:
+            self._waiting.put(None, timeout=_CLOSING_S)
+        except queue.Full:
+            return
+        self._thread.join(_CLOSING_S)
+
+    def _post_all(self) -> None:
+        import httpx
+
+        with httpx.Client(timeout=_TIMEOUT_S) as client:
+            while (notification := self._waiting.get()) is not None:
+                body = body_of(notification, self._cluster, self._form)
+                if body is None:
+                    continue
+                try:
+                    client.post(self._url, json=body).raise_for_status()
+                except httpx.HTTPError as error:
+                    self._fail(str(error) or type(error).__name__)
+                else:
+                    self._is_failing = False
+
+    def _fail(self, reason: str) -> None:
+        if not self._is_failing:
+            self._is_failing = True
+            self._warn(f"notifications to {self._url} fail: {reason}")

@@ -1,0 +1,80 @@
+"""A run as notifications: its beginning, its end, and what it warns of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Final
+
+from kafkabal.errors import KafkabalError
+from kafkabal.executor import Event, Finished, Outcome, Started, Warned
+from kafkabal.reporting.notifications.notifier import Notification, Notifier
+from kafkabal.units import format_bytes, format_duration
+
+_FAILED: Final = "run-failed"
+
+
+class RunNotifications:
+    """A listener that posts what people elsewhere want to know of a run; an error that ends its block is posted too.
+
+    Parameters
+    ----------
+    wall_clock
+        Seconds since the epoch.
+    """
+
+    def __init__(self, notifier: Notifier, command: str, wall_clock: Callable[[], float]) -> None:
+        self._notifier = notifier
+        self._command = command
+        self._wall_clock = wall_clock
+        self._has_told_the_end = False
+
+    def on_event(self, event: Event) -> None:
+        """Post it, if it is one of these."""
+        match event:
+            case Started():
+                self._has_told_the_end = False
+                what = f"run {event.run_id} started: {event.partitions} partitions, {format_bytes(event.copy_bytes)}"
+                self._post("run-started", what, event.run_id)
+            case Warned():
+                self._post("run-warning", event.message)
+            case Finished():
+                self._has_told_the_end = True
+                self._finish(event)
+            case _:
+                return
+
+    def _finish(self, event: Finished) -> None:
+        done = (
+            f"run {event.run_id} {event.outcome}: {event.done_partitions} of {event.total_partitions} partitions, "
+            f"{format_bytes(event.done_bytes)} in {format_duration(event.elapsed_s)}"
+        )
+        if event.pending:
+            done += f"; still set: {', '.join(event.pending)}"
+        if event.outcome is Outcome.COMPLETE and not event.pending:
+            self._post("run-completed", done, event.run_id, ends=(_FAILED,))
+        else:
+            self._post(_FAILED, done, event.run_id, begins=(_FAILED,))
+
+    def _post(
+        self,
+        event: str,
+        message: str,
+        run_id: str | None = None,
+        begins: tuple[str, ...] = (),
+        ends: tuple[str, ...] = (),
+    ) -> None:
+        at = datetime.fromtimestamp(self._wall_clock(), UTC).isoformat(timespec="seconds")
+        self._notifier.post(Notification(at=at, event=event, message=message, run_id=run_id, begins=begins, ends=ends))
+
+    def __enter__(self) -> RunNotifications:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # a run that was never begun, such as one that was refused, has no event of its own
+        if isinstance(error, KafkabalError) and not self._has_told_the_end:
+            self._post(_FAILED, f"{self._command}: {error.message}", begins=(_FAILED,))
+        self._notifier.close()

@@ -1,0 +1,34 @@
+"""Events of a watch as notifications."""
+
+from __future__ import annotations
+
+from kafkabal.reporting.notifications.notifier import Notification, Notifier
+from kafkabal.watch import ENDS, EventKind, WatchEvent
+
+_NO_ALERTS = frozenset({EventKind.HEALING, EventKind.HELD_BACK})
+
+
+class WatchNotifications:
+    """A listener that posts every event."""
+
+    def __init__(self, notifier: Notifier) -> None:
+        self._notifier = notifier
+
+    def on_event(self, event: WatchEvent) -> None:
+        """Post it."""
+        self._notifier.post(notification_of(event))
+
+
+def notification_of(event: WatchEvent) -> Notification:
+    """An event for people elsewhere, with the alerts that it begins or ends."""
+    ends = ENDS.get(event.event, ())
+    return Notification(
+        at=event.at,
+        event=event.event,
+        message=event.message,
+        broker=event.broker,
+        log_dir=event.log_dir,
+        run_id=event.run_id,
+        begins=() if ends or event.event in _NO_ALERTS else (event.event,),
+        ends=ends,
+    )

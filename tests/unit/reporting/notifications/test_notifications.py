@@ -1,0 +1,179 @@
+"""Notifications in the form of each receiver, of a watch and of a run."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from kafkabal.errors import DriftError, UsageError
+from kafkabal.executor import Event, Finished, Goal, Outcome, Started, Warned
+from kafkabal.reporting.notifications.notifier import Notification, NotificationForm, Notifier, body_of, form_of
+from kafkabal.reporting.notifications.run_notifications import RunNotifications
+from kafkabal.reporting.notifications.watch_notifications import notification_of
+from kafkabal.watch import EventKind, WatchEvent
+
+AT = "2026-01-01T00:00:00Z"
+
+
+class Receiver:
+    """A web server that keeps what is posted to it, and answers with ``status``."""
+
+    def __init__(self) -> None:
+        self.bodies: list[Any] = []
+        self.status = 200
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.bodies.append(json.loads(body))
+                self.send_response(receiver.status)
+                self.end_headers()
+
+            def log_message(self, *words: Any) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """One that listens."""
+    found = Receiver()
+    thread = threading.Thread(target=found.server.serve_forever)
+    thread.start()
+    yield found
+    found.server.shutdown()
+    thread.join()
+    found.server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("url", "form"),
+    [
+        ("http://am:9093/api/v2/alerts", NotificationForm.ALERTMANAGER),
+        ("https://hooks.slack.com/services/x", NotificationForm.SLACK),
+        ("https://example.org/hook", NotificationForm.WEBHOOK),
+    ],
+)
+def test_the_address_names_the_form(url: str, form: NotificationForm) -> None:
+    """Nothing else has to be said."""
+    assert form_of(url) is form
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "x", "http://", "http://a b:x"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    """Before anything begins."""
+    with pytest.raises(UsageError, match="invalid URL"):
+        form_of(url)
+
+
+def test_an_alert_begins_and_ends() -> None:
+    """Alertmanager gets the alerts that an event begins, and those that it resolves; no alert, no post."""
+    dead = WatchEvent(at=AT, event=EventKind.BROKER_DEAD, message="broker 3 is dead", broker=3)
+    back = WatchEvent(at=AT, event=EventKind.BROKER_BACK, message="broker 3 is back", broker=3)
+    healing = WatchEvent(at=AT, event=EventKind.HEALING, message="moving", run_id="r")
+    form = NotificationForm.ALERTMANAGER
+
+    (alert,) = body_of(notification_of(dead), "prod", form)
+    assert alert["labels"] == {"alertname": "kafkabal-broker-dead", "cluster": "prod", "broker": "3"}
+    assert "endsAt" not in alert
+    over = body_of(notification_of(back), "prod", form)
+    assert {each["labels"]["alertname"] for each in over} >= {"kafkabal-broker-dead"}
+    assert all(each["endsAt"] == AT for each in over)
+    assert body_of(notification_of(healing), "prod", form) is None
+
+
+def test_forms_of_people() -> None:
+    """Slack gets a sentence, a webhook all fields."""
+    notification = Notification(at=AT, event="run-started", message="run r started", run_id="r")
+    assert body_of(notification, "prod", NotificationForm.SLACK) == {"text": "kafkabal prod: run r started"}
+    assert body_of(notification, "prod", NotificationForm.WEBHOOK) == {
+        "cluster": "prod",
+        "at": AT,
+        "event": "run-started",
+        "message": "run r started",
+        "broker": None,
+        "log_dir": None,
+        "run_id": "r",
+    }
+
+
+def test_a_run_is_posted(receiver: Receiver) -> None:
+    """Its beginning, what it warns of, and its end."""
+    warnings: list[str] = []
+    with RunNotifications(Notifier(receiver.url, "prod", warnings.append), "rebalance", lambda: 0.0) as told:
+        told.on_event(_started())
+        told.on_event(Warned(message="one replica is out of sync"))
+        told.on_event(_finished(Outcome.COMPLETE))
+    assert [body["event"] for body in receiver.bodies] == ["run-started", "run-warning", "run-completed"]
+    assert receiver.bodies[0]["message"] == "run r started: 2 partitions, 4.88 KiB"
+    assert receiver.bodies[2]["message"] == "run r complete: 2 of 2 partitions, 4.88 KiB in 3 s"
+    assert receiver.bodies[2]["run_id"] == "r"
+    assert not warnings
+
+
+def test_a_refusal_is_posted_once(receiver: Receiver) -> None:
+    """An error before a run has begun is told; one that only repeats how the run ended is not."""
+
+    def run(*events: Event) -> None:
+        with RunNotifications(Notifier(receiver.url, "prod", print), "rebalance", lambda: 0.0) as told:
+            for event in events:
+                told.on_event(event)
+            raise DriftError("the cluster has changed")
+
+    with pytest.raises(DriftError):
+        run()
+    with pytest.raises(DriftError):
+        run(_started(), _finished(Outcome.PARTIAL))
+    assert [(body["event"], body["message"]) for body in receiver.bodies] == [
+        ("run-failed", "rebalance: the cluster has changed"),
+        ("run-started", "run r started: 2 partitions, 4.88 KiB"),
+        ("run-failed", "run r partial: 2 of 2 partitions, 4.88 KiB in 3 s"),
+    ]
+
+
+def test_a_receiver_that_fails_is_warned_of_once(receiver: Receiver) -> None:
+    """However many posts it refuses; what is posted goes on."""
+    receiver.status = 500
+    warnings: list[str] = []
+    notifier = Notifier(receiver.url, "prod", warnings.append)
+    for number in range(3):
+        notifier.post(Notification(at=AT, event="x", message=str(number)))
+    notifier.close()
+    assert len(receiver.bodies) == 3
+    assert len(warnings) == 1
+    assert "500" in warnings[0]
+
+
+def _started() -> Started:
+    return Started(
+        run_id="r",
+        goal=Goal.APPLY,
+        partitions=2,
+        copy_bytes=5000,
+        log_dir_bytes=0,
+        predicted_s=None,
+        lock_scope="this cluster",
+        throttle_bytes_per_s=None,
+        has_cluster_record=True,
+    )
+
+
+def _finished(outcome: Outcome) -> Finished:
+    return Finished(
+        run_id="r",
+        outcome=outcome,
+        done_partitions=2,
+        total_partitions=2,
+        done_bytes=5000,
+        elapsed_s=3.0,
+        problems={},
+        pending=[],
+    )
