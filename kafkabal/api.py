@@ -24,7 +24,7 @@ from kafkabal.config import (
     SnapshotAddress,
     TopicSpec,
     cluster_address,
-    resolve,
+    settings_of,
     with_stated_disks,
 )
 from kafkabal.executor import NullListener, RunEnvironment, RunListener, RunOptions, RunResult, apply, measured_throttle
@@ -92,6 +92,8 @@ def connect(
 ) -> ClusterConnection:
     """Open a cluster: a live one, or one that was saved with ``kafkabal inspect --save``.
 
+    What is not given is taken from the environment (``KAFKABAL_BOOTSTRAP_SERVERS``, ...) as the commands take it.
+
     Parameters
     ----------
     bootstrap_servers
@@ -110,17 +112,12 @@ def connect(
     UsageError, InputFileError
         If a value or a file is wrong; it is named.
     """
-    given = {
-        "bootstrap_servers": bootstrap_servers,
-        "profile": profile,
-        "snapshot": snapshot,
-        "command_config": command_config,
-        "zookeeper": zookeeper,
-    }
-    settings = resolve(
-        {name: None if value is None else str(value) for name, value in given.items()},
-        environ={},
-        profiles_file=Path(platformdirs.user_config_dir(_PROGRAM)) / "profiles.yaml",
+    settings = settings_of(
+        bootstrap_servers=bootstrap_servers,
+        profile=profile,
+        snapshot=None if snapshot is None else str(snapshot),
+        command_config=None if command_config is None else str(command_config),
+        zookeeper=zookeeper,
     )
     address = cluster_address(settings)
     if isinstance(address, SnapshotAddress) and save_to is not None:

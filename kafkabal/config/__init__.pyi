@@ -1,4 +1,3 @@
-from .broker_connection import live_connection as live_connection
 from .chosen_cluster import cluster_address as cluster_address
 from .connection_settings import ClusterAddress as ClusterAddress
 from .connection_settings import ConnectionSettings as ConnectionSettings
@@ -19,6 +18,8 @@ from .number_ranges import LINGER_MS as LINGER_MS
 from .number_ranges import Range as Range
 from .profiles import DEFAULT_PROFILE as DEFAULT_PROFILE
 from .profiles import profile_names as profile_names
+from .python_settings import live_connection as live_connection
+from .python_settings import settings_of as settings_of
 from .resolve_settings import PROFILE_VARIABLE as PROFILE_VARIABLE
 from .resolve_settings import resolve as resolve
 from .settings import KEYS as KEYS

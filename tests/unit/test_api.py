@@ -68,3 +68,13 @@ def test_the_names_of_the_stub_exist() -> None:
 
 def _as_clock(clock: FakeClock) -> Clock:
     return clock
+
+
+def test_what_is_not_given_comes_from_the_environment(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A script and a command started beside it look at the same cluster."""
+    kafkabal.write_snapshot(state, tmp_path / "cluster.jsonl")
+    monkeypatch.setenv("KAFKABAL_SNAPSHOT", str(tmp_path / "cluster.jsonl"))
+    with kafkabal.connect() as cluster:
+        assert len(cluster.read().brokers) == 6

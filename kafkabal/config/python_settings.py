@@ -1,4 +1,4 @@
-"""How to reach live brokers, for code that is called from Python and not from the command line."""
+"""Settings and connections for code that is called from Python and not from the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,24 @@ from kafkabal.config.chosen_cluster import cluster_address
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.config.profiles import default_profiles_file
 from kafkabal.config.resolve_settings import resolve
+from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError
+
+
+def settings_of(**named: str | None) -> Settings:
+    """Settings as the commands resolve them: what is given, then environment variables, then the profile.
+
+    Parameters
+    ----------
+    named
+        Settings by their names, such as ``profile``; None where one is not given.
+
+    Raises
+    ------
+    UsageError, InputFileError
+        If a value or the file of profiles is wrong.
+    """
+    return resolve(named, environ=os.environ, profiles_file=default_profiles_file())
 
 
 def live_connection(
@@ -32,8 +49,7 @@ def live_connection(
     ConfigError
         If no live cluster is named.
     """
-    flags = {"profile": profile, "bootstrap_servers": bootstrap_servers, "command_config": command_config}
-    settings = resolve(flags, environ=os.environ, profiles_file=default_profiles_file())
+    settings = settings_of(profile=profile, bootstrap_servers=bootstrap_servers, command_config=command_config)
     address = cluster_address(settings)
     if not isinstance(address, ConnectionSettings):
         raise ConfigError("live brokers are needed", hint="give bootstrap_servers, or a profile that names them")
