@@ -96,6 +96,12 @@ set -g __kafkabal_commands \
     'kafkabal telemetry remove' \
     'kafkabal telemetry plugin' \
     'kafkabal telemetry latency' \
+    'kafkabal profiles' \
+    'kafkabal profiles list' \
+    'kafkabal profiles show' \
+    'kafkabal profiles use' \
+    'kafkabal profiles check' \
+    'kafkabal profiles add' \
     'kafkabal config' \
     'kafkabal config show' \
     'kafkabal help' \
@@ -122,6 +128,7 @@ set -g __kafkabal_valued \
     '--capacity' \
     '--chunk' \
     '--class-path' \
+    '--cluster-timeout' \
     '--color' \
     '--command-config' \
     '--config' \
@@ -199,6 +206,7 @@ set -g __kafkabal_valued \
     '--save' \
     '--score' \
     '--seeds' \
+    '--set' \
     '--slow' \
     '--snapshot' \
     '--storage' \
@@ -244,26 +252,30 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a route-simulate -d 'Simulate 
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a policies -d 'List routing policies: how each decides, what it needs, whether it keeps key order.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a scores -d 'List scores: what each measures and needs, and whether this cluster supplies it.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a telemetry -d 'Collect client metrics for latency-aware routing (KIP-714).'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a profiles -d 'List, show, check and add the profiles of clusters.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a config -d 'Show which settings hold, and where each comes from.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a help -d 'Show the help of a command, or a page of the documentation.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a completion -d 'Complete commands, options and names in bash, zsh and fish.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -l version -d 'Show the version.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l by -r -f -a 'broker log-dir rack topic partition' -d 'Group rows by. [default: broker]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l by -r -f -a 'broker log-dir rack topic partition' -d 'Group rows by. [default: broker; with several clusters: one row a cluster]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l top -r -f -d 'Number of rows, 0 for all. [default: 20 topics or partitions] [x>=0]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l sample -r -f -d 'Sample twice, TIME apart, to measure rates.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l watch -r -f -d 'Refresh every TIME until Ctrl-C.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l save -r -F -d 'Save a snapshot of the cluster; compressed if FILE ends in .gz.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l cluster-timeout -r -f -d 'With several clusters: how long each may take. [default: 1m]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
-complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, a pattern such as \'prod-*\', FILE or FILE#NAME. Repeat for several clusters.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l all-profiles -d 'Read the clusters of all profiles.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to balance by (see \'kafkabal scores\'), or package.module:object. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
-complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s o -l output -r -f -a 'table json yaml csv markdown prometheus' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l topics -r -f -a '(__kafkabal_names topics)' -d 'With several clusters: where topics that match are, and how far mirrors are behind. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s o -l output -r -f -a 'table json jsonl yaml csv markdown prometheus' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l output-file -r -F -d 'Write the output to FILE atomically.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l check -d 'Exit 3 if the cluster is unbalanced or unhealthy.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l nagios -d 'Monitoring plugin: one line of output, exit 0 to 3.'
@@ -958,6 +970,60 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s v -l verbo
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles' -a list -d 'List profiles: which cluster each names, and which one is in use.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles' -a show -d 'Show the settings of a profile and of its client.properties; secrets are never shown.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles' -a use -d 'Make a profile the one that is used where no other is chosen.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles' -a check -d 'Connect to the clusters of profiles, all at once, and say which answer.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles' -a add -d 'Add a profile.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal profiles show' -a '(__kafkabal_names profiles)'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal profiles use' -a '(__kafkabal_names profiles)'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles use' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles use' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles use' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles use' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles use' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -a '(__kafkabal_names profiles)'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -s t -l timeout -r -f -d 'How long each cluster may take. [default: 15s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal profiles add' -a '(__kafkabal_names profiles)'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -l snapshot -r -F -d 'Snapshot file that stands for the cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -l set -r -f -d 'Any other setting, such as tolerance=5%. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -l use -d 'Also make it the profile in use.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal config' -a show -d 'Show every setting that is set, with its value and where it comes from.'
 complete -c kafkabal -n '__kafkabal_at kafkabal config' -s h -l help -d 'Show this message and exit.'

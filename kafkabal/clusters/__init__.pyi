@@ -1,6 +1,7 @@
 from .clock import Clock as Clock
 from .clock import Deadline as Deadline
 from .clock import SystemClock as SystemClock
+from .kafka.parallel_requests import run_all as run_all
 from .open_cluster import connect as connect
 from .protocol import Capability as Capability
 from .protocol import Cluster as Cluster

@@ -10,6 +10,8 @@ from .defaults import DEFAULT_CHECK_TOLERANCE as DEFAULT_CHECK_TOLERANCE
 from .defaults import DEFAULT_DEAD_AFTER_S as DEFAULT_DEAD_AFTER_S
 from .defaults import DEFAULT_LOG_DIR_LIMIT as DEFAULT_LOG_DIR_LIMIT
 from .defaults import DEFAULT_PLAN_TOLERANCE as DEFAULT_PLAN_TOLERANCE
+from .edit_profiles import add_profile as add_profile
+from .edit_profiles import use_profile as use_profile
 from .librdkafka_config import ClientSetting as ClientSetting
 from .librdkafka_config import librdkafka_settings as librdkafka_settings
 from .number_ranges import BATCH_BYTES as BATCH_BYTES
@@ -17,7 +19,12 @@ from .number_ranges import DRAWS as DRAWS
 from .number_ranges import LINGER_MS as LINGER_MS
 from .number_ranges import Range as Range
 from .profiles import DEFAULT_PROFILE as DEFAULT_PROFILE
+from .profiles import Profile as Profile
+from .profiles import load_profile as load_profile
+from .profiles import profile_in_use as profile_in_use
 from .profiles import profile_names as profile_names
+from .profiles import read_profiles as read_profiles
+from .public_properties import shown_properties as shown_properties
 from .python_settings import live_connection as live_connection
 from .python_settings import settings_of as settings_of
 from .resolve_settings import PROFILE_VARIABLE as PROFILE_VARIABLE

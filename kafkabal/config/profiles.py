@@ -1,7 +1,8 @@
 """Profiles: what a user sets for a cluster once, under a name, in a YAML file.
 
 The user's own file holds several under ``profiles:``; a file given as ``--profile FILE`` may instead hold the
-settings of one. ``FILE#NAME`` picks one of several in another file.
+settings of one. ``FILE#NAME`` picks one of several in another file. ``use: NAME`` beside ``profiles:`` names the one
+that holds where none is chosen; without it, that is the one called ``default``.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from kafkabal.config.settings import KEYS
-from kafkabal.config.value_parsers import check_keys, mapping
-from kafkabal.config.yaml_document import Node, read_yaml
+from kafkabal.config.value_parsers import check_keys, mapping, text
+from kafkabal.config.yaml_document import Node, Place, parse_yaml, read_yaml
 from kafkabal.errors import ConfigError
 
 DEFAULT_PROFILE = "default"
 _FILE_ENDINGS = (".yaml", ".yml")
 _SEVERAL = "profiles"
+_USE = "use"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +46,8 @@ def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
     Parameters
     ----------
     chosen
-        A name in ``profiles_file``, or another file as ``FILE`` or ``FILE#NAME``. None takes the one called
-        ``default``, where there is one.
+        A name in ``profiles_file``, or another file as ``FILE`` or ``FILE#NAME``. None takes the one in use, see
+        :func:`profile_in_use`.
 
     Raises
     ------
@@ -55,8 +57,7 @@ def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
         If the file cannot be read, is malformed, or holds an unknown key; the line is named.
     """
     if chosen is None:
-        named = _profiles(profiles_file) if profiles_file.exists() else {}
-        return named.get(DEFAULT_PROFILE)
+        return read_profiles(profiles_file).get(profile_in_use(profiles_file))
     if _is_file(chosen):
         file, _, name = chosen.partition("#")
         return _pick(_profiles(Path(file).expanduser()), name or None, file)
@@ -73,7 +74,48 @@ def profile_names(profiles_file: Path) -> tuple[str, ...]:
     InputFileError
         If the file cannot be read or is malformed.
     """
-    return tuple(sorted(_profiles(profiles_file))) if profiles_file.exists() else ()
+    return tuple(sorted(read_profiles(profiles_file)))
+
+
+def read_profiles(profiles_file: Path) -> Mapping[str, Profile]:
+    """The profiles of the user's own file by name, in its order; none where the file does not exist.
+
+    Raises
+    ------
+    InputFileError
+        If the file cannot be read or is malformed.
+    """
+    return _profiles(profiles_file) if profiles_file.exists() else {}
+
+
+def profile_in_use(profiles_file: Path) -> str:
+    """Name of the profile that holds where none is chosen; there may be none of that name, if it is ``default``.
+
+    Raises
+    ------
+    InputFileError
+        If the file cannot be read or is malformed, or ``use`` names no profile of it.
+    """
+    if not profiles_file.exists():
+        return DEFAULT_PROFILE
+    used = _top(profiles_file).get(_USE)
+    if used is None:
+        return DEFAULT_PROFILE
+    name = text(used)
+    if name not in _profiles(profiles_file):
+        raise used.error(f"unknown profile: {name!r}", hint="choose one with 'kafkabal profiles use NAME'")
+    return name
+
+
+def parse_profiles(text: str, path: Path) -> Mapping[str, Profile]:
+    """The profiles of a file that holds this text, by name.
+
+    Raises
+    ------
+    InputFileError
+        If it is malformed.
+    """
+    return _of_top(_checked(parse_yaml(text, str(path))), path)
 
 
 def _is_file(chosen: str) -> bool:
@@ -82,17 +124,28 @@ def _is_file(chosen: str) -> bool:
 
 def _profiles(path: Path) -> Mapping[str, Profile]:
     """Profiles of a file by name; one that stands alone is called ``default``."""
-    root = read_yaml(path)
-    top = check_keys(root, {_SEVERAL} | {key.name for key in KEYS}, "a profile")
+    return _of_top(_top(path), path)
+
+
+def _of_top(top: Mapping[str, Node], path: Path) -> Mapping[str, Profile]:
     if not top:
         return {}
     if _SEVERAL not in top:
-        return {DEFAULT_PROFILE: _profile(DEFAULT_PROFILE, path, root)}
-    if len(top) > 1:
-        stray = next(node for key, node in top.items() if key != _SEVERAL)
+        return {DEFAULT_PROFILE: _profile(DEFAULT_PROFILE, path, Node(top, Place(str(path), 1)))}
+    stray = next((node for key, node in top.items() if key not in (_SEVERAL, _USE)), None)
+    if stray is not None:
         raise stray.error(f"setting outside {_SEVERAL!r}: put it into one of the profiles")
     several = mapping(top[_SEVERAL])
     return {name: _profile(name, path, node) for name, node in several.items()}
+
+
+def _top(path: Path) -> Mapping[str, Node]:
+    """What stands at the top of a file of profiles, by key."""
+    return _checked(read_yaml(path))
+
+
+def _checked(root: Node) -> Mapping[str, Node]:
+    return check_keys(root, {_SEVERAL, _USE} | {key.name for key in KEYS}, "a profile")
 
 
 def _profile(name: str, path: Path, node: Node) -> Profile:

@@ -5,6 +5,8 @@ from .broker_condition import dir_conditions as dir_conditions
 from .check import has_findings as has_findings
 from .check import is_broken as is_broken
 from .check import performance_data as performance_data
+from .data_set import TopicCopy as TopicCopy
+from .data_set import data_set_copies as data_set_copies
 from .figures import HolderFigures as HolderFigures
 from .figures import PartitionFigures as PartitionFigures
 from .figures import broker_figures as broker_figures
@@ -15,6 +17,10 @@ from .figures import partition_figures as partition_figures
 from .figures import rate_by as rate_by
 from .figures import sum_by as sum_by
 from .figures import unknown_sizes as unknown_sizes
+from .fleet import ClusterFigures as ClusterFigures
+from .fleet import Member as Member
+from .fleet import member_of as member_of
+from .fleet import worst_members_first as worst_members_first
 from .inspection import Inspection as Inspection
 from .inspection import Scored as Scored
 from .inspection import inspect_cluster as inspect_cluster

@@ -17,14 +17,15 @@ def is_broken(inspection: Inspection) -> bool:
     return next(faults(inspection.cluster), None) is not None
 
 
-def performance_data(inspection: Inspection, warning: float, critical: float) -> str:
+def performance_data(inspection: Inspection, warning: float, critical: float, *, prefix: str = "") -> str:
     """Skew of every score as a monitoring plugin prints it: ``'disk skew'=0.41;0.10;0.25;0``.
 
     Thresholds stand only where they are what a score is judged by. Counts are judged in whole replicas, so that
-    their skew may be large and yet the least that can be had: ``'leaders skew'=0.5;;;0``.
+    their skew may be large and yet the least that can be had: ``'leaders skew'=0.5;;;0``. ``prefix`` stands before
+    each label, where there are several clusters.
     """
     return " ".join(
-        f"'{scored.score.name} skew'={scored.evaluation.skew:.4g};{_thresholds(scored, warning, critical)};0"
+        f"'{prefix}{scored.score.name} skew'={scored.evaluation.skew:.4g};{_thresholds(scored, warning, critical)};0"
         for scored in inspection.scored
     )
 

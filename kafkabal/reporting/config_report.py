@@ -22,7 +22,9 @@ def config_report(settings: Settings) -> Report:
                 key="settings",
                 columns=(
                     Column(key="setting", title="setting", values=[key.name for key in given], label=True),
-                    Column(key="value", title="value", values=[_text(getattr(settings, key.field)) for key in given]),
+                    Column(
+                        key="value", title="value", values=[setting_text(getattr(settings, key.field)) for key in given]
+                    ),
                     Column(key="origin", title="from", values=[settings.source(key.field) for key in given]),
                 ),
             ),
@@ -30,10 +32,10 @@ def config_report(settings: Settings) -> Report:
     )
 
 
-def _text(value: Any) -> str:
+def setting_text(value: Any) -> str:
     """A value as one line, in base units."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_text(inner)}" for key, inner in value.items())
+        return ", ".join(f"{key}: {setting_text(inner)}" for key, inner in value.items())
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     if isinstance(value, bool):

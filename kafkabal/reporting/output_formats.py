@@ -13,6 +13,7 @@ from kafkabal.reporting.report import Report
 _VIEWS: Final[Mapping[str, str]] = {
     "table": "kafkabal.reporting.render_table",
     "json": "kafkabal.reporting.render_json",
+    "jsonl": "kafkabal.reporting.render_jsonl",
     "yaml": "kafkabal.reporting.render_yaml",
     "csv": "kafkabal.reporting.render_csv",
     "markdown": "kafkabal.reporting.render_markdown",
@@ -26,7 +27,7 @@ def render(report: Report, form: str, surface: Surface) -> str:
     Parameters
     ----------
     form
-        ``table``, ``json``, ``yaml``, ``csv``, ``markdown`` or ``prometheus``.
+        ``table``, ``json``, ``jsonl``, ``yaml``, ``csv``, ``markdown`` or ``prometheus``.
     surface
         Where a table will be seen; the other forms do not depend on it.
 

@@ -23,7 +23,8 @@ EVENTS: Final = "rebalance-events"
 def schemas() -> dict[str, str]:
     """Text of each schema by the name of its file, without the folder."""
     shapes: Mapping[str, Any] = yaml.safe_load(_SHAPES.read_text())
-    found = {schema_name(command): document_schema(command, shape) for command, shape in shapes.items()}
+    complete = {command: _with_like_tables(shape, shapes) for command, shape in shapes.items()}
+    found = {schema_name(command): document_schema(command, shape) for command, shape in complete.items()}
     found[EVENTS] = _event_schema()
     return {f"{name}.schema.json": json.dumps(schema, indent=1) + "\n" for name, schema in found.items()}
 
@@ -33,10 +34,29 @@ def schema_name(command: str) -> str:
     return command.replace(" --", "-").replace(" ", "-")
 
 
+def _with_like_tables(shape: Mapping[str, Any], shapes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A shape whose ``tables_like`` are written out: those of another command, with a column before each row."""
+    like = shape.get("tables_like")
+    if like is None:
+        return shape
+    tables = {
+        name: {
+            "columns": {**like["first"], **shapes[like["command"]]["tables"][name]["columns"]},
+            "patterns": {
+                pattern: f"{text.removesuffix('?')}?"
+                for pattern, text in shapes[like["command"]]["tables"][name].get("patterns", {}).items()
+            },
+        }
+        for name in like["tables"]
+    }
+    return {**shape, "tables": {**shape["tables"], **tables}}
+
+
 def document_schema(command: str, shape: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of one command's document; ``x-csv-tables`` names the tables that ``-o csv`` can be."""
     facts, tables = shape.get("facts", {}), shape.get("tables", {})
     choices = shape.get("one_of_tables", [])
+    optional = {*choices, *shape.get("optional_tables", [])}
     properties = {
         "kafkabal": _envelope(command, FORMAT_VERSION),
         "headline": {"type": "string"},
@@ -49,9 +69,9 @@ def document_schema(command: str, shape: Mapping[str, Any]) -> dict[str, Any]:
         "title": f"kafkabal {command} -o json",
         "type": "object",
         "properties": properties,
-        "required": [key for key in properties if key not in choices],
+        "required": [key for key in properties if key not in optional],
         "additionalProperties": False,
-        "x-csv-tables": choices or list(tables)[:1],
+        "x-csv-tables": choices or [*list(tables)[:1], *shape.get("optional_tables", [])],
     }
     if choices:
         schema["oneOf"] = [{"required": [key]} for key in choices]

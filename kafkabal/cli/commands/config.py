@@ -4,13 +4,13 @@ from typing import Annotated
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show as show_report
-from kafkabal.cli.framework.shared_options import SETTINGS, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import ONE_CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.config import Settings
 
 
 def show(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*SETTINGS)],
+    settings: Annotated[Settings, Uses(*ONE_CLUSTER)],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
 ) -> None:
     """Show every setting that is set, with its value and where it comes from.

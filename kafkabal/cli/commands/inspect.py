@@ -2,18 +2,28 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.cli.commands.inspect_fleet import (
+    FleetReader,
+    FleetView,
+    cluster_limit_s,
+    fleet_exit_code,
+    fleet_nagios,
+    show_fleet,
+)
+from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.chosen_scores import chosen_scores
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_flags, cluster_label
 from kafkabal.cli.framework.nagios_output import time_limit
 from kafkabal.cli.framework.output import show
-from kafkabal.cli.framework.shared_options import CLUSTER, Format, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.reporting.inspection.grouping import By
@@ -23,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from kafkabal.clusters import Cluster
+    from kafkabal.clusters import Cluster, Reading, ReadRequest
     from kafkabal.inspection import Inspection
     from kafkabal.model import ClusterState
     from kafkabal.reporting.report import Report
@@ -112,10 +122,13 @@ class CheckOptions:
 
 def inspect(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, "scores", "tolerance")],
+    clusters: Annotated[ChosenClusters, Uses(*SEVERAL_CLUSTERS, "scores", "tolerance", "data_sets")],
     output: OutputOptions,
     checks: CheckOptions,
-    by: Annotated[By, typer.Option("--by", help="Group rows by.")] = By.BROKER,
+    by: Annotated[
+        By | None,
+        typer.Option("--by", help="Group rows by. [default: broker; with several clusters: one row a cluster]"),
+    ] = None,
     top: Annotated[
         int | None,
         typer.Option("--top", metavar="N", min=0, help="Number of rows, 0 for all. [default: 20 topics or partitions]"),
@@ -133,6 +146,15 @@ def inspect(
     save: Annotated[
         Path | None,
         typer.Option("--save", metavar="FILE", help="Save a snapshot of the cluster; compressed if FILE ends in .gz."),
+    ] = None,
+    cluster_timeout_s: Annotated[
+        float | None,
+        typer.Option(
+            "--cluster-timeout",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="With several clusters: how long each may take. [default: 1m]",
+        ),
     ] = None,
 ) -> ExitCode | int:
     """Show how evenly load is distributed, worst first.
@@ -152,10 +174,30 @@ def inspect(
       kafkabal inspect --nagios -w 10% -c 25%
 
       kafkabal inspect -o prometheus --output-file /var/lib/node_exporter/kafkabal.prom
+
+      kafkabal inspect --profile 'prod-*' --by broker
+
+      kafkabal inspect --all-profiles --topics 'images*'
     """
     thresholds, limit_s = checks.thresholds(), checks.limit_s(sample_s)
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
+    data_sets = tuple(clusters.flags.get("data_sets") or ())
+    if clusters.one is None:
+        if save is not None or watch_s is not None:
+            raise UsageError("--save and --watch take one cluster", hint="choose it with --profile NAME")
+        view = FleetView(
+            by=by,
+            shown_rows=top,
+            topics=data_sets,
+            sample_s=sample_s,
+            limit_s=cluster_limit_s(cluster_timeout_s, sample_s, limit_s),
+        )
+        return _inspect_fleet(clusters, view, output, checks, context)
+    if data_sets or cluster_timeout_s is not None:
+        flag = "--topics" if data_sets else "--cluster-timeout"
+        raise UsageError(f"{flag} needs several clusters", hint="add --all-profiles, or repeat --profile")
+    settings, by = clusters.one, by or By.BROKER
     detailed = save is not None or by is By.TOPIC
     is_redrawn = watch_s is not None and output.output is Format.TABLE and output.output_file is None
     with (
@@ -175,6 +217,31 @@ def inspect(
             else:
                 draw(_frame(report, watch_s, context))
     return _exit_code(inspection) if checks.check else ExitCode.DONE
+
+
+def _inspect_fleet(
+    clusters: ChosenClusters, view: "FleetView", output: OutputOptions, checks: CheckOptions, context: CommandContext
+) -> ExitCode | int:
+    quiet = replace(context, quiet=True)
+
+    def read(cluster: "Cluster", settings: Settings) -> "Reading":
+        return _read_twice(
+            partial(_read_plainly, cluster, settings),
+            cluster,
+            quiet,
+            sample_s=view.sample_s,
+            detailed=bool(view.topics),
+        )
+
+    def inspect_one(reading: "Reading", settings: Settings) -> "Inspection":
+        return _inspection(reading.state, settings)
+
+    reader = FleetReader(chosen=clusters, context=context, read=read, inspect=inspect_one)
+    members = reader.members(view.limit_s)
+    if checks.nagios:
+        return fleet_nagios(members, checks.thresholds(), context)
+    show_fleet(members, view, output, context, context.wall_clock())
+    return fleet_exit_code(members, check=checks.check)
 
 
 def _states(
@@ -197,19 +264,45 @@ def _states(
 def _read(
     cluster: "Cluster", settings: Settings, context: CommandContext, *, sample_s: float | None, detailed: bool
 ) -> "ClusterState":
-    from kafkabal.clusters import Capability, ReadRequest
+    if sample_s is not None:
+        context.say(f"sampling rates for {sample_s:g} s")
+    read = partial(read_cluster, cluster, settings, context)
+    return _read_twice(read, cluster, context, sample_s=sample_s, detailed=detailed).state
+
+
+def _read_plainly(cluster: "Cluster", settings: Settings, request: "ReadRequest") -> "Reading":
+    """One of several clusters, in a thread: nothing is said, and nothing remembered."""
+    from kafkabal.clusters import Reading
+    from kafkabal.config import with_stated_disks
+
+    if settings.broker_timeout_s is not None:
+        request = replace(request, deadline_s=settings.broker_timeout_s)
+    reading = cluster.read(request)
+    return Reading(with_stated_disks(reading.state, settings), reading.problems)
+
+
+def _read_twice(
+    read: "Callable[[ReadRequest], Reading]",
+    cluster: "Cluster",
+    context: CommandContext,
+    *,
+    sample_s: float | None,
+    detailed: bool,
+) -> "Reading":
+    """The state; with ``sample_s``, read again after so many seconds, with the rates between."""
+    from kafkabal.clusters import Capability, Reading, ReadRequest
 
     groups = sample_s is not None and Capability.GROUP_OFFSETS in cluster.capabilities
     request = ReadRequest(configs=detailed, offsets=detailed or sample_s is not None, group_offsets=groups)
-    before, started_s = read_cluster(cluster, settings, context, request).state, context.monotonic()
+    before, started_s = read(request), context.monotonic()
     if sample_s is None:
         return before
     from kafkabal.telemetry import with_rates
 
-    context.say(f"sampling rates for {sample_s:g} s")
     context.sleep(sample_s)
-    after = read_cluster(cluster, settings, context, request).state
-    return with_rates(before, after, context.monotonic() - started_s, group_offsets=groups)
+    after = read(request)
+    elapsed_s = context.monotonic() - started_s
+    return Reading(with_rates(before.state, after.state, elapsed_s, group_offsets=groups), after.problems)
 
 
 def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
@@ -274,15 +367,9 @@ def _exit_code(inspection: "Inspection") -> ExitCode:
 
 
 def _nagios(inspection: "Inspection", thresholds: tuple[float, float], context: CommandContext) -> int:
-    from kafkabal.cli.framework.nagios_output import Status, status_line
-    from kafkabal.inspection import has_findings, is_broken, judge, performance_data
+    from kafkabal.cli.framework.nagios_output import status_line, status_of
+    from kafkabal.inspection import judge, performance_data
 
-    warning, critical = thresholds
-    status = Status.OK
-    if has_findings(inspection, warning):
-        status = Status.WARNING
-    if is_broken(inspection) or has_findings(inspection, critical):
-        status = Status.CRITICAL
-    figures = performance_data(inspection, warning, critical)
+    status, figures = status_of(inspection, thresholds), performance_data(inspection, *thresholds)
     context.stdout.write(status_line(status, judge(inspection).sentence, figures) + "\n")
     return status

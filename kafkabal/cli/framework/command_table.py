@@ -128,6 +128,27 @@ COMMANDS: Final[Mapping[str, Row]] = {
             ),
         },
     ),
+    "profiles": Row(
+        "List, show, check and add the profiles of clusters.",
+        commands={
+            "list": Row(
+                "List profiles: which cluster each names, and which one is in use.",
+                "kafkabal.cli.commands.profiles:list_profiles",
+            ),
+            "show": Row(
+                "Show the settings of a profile and of its client.properties; secrets are never shown.",
+                "kafkabal.cli.commands.profiles:show",
+            ),
+            "use": Row(
+                "Make a profile the one that is used where no other is chosen.", "kafkabal.cli.commands.profiles:use"
+            ),
+            "check": Row(
+                "Connect to the clusters of profiles, all at once, and say which answer.",
+                "kafkabal.cli.commands.profiles:check",
+            ),
+            "add": Row("Add a profile.", "kafkabal.cli.commands.profiles:add"),
+        },
+    ),
     "config": Row(
         "Show which settings hold, and where each comes from.",
         commands={

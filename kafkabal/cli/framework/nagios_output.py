@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.inspection import Inspection
 
 _SERVICE = "KAFKABAL"
 _COMMAND = "inspect"
@@ -43,6 +44,16 @@ def is_wanted(words: Sequence[str], environ: Mapping[str, str]) -> bool:
     yes nor a no counts as a yes: whoever set it waits for the codes of a plugin.
     """
     return _FLAG in words or (words[:1] == [_COMMAND] and environ.get(_VARIABLE, "").strip().lower() not in _NO)
+
+
+def status_of(inspection: Inspection, thresholds: tuple[float, float]) -> Status:
+    """What a cluster deserves by the warning and the critical threshold."""
+    from kafkabal.inspection import has_findings, is_broken
+
+    warning, critical = thresholds
+    if is_broken(inspection) or has_findings(inspection, critical):
+        return Status.CRITICAL
+    return Status.WARNING if has_findings(inspection, warning) else Status.OK
 
 
 def status_line(status: Status, text: str, figures: str = "") -> str:

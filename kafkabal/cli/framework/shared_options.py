@@ -40,6 +40,10 @@ class SettingOption(NamedTuple):
 CLUSTER: Final = ("bootstrap_servers", "command_config", "profile", "snapshot", "zookeeper", "broker_timeout")
 """The settings of a command that reads a cluster; without any, the current sandbox is meant."""
 
+SEVERAL_CLUSTERS: Final = (*(key for key in CLUSTER if key != "profile"), "profiles", "all_profiles")
+"""The settings of a command that reads one cluster or several, see
+:class:`~kafkabal.cli.framework.chosen_clusters.ChosenClusters`."""
+
 SETTINGS: Final[Mapping[str, SettingOption]] = {
     "bootstrap_servers": SettingOption("Bootstrap brokers.", "HOST:PORT[,...]", CLUSTER_SECTION, "-b"),
     "bootstrap_controllers": SettingOption(
@@ -47,6 +51,18 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     ),
     "command_config": SettingOption("client.properties file, as for Kafka's own tools.", "FILE", CLUSTER_SECTION),
     "profile": SettingOption("Profile to use: a name, FILE or FILE#NAME.", "NAME", CLUSTER_SECTION),
+    "profiles": SettingOption(
+        "Profile to use: a name, a pattern such as 'prod-*', FILE or FILE#NAME. Repeat for several clusters.",
+        "NAME",
+        CLUSTER_SECTION,
+        repeated=True,
+    ),
+    "all_profiles": SettingOption("Read the clusters of all profiles.", section=CLUSTER_SECTION),
+    "data_sets": SettingOption(
+        "With several clusters: where topics that match are, and how far mirrors are behind. Repeatable.",
+        "PATTERN",
+        repeated=True,
+    ),
     "snapshot": SettingOption("Use a saved snapshot instead of a live cluster.", "FILE", CLUSTER_SECTION),
     "zookeeper": SettingOption("ZooKeeper servers, for Kafka 3.9 and older.", "HOST:PORT[/PATH]", CLUSTER_SECTION),
     "broker_timeout": SettingOption("Timeout per broker request. [default: 10s]", "TIME", CLUSTER_SECTION),
@@ -84,6 +100,10 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
 }
 
 
+ONE_CLUSTER: Final = tuple(key for key in SETTINGS if key not in ("profiles", "all_profiles", "data_sets"))
+"""All settings, for a command about one cluster."""
+
+
 class Uses:
     """The settings that a command takes as options, by their keys in a profile."""
 
@@ -96,6 +116,7 @@ class Format(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    JSONL = "jsonl"
     YAML = "yaml"
     CSV = "csv"
     MARKDOWN = "markdown"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from kafkabal.cli.framework.chosen_clusters import choose_clusters
 from kafkabal.cli.framework.command_settings import settle
 from kafkabal.cli.framework.lazy_groups import Command, Group
 from kafkabal.cli.framework.library_logs import direct_logs
@@ -84,7 +85,8 @@ def _call(
         raise UsageError("--quiet and --verbose cannot be combined")
     context = context.adjusted(quiet=common.quiet, verbosity=common.verbose, colour=common.chosen_colour)
     direct_logs(context.stderr, everything=common.verbose > 1)
-    arguments = signature.arguments(given, lambda flags: settle(flags, context), from_environment)
+    choose = choose_clusters if signature.takes_several else settle
+    arguments = signature.arguments(given, lambda flags: choose(flags, context), from_environment)
     if signature.context_name:
         arguments[signature.context_name] = context
     return function(**arguments)

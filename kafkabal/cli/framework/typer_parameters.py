@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import typer
 from typer.models import OptionInfo, ParameterInfo
 
+from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.lazy_groups import variable_of
 from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, Uses
@@ -32,10 +33,15 @@ if TYPE_CHECKING:
 
     from kafkabal.config import Settings
 
-Settle = Callable[["Mapping[str, Any]"], "Settings"]
+Settle = Callable[["Mapping[str, Any]"], "Settings | ChosenClusters"]
 _NO_DEFAULT = inspect.Parameter.empty
-# its value chooses the profile, so it stands in none and is no key of the settings
-_PROFILE = "profile"
+# they choose profiles or topics to look at, so they stand in no profile and are no keys of the settings
+_ONLY_FLAGS = {
+    "profile": "--profile",
+    "profiles": "--profile",
+    "all_profiles": "--all-profiles",
+    "data_sets": "--topics",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,8 @@ class Signature:
     settings: tuple[Leaf, ...]
     groups: Mapping[str, tuple[type[Any], tuple[Leaf, ...]]]
     own: tuple[Leaf, ...]
+    takes_several: bool = False
+    """It takes a :class:`~kafkabal.cli.framework.chosen_clusters.ChosenClusters` in place of settings."""
 
     def leaves(self) -> Iterator[Leaf]:
         """All that typer is to show, in the order of the help: arguments, own options, settings, groups."""
@@ -149,6 +157,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     hints = get_type_hints(function, include_extras=True)
     context_name = settings_name = ""
     settings: tuple[Leaf, ...] = ()
+    takes_several = False
     groups: dict[str, tuple[type[Any], tuple[Leaf, ...]]] = {}
     own: list[Leaf] = []
     for name, parameter in inspect.signature(function).parameters.items():
@@ -158,11 +167,12 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             context_name = name
         elif uses:
             settings_name, settings = name, tuple(_setting(key) for key in uses.keys)
+            takes_several = bare is ChosenClusters
         elif isinstance(bare, type) and is_dataclass(bare):
             groups[name] = (bare, tuple(_group_leaves(bare, extras)))
         else:
             own.append(_leaf(name, hints[name], parameter.default))
-    return Signature(context_name, settings_name, settings, groups, tuple(own))
+    return Signature(context_name, settings_name, settings, groups, tuple(own), takes_several)
 
 
 def common_leaves() -> tuple[Leaf, ...]:
@@ -182,8 +192,8 @@ def _setting(key: str) -> Leaf:
 
 
 def _setting_flag(key: str) -> str:
-    if key == _PROFILE:
-        return "--profile"
+    if key in _ONLY_FLAGS:
+        return _ONLY_FLAGS[key]
     from kafkabal.config import KEYS
 
     return next(k.option for k in KEYS if k.name == key)

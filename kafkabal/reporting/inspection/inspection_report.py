@@ -66,7 +66,7 @@ def inspection_report(
         Name of the cluster in metrics; empty for its id.
     """
     verdict = judge(inspection)
-    table = _TABLES[by](inspection)
+    table = holder_table(inspection, by)
     if shown_rows is not None:
         table = replace(table, shown_rows=shown_rows or None)
     command = f"{verdict.next_command} {cluster_flags}".strip() if verdict.next_command else ""
@@ -80,6 +80,11 @@ def inspection_report(
         notes=(*_notes(inspection, command), *_on_racks(small)),
         metric_labels={"cluster": cluster_label or inspection.cluster.cluster_id},
     )
+
+
+def holder_table(inspection: Inspection, by: By) -> Table:
+    """One row a broker, log dir, rack, topic or partition."""
+    return _TABLES[by](inspection)
 
 
 def score_table(inspection: Inspection) -> Table:

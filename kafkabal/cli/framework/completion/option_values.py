@@ -70,6 +70,8 @@ _BY_FLAG: Final[Mapping[str, Values]] = {
 }
 _BY_COMMAND: Final[Mapping[tuple[str, str], Values]] = {
     ("sandbox", "--name"): Values(Source.SANDBOXES),
+    ("profiles", "name"): Values(Source.PROFILES),
+    ("profiles", "names"): Values(Source.PROFILES),
     ("demo", "--name"): Values(Source.SANDBOXES),
     ("policies", "names"): Values(Source.WORDS, tuple(POLICIES)),
     ("scores", "names"): Values(Source.WORDS, tuple(SCORES)),

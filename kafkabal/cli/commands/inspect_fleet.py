@@ -1,0 +1,133 @@
+"""``kafkabal inspect`` over several clusters: read at the same time, shown together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from kafkabal.cli.framework.chosen_clusters import ChosenClusters, run_on_each
+from kafkabal.cli.framework.cluster_access import note_brokers
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import Format, OutputOptions
+from kafkabal.errors import ExitCode, KafkabalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kafkabal.clusters import Cluster, Reading
+    from kafkabal.config import Settings
+    from kafkabal.inspection import Inspection, Member
+    from kafkabal.reporting.inspection.grouping import By
+
+DEFAULT_CLUSTER_TIMEOUT_S: Final = 60.0
+# what is left of the time of a monitoring plugin to say which cluster did not answer
+_SAYING_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetView:
+    """What is wanted of several clusters."""
+
+    by: By | None
+    shown_rows: int | None
+    topics: tuple[str, ...]
+    """Patterns; empty for no view by data set."""
+    sample_s: float | None
+    limit_s: float
+    """How long each cluster may take."""
+
+
+def cluster_limit_s(given_s: float | None, sample_s: float | None, nagios_s: float | None) -> float:
+    """How long each cluster may take, sampling included; a monitoring plugin answers before its own time is over."""
+    limit_s = (DEFAULT_CLUSTER_TIMEOUT_S if given_s is None else given_s) + (sample_s or 0.0)
+    return limit_s if nagios_s is None else max(min(limit_s, nagios_s - _SAYING_S), nagios_s / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetReader:
+    """Reads and inspects the clusters of several profiles."""
+
+    chosen: ChosenClusters
+    context: CommandContext
+    read: Callable[[Cluster, Settings], Reading]
+    """Reads one cluster; it is called in threads, and says nothing."""
+    inspect: Callable[[Reading, Settings], Inspection]
+
+    def members(self, limit_s: float) -> tuple[Member, ...]:
+        """All clusters, worst first; one that did not answer, or could not be judged, says why."""
+        from kafkabal.inspection import Member, member_of, worst_members_first
+
+        found = run_on_each(self.chosen.profiles, self._one, limit_s)
+        members = []
+        for name, outcome in found.items():
+            if isinstance(outcome, KafkabalError):
+                members.append(Member(name=name, problem=outcome.message))
+                continue
+            reading, inspection, is_live = outcome
+            for problem in reading.problems:
+                self.context.warn(f"{name}: broker {problem.broker}: {problem.message}")
+            if is_live:
+                note_brokers(inspection.cluster, self.context)
+            members.append(member_of(name, inspection))
+        return worst_members_first(members)
+
+    def _one(self, name: str) -> tuple[Reading, Inspection, bool]:
+        from kafkabal.clusters import connect
+        from kafkabal.config import cluster_address
+
+        quiet = replace(self.context, quiet=True)
+        settings = self.chosen.settings_of(name, quiet)
+        with connect(cluster_address(settings)) as cluster:
+            reading = self.read(cluster, settings)
+        return reading, self.inspect(reading, settings), settings.snapshot is None
+
+
+def show_fleet(
+    members: Sequence[Member], view: FleetView, output: OutputOptions, context: CommandContext, read_at_s: float
+) -> None:
+    """Write one row a cluster, and the rows that are wanted of all; or where data sets are."""
+    from kafkabal.inspection import data_set_copies
+    from kafkabal.reporting.inspection.fleet_report import data_set_report, fleet_report
+    from kafkabal.reporting.inspection.grouping import By
+
+    if view.topics:
+        states = {m.name: m.inspection.cluster for m in members if m.inspection is not None}
+        show(data_set_report(data_set_copies(states, view.topics), view.topics, members), output, context)
+        return
+    # monitoring wants the same series of a broker as from one cluster
+    by = By.BROKER if view.by is None and output.output is Format.PROMETHEUS else view.by
+    rows_first = output.output in (Format.CSV, Format.JSONL)
+    report = fleet_report(members, by, shown_rows=view.shown_rows, rows_first=rows_first, read_at_s=read_at_s)
+    show(report, output, context)
+
+
+def fleet_exit_code(members: Sequence[Member], *, check: bool) -> ExitCode:
+    """That of the worst cluster: 1 where one did not answer, with ``check`` 3 where one has findings."""
+    from kafkabal.inspection import has_findings
+
+    if any(member.inspection is None for member in members):
+        return ExitCode.FAILED
+    inspections = [member.inspection for member in members if member.inspection is not None]
+    is_bad = check and any(has_findings(inspection, inspection.tolerance) for inspection in inspections)
+    return ExitCode.FINDINGS if is_bad else ExitCode.DONE
+
+
+def fleet_nagios(members: Sequence[Member], thresholds: tuple[float, float], context: CommandContext) -> int:
+    """One line over all clusters, and the status of the worst; one that did not answer is critical."""
+    from kafkabal.cli.framework.nagios_output import Status, status_line, status_of
+    from kafkabal.inspection import counted_noun, judge, performance_data
+
+    words, figures, worst = [], [], Status.OK
+    for member in members:
+        if member.inspection is None:
+            status, text = Status.CRITICAL, member.problem
+        else:
+            status, text = status_of(member.inspection, thresholds), judge(member.inspection).sentence
+            figures.append(performance_data(member.inspection, *thresholds, prefix=f"{member.name} "))
+        worst = max(worst, status)
+        if status is not Status.OK:
+            words.append(f"{member.name}: {text}")
+    summary = " ".join(words) or f"{counted_noun(len(members), 'cluster')} balanced"
+    context.stdout.write(status_line(worst, summary, " ".join(figures)) + "\n")
+    return worst

@@ -1,0 +1,232 @@
+"""``kafkabal profiles``: list, show, use, check and add the profiles of clusters."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.chosen_clusters import ChosenClusters, run_on_each
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import PROFILES_FILE
+from kafkabal.cli.framework.output import show as show_report
+from kafkabal.cli.framework.shared_options import Forms, OutputOptions
+from kafkabal.errors import ConfigError, ExitCode, KafkabalError, UsageError
+from kafkabal.units import parse_some_time
+
+if TYPE_CHECKING:
+    from kafkabal.config import Profile, Settings
+    from kafkabal.reporting.profiles_report import CheckedProfile
+
+_DEFAULT_TIMEOUT_S = 15.0
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Profile.")]
+Output = Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")]
+
+
+def list_profiles(context: CommandContext, output: Output) -> None:
+    """List profiles: which cluster each names, and which one is in use.
+
+    Nothing is connected to.
+
+    Examples:
+
+      kafkabal profiles list
+
+      kafkabal profiles list -o json
+    """
+    from kafkabal.config import profile_in_use, read_profiles
+    from kafkabal.reporting.profiles_report import profiles_report
+
+    path = _file(context)
+    show_report(profiles_report(read_profiles(path), profile_in_use(path), path), output, context)
+
+
+def show(context: CommandContext, name: NameArgument, output: Output) -> None:
+    """Show the settings of a profile and of its client.properties; secrets are never shown.
+
+    Of a client.properties, only keys that cannot hold a secret are shown with their value.
+
+    Examples:
+
+      kafkabal profiles show prod
+    """
+    from kafkabal.config import shown_properties
+    from kafkabal.reporting.profiles_report import profile_report
+
+    profile = _profile(name, context)
+    settings = _settings_of(profile, context)
+    config = settings.command_config if "command_config" in settings.places else None
+    properties = shown_properties(config) if config else ()
+    show_report(profile_report(profile, settings, config, properties), output, context)
+
+
+def use(context: CommandContext, name: NameArgument) -> None:
+    """Make a profile the one that is used where no other is chosen.
+
+    Writes the line 'use: NAME' to the file of profiles.
+
+    Examples:
+
+      kafkabal profiles use prod
+    """
+    from kafkabal.config import use_profile
+
+    use_profile(_file(context), name)
+    context.say(f"profile in use: {name}")
+
+
+def check(
+    context: CommandContext,
+    output: Output,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Profiles to check. [default: all]")
+    ] = None,
+    timeout_s: Annotated[
+        float,
+        typer.Option(
+            "-t",
+            "--timeout",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="How long each cluster may take. [default: 15s]",
+        ),
+    ] = _DEFAULT_TIMEOUT_S,
+) -> ExitCode:
+    """Connect to the clusters of profiles, all at once, and say which answer.
+
+    Exit 3 if a profile cannot be read or its cluster does not answer.
+
+    Examples:
+
+      kafkabal profiles check
+
+      kafkabal profiles check prod staging -t 5s
+    """
+    from functools import partial
+
+    from kafkabal.config import profile_in_use
+    from kafkabal.reporting.profiles_report import CheckedProfile, check_report
+
+    wanted = tuple(dict.fromkeys(names or ())) or _all_names(context)
+    for name in wanted:
+        _profile(name, context)
+    found = run_on_each(wanted, partial(_try_cluster, context=context), timeout_s)
+    checked = [
+        CheckedProfile(name=name, problem=outcome.message) if isinstance(outcome, KafkabalError) else outcome
+        for name, outcome in found.items()
+    ]
+    show_report(check_report(checked, profile_in_use(_file(context))), output, context)
+    return ExitCode.FINDINGS if any(each.problem for each in checked) else ExitCode.DONE
+
+
+def add(
+    context: CommandContext,
+    name: NameArgument,
+    bootstrap_servers: Annotated[
+        str | None, typer.Option("-b", "--bootstrap-server", metavar="HOST:PORT[,...]", help="Bootstrap brokers.")
+    ] = None,
+    command_config: Annotated[
+        Path | None,
+        typer.Option("--command-config", metavar="FILE", help="client.properties file, as for Kafka's own tools."),
+    ] = None,
+    zookeeper: Annotated[
+        str | None,
+        typer.Option("--zookeeper", metavar="HOST:PORT[/PATH]", help="ZooKeeper servers, for Kafka 3.9 and older."),
+    ] = None,
+    snapshot: Annotated[
+        Path | None, typer.Option("--snapshot", metavar="FILE", help="Snapshot file that stands for the cluster.")
+    ] = None,
+    others: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any other setting, such as tolerance=5%. Repeatable."),
+    ] = None,
+    use_it: Annotated[bool, typer.Option("--use", help="Also make it the profile in use.")] = False,
+) -> None:
+    """Add a profile.
+
+    Comments and profiles that the file has already stay as they are. Secrets belong into the client.properties that
+    --command-config names, not into a profile.
+
+    Examples:
+
+      kafkabal profiles add prod -b broker1:9092,broker2:9092 --command-config client.properties
+
+      kafkabal profiles add lab -b lab1:9092 --set tolerance=5% --set throttle=50MB/s
+    """
+    from kafkabal.config import add_profile, use_profile
+
+    files = {"command_config": command_config, "snapshot": snapshot}
+    given: dict[str, str | None] = {"bootstrap_servers": bootstrap_servers, "zookeeper": zookeeper}
+    # a path in a profile is relative to the file of profiles, not to where the command was typed
+    given |= {key: None if path is None else str(path.expanduser().absolute()) for key, path in files.items()}
+    settings = {key: value for key, value in given.items() if value is not None}
+    for text in others or ():
+        key, value = _assignment(text)
+        if key in settings:
+            raise UsageError(f"--set: given twice: {key}")
+        settings[key] = value
+    if not settings:
+        raise UsageError(
+            "a profile needs a cluster", hint="give -b HOST:PORT, --command-config, --zookeeper or --snapshot"
+        )
+    path = _file(context)
+    add_profile(path, name, settings)
+    if use_it:
+        use_profile(path, name)
+    context.say(f"added profile {name} to {path}; next: kafkabal profiles check {name}")
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip() or not value.strip():
+        raise UsageError(f"--set: invalid setting: {text!r}", hint="write it like tolerance=5%")
+    return key.strip().replace("-", "_"), value.strip()
+
+
+def _file(context: CommandContext) -> Path:
+    return context.config_dir / PROFILES_FILE
+
+
+def _all_names(context: CommandContext) -> tuple[str, ...]:
+    from kafkabal.config import profile_names
+
+    names = profile_names(_file(context))
+    if not names:
+        raise ConfigError(f"no profiles: {_file(context)}", hint="add one: kafkabal profiles add NAME -b HOST:PORT")
+    return names
+
+
+def _profile(name: str, context: CommandContext) -> "Profile":
+    from kafkabal.config import load_profile
+
+    profile = load_profile(name, _file(context))
+    assert profile is not None  # only none chosen gives none
+    return profile
+
+
+def _try_cluster(name: str, context: CommandContext) -> "CheckedProfile":
+    """Ask a cluster for its id and its brokers."""
+    from dataclasses import replace
+
+    from kafkabal.clusters import connect
+    from kafkabal.config import cluster_address
+    from kafkabal.reporting.profiles_report import CheckedProfile
+
+    settings = ChosenClusters(flags={}).settings_of(name, replace(context, quiet=True))
+    started_s = context.monotonic()
+    with connect(cluster_address(settings)) as cluster:
+        cluster_id, brokers = cluster.cluster_id(), len(cluster.broker_ids())
+        return CheckedProfile(
+            name=name,
+            cluster=cluster.name,
+            cluster_id=cluster_id,
+            brokers=brokers,
+            elapsed_s=context.monotonic() - started_s,
+        )
+
+
+def _settings_of(profile: "Profile", context: CommandContext) -> "Settings":
+    from kafkabal.config import resolve
+
+    name = profile.name if profile.path == _file(context) else f"{profile.path}#{profile.name}"
+    return resolve({"profile": name}, environ={}, profiles_file=_file(context))

@@ -1,0 +1,136 @@
+"""The clusters of a command that can take several: one as everywhere, or those of several profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafkabal.cli.framework.command_settings import PROFILES_FILE, settle
+from kafkabal.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafkabal.cli.framework.command_context import CommandContext
+    from kafkabal.config import Settings
+    from kafkabal.errors import KafkabalError
+
+T = TypeVar("T")
+
+_WILDCARDS: Final = frozenset("*?[")
+# of the settings that name a cluster, those that would make all profiles mean the same one
+_NAMING: Final = ("bootstrap_servers", "bootstrap_controllers", "command_config", "zookeeper", "snapshot")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenClusters:
+    """One cluster, or several by the names of their profiles."""
+
+    one: Settings | None = None
+    """None where several are meant."""
+    profiles: tuple[str, ...] = ()
+    flags: Mapping[str, Any]
+    """What was given on the command line, by key."""
+
+    def settings_of(self, profile: str, context: CommandContext) -> Settings:
+        """What holds for one of several profiles.
+
+        Raises
+        ------
+        UsageError
+            If a value is wrong, naming where it was written.
+        """
+        from dataclasses import replace
+
+        environ = {name: text for name, text in context.environ.items() if name not in _naming_variables()}
+        return settle({**self.flags, "profile": profile}, replace(context, environ=environ))
+
+
+def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> ChosenClusters:
+    """The clusters that ``--profile`` (repeated, or a pattern), ``--all-profiles``, or all other ways mean.
+
+    Raises
+    ------
+    UsageError
+        If a pattern matches nothing, or several profiles are combined with what names one cluster.
+    """
+    from kafkabal.config import PROFILE_VARIABLE
+
+    profiles_file = context.config_dir / PROFILES_FILE
+    given = tuple(flags.get("profiles") or ())
+    rest = {key: value for key, value in flags.items() if key not in ("profiles", "all_profiles")}
+    if flags.get("all_profiles"):
+        if given:
+            raise UsageError("--all-profiles and --profile cannot be combined")
+        names = _all_names(profiles_file)
+    else:
+        pattern = context.environ.get(PROFILE_VARIABLE, "")
+        if not given and _is_pattern(pattern):
+            given = (pattern,)
+        if len(given) < 2 and not any(map(_is_pattern, given)):
+            return ChosenClusters(one=settle({**rest, "profile": given[0] if given else None}, context), flags=rest)
+        names = _matching(given, profiles_file)
+    named = next((key for key in _NAMING if rest.get(key)), None)
+    if named is not None:
+        flag = "--bootstrap-server" if named == "bootstrap_servers" else f"--{named.replace('_', '-')}"
+        raise UsageError(f"{flag} cannot be combined with several profiles", hint="each profile names its cluster")
+    ignored = [name for name in _naming_variables() if name in context.environ]
+    if ignored:
+        context.warn(f"{', '.join(ignored)} ignored: each profile names its cluster")
+    return ChosenClusters(profiles=names, flags=rest)
+
+
+def run_on_each(names: Sequence[str], task: Callable[[str], T], limit_s: float) -> dict[str, T | KafkabalError]:
+    """Run a task for every name at the same time; what is not done in time counts as not answered."""
+    from functools import partial
+
+    from kafkabal.clusters import Deadline, SystemClock, run_all
+
+    return run_all({name: partial(task, name) for name in names}, Deadline(limit_s, SystemClock()))
+
+
+def _all_names(profiles_file: Path) -> tuple[str, ...]:
+    from kafkabal.config import profile_names
+
+    names = profile_names(profiles_file)
+    if not names:
+        raise ConfigError(f"no profiles: {profiles_file}", hint="add one: kafkabal profiles add NAME -b HOST:PORT")
+    return names
+
+
+def _matching(given: Sequence[str], profiles_file: Path) -> tuple[str, ...]:
+    """Names of all profiles that are meant, each once, in the order given; other files are taken as they are."""
+    from kafkabal.config import profile_names
+
+    known = profile_names(profiles_file)
+    found: dict[str, None] = {}
+    for text in given:
+        if not text.strip():
+            raise UsageError("--profile: empty value", hint="leave it out, or see whether a variable in it is set")
+        if _is_file(text):
+            found[text] = None
+            continue
+        names = [name for name in known if fnmatchcase(name, text)] if _is_pattern(text) else [text]
+        if not names or (not _is_pattern(text) and text not in known):
+            raise UsageError(
+                f"--profile: {'no profile matches' if _is_pattern(text) else 'unknown profile:'} {text!r}",
+                hint=f"choose from: {', '.join(known)}" if known else f"{profiles_file} has none",
+            )
+        found |= dict.fromkeys(names)
+    return tuple(found)
+
+
+def _is_file(text: str) -> bool:
+    return "/" in text or text.partition("#")[0].endswith((".yaml", ".yml"))
+
+
+def _is_pattern(text: str) -> bool:
+    return not _is_file(text) and not _WILDCARDS.isdisjoint(text)
+
+
+def _naming_variables() -> tuple[str, ...]:
+    from kafkabal.config import KEYS
+
+    return tuple(key.variable for key in KEYS if key.name in _NAMING)

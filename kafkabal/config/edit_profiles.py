@@ -1,0 +1,139 @@
+"""Change the user's file of profiles as text, so that comments and order stay as they were written.
+
+What would become of the file is read before it replaces the old one: a file whose layout does not allow the change is
+left alone, and the lines to write by hand are given.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kafkabal.config.profiles import parse_profiles, read_profiles
+from kafkabal.config.settings import KEYS
+from kafkabal.config.value_parsers import check_keys
+from kafkabal.config.yaml_document import Node, Place
+from kafkabal.errors import ConfigError, UsageError
+from kafkabal.files import replacing
+from kafkabal.input_files import read_text
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_HEAD: Final = re.compile(r"^profiles:[ \t]*(#.*)?$", re.MULTILINE)
+_USE_LINE: Final = re.compile(r"^use:.*$", re.MULTILINE)
+_FIRST_NAME: Final = re.compile(r"^(?P<indent> +)[^\s#-]", re.MULTILINE)
+# plain text to YAML, and to whoever reads it
+_PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9_./:%,@+=-]*(?<!:)")
+
+
+def add_profile(profiles_file: Path, name: str, settings: Mapping[str, str]) -> None:
+    """Add a profile at the end of the file, which is made where it does not exist.
+
+    Parameters
+    ----------
+    settings
+        Values as text, by key.
+
+    Raises
+    ------
+    UsageError
+        If the name is taken or cannot be one, a key is unknown, a value wrong, or the file has another layout.
+    OutputError
+        If the file cannot be written.
+    """
+    _check_name(name)
+    _check_settings(settings)
+    known = read_profiles(profiles_file)
+    if name in known:
+        raise UsageError(f"profile already exists: {name!r}", hint=f"edit {profiles_file}, or take another name")
+    text = read_text(profiles_file) if profiles_file.exists() else ""
+    head = _HEAD.search(text)
+    if text.strip() and head is None and known:
+        raise _unfit(profiles_file, name, settings)
+    if head is None:
+        text = f"{text.rstrip()}\nprofiles:\n".lstrip()
+    first = _FIRST_NAME.search(text, head.end()) if head else None
+    changed = f"{text.rstrip()}\n{_block(name, settings, first['indent'] if first else '  ')}"
+    _replace(profiles_file, changed, {*known, name}, _unfit(profiles_file, name, settings))
+
+
+def use_profile(profiles_file: Path, name: str) -> None:
+    """Make a profile the one that holds where none is chosen.
+
+    Raises
+    ------
+    UsageError
+        If there is no such profile, or the file holds one profile only.
+    OutputError
+        If the file cannot be written.
+    """
+    known = read_profiles(profiles_file)
+    if name not in known:
+        raise ConfigError(
+            f"{profiles_file}: unknown profile: {name!r}",
+            hint=f"choose from: {', '.join(sorted(known))}"
+            if known
+            else "add one: kafkabal profiles add NAME -b HOST:PORT",
+        )
+    text = read_text(profiles_file)
+    by_hand = ConfigError(f"{profiles_file}: cannot be changed by this command", hint=f"add the line: use: {name}")
+    if _HEAD.search(text) is None:
+        raise by_hand
+    line = f"use: {name}"
+    changed, found = _USE_LINE.subn(line, text, count=1)
+    _replace(profiles_file, changed if found else f"{line}\n{text}", {*known}, by_hand)
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name) or name.endswith((".yaml", ".yml")) or name.lower() == "null":
+        raise UsageError(
+            f"invalid profile name: {name!r}", hint="use letters, digits, '.', '-' and '_', up to 64 of them"
+        )
+
+
+def _check_settings(settings: Mapping[str, str]) -> None:
+    """Read every value as a profile is read, so that nothing is written that would be refused later."""
+    place, readers = Place("profile"), _readers()
+    nodes = check_keys(Node({key: Node(value, place) for key, value in settings.items()}, place), readers, "a profile")
+    for key, node in nodes.items():
+        try:
+            readers[key](node)
+        except UsageError as error:
+            message = error.message.removeprefix(f"{place}: ")
+            raise ConfigError(f"{key}: {message}", hint=error.hint) from None
+
+
+def _readers() -> Mapping[str, Callable[[Node], Any]]:
+    return {key.name: key.read for key in KEYS}
+
+
+def _block(name: str, settings: Mapping[str, str], indent: str) -> str:
+    lines = [f"{indent}{name}:", *(f"{indent}{indent}{key}: {_scalar(value)}" for key, value in settings.items())]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _scalar(value: str) -> str:
+    """A value as YAML: in quotes where it could be read as something else than text."""
+    return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+
+
+def _unfit(profiles_file: Path, name: str, settings: Mapping[str, str]) -> ConfigError:
+    shown = _block(name, settings, "  ").rstrip().replace("\n", " | ")
+    return ConfigError(
+        f"{profiles_file}: its layout cannot be extended by this command",
+        hint=f"put its settings under 'profiles:', one name each, and add: {shown}",
+    )
+
+
+def _replace(profiles_file: Path, text: str, names: set[str], otherwise: ConfigError) -> None:
+    try:
+        is_right = {*parse_profiles(text, profiles_file)} == names
+    except UsageError:
+        is_right = False
+    if not is_right:
+        raise otherwise
+    profiles_file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(profiles_file) as file:
+        file.write(text.encode())

@@ -1,0 +1,106 @@
+"""Several clusters side by side: the figures of each, and which is worst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kafkabal.inspection.figures import broker_figures, foreign_bytes, partition_figures
+from kafkabal.inspection.inspection import Inspection, Scored
+from kafkabal.inspection.verdict import Severity, Verdict, judge
+from kafkabal.model import F64, ClusterState, broker_capacity_bytes
+
+_RANKS: Final = {Severity.BROKEN: 2, Severity.IMBALANCED: 1, Severity.BALANCED: 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFigures:
+    """What one row says of a cluster that answered; None is not known."""
+
+    brokers: int
+    dead_brokers: int
+    used_bytes: int
+    """Bytes of all replicas, estimates included."""
+    capacity_bytes: int | None
+    full: float | None
+    """Of all volumes, other programs included."""
+    fullest_broker: int | None
+    fullest: float | None
+    """How full that broker is."""
+    worst_score: str | None
+    skew: float | None
+    """Of that score."""
+    moving_partitions: int
+    offline_partitions: int
+    under_replicated_partitions: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Member:
+    """A cluster of a fleet: what was read of it, or why nothing was."""
+
+    name: str
+    """Of its profile."""
+    inspection: Inspection | None = None
+    figures: ClusterFigures | None = None
+    problem: str = ""
+
+    @property
+    def badness(self) -> tuple[int, float]:
+        """What members are sorted by: no answer before broken before imbalanced, then by skew."""
+        if self.figures is None:
+            return 3, 0.0
+        return _RANKS[self.figures.verdict.severity], self.figures.skew or 0.0
+
+
+def member_of(name: str, inspection: Inspection) -> Member:
+    """A cluster that answered."""
+    return Member(name=name, inspection=inspection, figures=cluster_figures(inspection))
+
+
+def worst_members_first(members: Iterable[Member]) -> tuple[Member, ...]:
+    """Clusters that did not answer, then those that are broken, then by skew; equal ones by name."""
+    return tuple(sorted(members, key=lambda m: (*(-figure for figure in m.badness), m.name)))
+
+
+def cluster_figures(inspection: Inspection) -> ClusterFigures:
+    """The figures of one cluster."""
+    cluster = inspection.cluster
+    partitions, replicas = partition_figures(cluster), cluster.replicas
+    used, capacity, occupied = broker_figures(cluster).bytes, broker_capacity_bytes(cluster), _occupied(cluster)
+    fullness = np.divide(occupied, capacity, out=np.full(len(capacity), np.nan), where=capacity > 0)
+    known = ~np.isnan(fullness)
+    fullest = int(np.nanargmax(fullness)) if known.any() else None
+    worst = _worst(inspection)
+    return ClusterFigures(
+        brokers=len(cluster.brokers),
+        dead_brokers=int((~cluster.brokers.is_live).sum()),
+        used_bytes=int(used.sum()),
+        capacity_bytes=int(capacity[known].sum()) if known.any() else None,
+        full=float(occupied[known].sum() / capacity[known].sum()) if known.any() else None,
+        fullest_broker=None if fullest is None else int(cluster.brokers.id[fullest]),
+        fullest=None if fullest is None else float(fullness[fullest]),
+        worst_score=None if worst is None else worst.score.name,
+        skew=None if worst is None else float(worst.evaluation.skew),
+        moving_partitions=len(np.unique(replicas.partition[replicas.adding | replicas.removing])),
+        offline_partitions=int(partitions.offline.sum()),
+        under_replicated_partitions=int(partitions.under_replicated.sum()),
+        verdict=judge(inspection),
+    )
+
+
+def _worst(inspection: Inspection) -> Scored | None:
+    """The score of the largest skew among those outside their bands, else among all."""
+    outside = [s for s in inspection.scored if s.evaluation.outside.any()]
+    return max(outside or inspection.scored, key=lambda s: float(s.evaluation.skew), default=None)
+
+
+def _occupied(cluster: ClusterState) -> F64:
+    """float64, shape (n_brokers,): bytes of the replicas and of other programs on each broker's volumes."""
+    foreign = np.nan_to_num(foreign_bytes(cluster))
+    others = np.bincount(cluster.log_dirs.broker, foreign, len(cluster.brokers))
+    return np.asarray(broker_figures(cluster).bytes + others, np.float64)

@@ -1,0 +1,265 @@
+"""The report of ``inspect`` over several clusters: one row a cluster, worst first, then their rows together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity, TopicCopy, counted_noun
+from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.inspection_report import holder_table, score_table
+from kafkabal.reporting.report import Column, Kind, Metric, Report, Table, Tone
+
+_NO_ANSWER: Final = "no-answer"
+_TONES: Final[Mapping[str, Tone]] = {
+    Severity.BALANCED: Tone.GOOD,
+    Severity.IMBALANCED: Tone.WARNING,
+    Severity.BROKEN: Tone.BAD,
+    _NO_ANSWER: Tone.BAD,
+}
+_MOST_NAMED: Final = 5
+
+
+def fleet_report(
+    members: Sequence[Member],
+    by: By | None = None,
+    *,
+    shown_rows: int | None = None,
+    rows_first: bool = False,
+    read_at_s: float = 0.0,
+) -> Report:
+    """Everything ``inspect`` has to say of several clusters.
+
+    Parameters
+    ----------
+    members
+        Worst first.
+    by
+        What further rows are of; None for none.
+    rows_first
+        Put them before the clusters, for formats of one table.
+    read_at_s
+        When the clusters were read, in seconds since the epoch.
+    """
+    clusters = _cluster_table(members, read_at_s)
+    inspected = [(member.name, member.inspection) for member in members if member.inspection is not None]
+    tables = [clusters]
+    if by is not None:
+        joined = _joined([(name, holder_table(inspection, by)) for name, inspection in inspected], by, shown_rows)
+        tables = [joined, clusters] if rows_first else [clusters, joined]
+    return Report(
+        command="inspect --all-profiles",
+        headline=_headline(members),
+        tone=_TONES[_state(members[0])],
+        tables=(*tables, _scores(inspected)),
+        notes=tuple(_notes(members)),
+    )
+
+
+def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], members: Sequence[Member]) -> Report:
+    """Where data sets are over several clusters.
+
+    Parameters
+    ----------
+    patterns
+        What was asked for.
+    members
+        All clusters that were asked; those that did not answer are named.
+    """
+    n_sets, n_clusters = len({copy.data_set for copy in copies}), len({copy.cluster for copy in copies})
+    found = f"{counted_noun(n_sets, 'data set')} on {n_clusters} of {counted_noun(len(members), 'cluster')}"
+    columns: tuple[tuple[str, str, Kind], ...] = (
+        ("data_set", "data set", Kind.TEXT),
+        ("cluster", "cluster", Kind.TEXT),
+        ("topic", "topic", Kind.TEXT),
+        ("partitions", "partitions", Kind.NUMBER),
+        ("replicas", "replicas", Kind.NUMBER),
+        ("bytes", "bytes", Kind.BYTES),
+        ("records", "records", Kind.NUMBER),
+        ("end_offsets", "end offsets", Kind.NUMBER),
+        ("origin", "mirror of", Kind.TEXT),
+        ("behind", "behind", Kind.NUMBER),
+    )
+    return Report(
+        command="inspect --topics",
+        headline=f"{found}." if copies else f"No topic matches {', '.join(patterns)}.",
+        tone=Tone.PLAIN if copies else Tone.WARNING,
+        tables=(
+            Table(
+                key="copies",
+                columns=tuple(
+                    Column(
+                        key=key,
+                        title=title,
+                        kind=kind,
+                        values=[getattr(copy, key) for copy in copies],
+                        label=key in ("cluster", "topic"),
+                        quiet=key in ("origin", "behind"),
+                        metric=_COPY_METRICS.get(key),
+                    )
+                    for key, title, kind in columns
+                ),
+            ),
+        ),
+        notes=tuple(f"{m.name} did not answer: {m.problem}" for m in members if m.inspection is None),
+    )
+
+
+_COPY_METRICS: Final[Mapping[str, Metric]] = {
+    "bytes": Metric("kafkabal_data_set_bytes", "Bytes of all replicas of a topic."),
+    "records": Metric("kafkabal_data_set_records", "Records of a topic, by its offsets."),
+    "behind": Metric("kafkabal_data_set_behind_records", "Offsets that a mirror is behind its origin."),
+}
+
+
+def _state(member: Member) -> str:
+    return _NO_ANSWER if member.figures is None else member.figures.verdict.severity
+
+
+def _headline(members: Sequence[Member]) -> str:
+    counted = counted_noun(len(members), "cluster")
+    words = {_NO_ANSWER: "did not answer", Severity.BROKEN: "broken", Severity.IMBALANCED: "imbalanced"}
+    parts = []
+    for state, word in words.items():
+        names = [member.name for member in members if _state(member) == state]
+        if names:
+            listed = ", ".join(names[:_MOST_NAMED])
+            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            parts.append(f"{len(names)} {word} ({listed}{more})")
+    return f"{counted}: {'; '.join(parts)}." if parts else f"{counted}: balanced."
+
+
+def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
+    """One row a cluster; a cluster that did not answer has nothing but its name and the reason."""
+
+    def column(
+        key: str, title: str, kind: Kind = Kind.NUMBER, metric: str = "", help_: str = "", **more: Any
+    ) -> Column:
+        values = [None if m.figures is None else getattr(m.figures, key) for m in members]
+        return Column(
+            key=key, title=title, kind=kind, values=values, metric=Metric(metric, help_) if metric else None, **more
+        )
+
+    states = [_state(member) for member in members]
+    ids = [None if m.inspection is None else m.inspection.cluster.cluster_id for m in members]
+    answered = [m.figures is not None for m in members]
+    up = Metric("kafkabal_up", "Whether the cluster answered.")
+    last = Metric("kafkabal_last_success_timestamp_seconds", "When the cluster was last read.")
+    return Table(
+        key="clusters",
+        columns=(
+            Column(key="cluster", title="cluster", values=[m.name for m in members], label=True),
+            Column(
+                key="state",
+                title="state",
+                values=states,
+                tones=[_TONES[state] for state in states],
+            ),
+            Column(key="up", title="", values=answered, metric=up),
+            Column(key="cluster_id", title="", values=ids),
+            column("brokers", "brokers", metric="kafkabal_brokers", help_="Brokers, including dead ones."),
+            column(
+                "dead_brokers",
+                "dead",
+                metric="kafkabal_dead_brokers",
+                help_="Brokers that hold replicas and are not registered.",
+            ),
+            column("used_bytes", "used", Kind.BYTES, "kafkabal_used_bytes", "Bytes of all replicas."),
+            column("capacity_bytes", "", Kind.BYTES, "kafkabal_capacity_bytes", "Size of all volumes in bytes."),
+            column("full", "full", Kind.SHARE),
+            column(
+                "fullest", "fullest", Kind.SHARE, "kafkabal_fullest_broker_ratio", "How full the fullest broker is."
+            ),
+            column("fullest_broker", "on broker", Kind.NUMBER, dispensable=3),
+            column("skew", "worst skew", Kind.SHARE),
+            column("worst_score", "by score", Kind.TEXT, dispensable=1),
+            column(
+                "moving_partitions",
+                "moving",
+                metric="kafkabal_moving_partitions",
+                help_="Partitions being reassigned.",
+                dispensable=2,
+            ),
+            column(
+                "offline_partitions",
+                "offline",
+                metric="kafkabal_offline_partitions",
+                help_="Partitions without a leader.",
+                quiet=True,
+            ),
+            column(
+                "under_replicated_partitions",
+                "under-repl.",
+                metric="kafkabal_under_replicated_partitions",
+                help_="Under-replicated partitions.",
+                quiet=True,
+                dispensable=4,
+            ),
+            Column(key="problem", title="", values=[m.problem or None for m in members]),
+            Column(
+                key="read_at_s",
+                title="",
+                values=[read_at_s if is_up and read_at_s else None for is_up in answered],
+                metric=last,
+            ),
+        ),
+    )
+
+
+def _scores(inspected: Sequence[tuple[str, Inspection]]) -> Table:
+    """For programs: the scores of every cluster."""
+    return _with_cluster(
+        [(name, score_table(inspection)) for name, inspection in inspected],
+        Table(key="scores", columns=(), for_programs=True),
+    )
+
+
+def _joined(tables: Sequence[tuple[str, Table]], by: By, shown_rows: int | None) -> Table:
+    default = tables[0][1].shown_rows if tables else None
+    shown = default if shown_rows is None else shown_rows or None
+    key = tables[0][1].key if tables else f"{by.value.replace('-', '_')}s"
+    return _with_cluster(tables, Table(key=key, columns=(), shown_rows=shown))
+
+
+def _with_cluster(tables: Sequence[tuple[str, Table]], frame: Table) -> Table:
+    """The rows of equal tables of several clusters below each other, with the cluster in front."""
+    named = Column(
+        key="cluster",
+        title="cluster",
+        values=[name for name, table in tables for _ in range(table.n_rows)],
+        label=True,
+    )
+    keys: dict[str, Column] = {}
+    for _, table in tables:
+        for column in table.columns:
+            if column.key not in keys or (column.title and not keys[column.key].title):
+                keys[column.key] = column
+    columns = (_stacked(column, [table for _, table in tables]) for column in keys.values())
+    return replace(frame, columns=(named, *columns))
+
+
+def _stacked(like: Column, tables: Sequence[Table]) -> Column:
+    """A column of all tables; None in the rows of those that lack it."""
+    found = [(next((c for c in table.columns if c.key == like.key), None), table.n_rows) for table in tables]
+
+    def joined(field: str, missing: object) -> list[Any]:
+        return [v for c, n in found for v in (list(getattr(c, field) or ()) if c else []) or [missing] * n]
+
+    has_estimates = any(c is not None and c.estimated is not None for c, _ in found)
+    return replace(
+        like,
+        values=joined("values", None),
+        outside=joined("outside", 0),
+        tones=joined("tones", Tone.PLAIN),
+        estimated=joined("estimated", missing=False) if has_estimates else None,
+    )
+
+
+def _notes(members: Sequence[Member]) -> Iterator[str]:
+    for member in members:
+        figures: ClusterFigures | None = member.figures
+        if figures is None:
+            yield f"{member.name} did not answer: {member.problem}"
+        elif figures.verdict.severity is not Severity.BALANCED:
+            yield f"{member.name}: {figures.verdict.sentence}"

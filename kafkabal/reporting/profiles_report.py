@@ -1,0 +1,139 @@
+"""The reports of ``profiles``: the profiles, the settings of one, and which clusters answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkabal.config import KEYS, Node, Profile, Settings
+from kafkabal.reporting.config_report import setting_text
+from kafkabal.reporting.report import Column, Kind, Report, Table, Tone
+
+_CLUSTER_KEYS = ("bootstrap_servers", "zookeeper", "snapshot", "command_config")
+_HIDDEN = "(hidden)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedProfile:
+    """What came of connecting to the cluster of a profile."""
+
+    name: str
+    cluster: str | None = None
+    cluster_id: str | None = None
+    brokers: int | None = None
+    elapsed_s: float | None = None
+    problem: str | None = None
+
+
+def profiles_report(profiles: Mapping[str, Profile], in_use: str, path: Path) -> Report:
+    """One row a profile, in the order of the file."""
+    names = list(profiles)
+    clusters = [_cluster(profile) for profile in profiles.values()]
+    count = f"{len(names)} profile{'' if len(names) == 1 else 's'} in {path}"
+    return Report(
+        command="profiles list",
+        headline=count if names else f"No profiles: {path} {'is empty' if path.exists() else 'does not exist'}.",
+        tables=(
+            Table(
+                key="profiles",
+                columns=(
+                    Column(key="profile", title="profile", values=names, label=True),
+                    Column(key="in_use", title="in use", values=[name == in_use for name in names]),
+                    Column(key="cluster", title="cluster", values=clusters),
+                    Column(
+                        key="settings",
+                        title="settings",
+                        kind=Kind.NUMBER,
+                        values=[len(p.settings) for p in profiles.values()],
+                    ),
+                ),
+            ),
+        ),
+        notes=() if names else ("next: kafkabal profiles add NAME -b HOST:PORT",),
+    )
+
+
+def profile_report(
+    profile: Profile,
+    settings: Settings,
+    config: Path | None,
+    properties: Sequence[tuple[str, str | None, int | None]],
+) -> Report:
+    """Every setting of a profile, then every key of its client.properties; ``None`` stands for a hidden value."""
+    own = [key for key in KEYS if key.field in settings.places]
+    rows: list[tuple[str, str | None, str, bool]] = [
+        (key.name, setting_text(getattr(settings, key.field)), settings.source(key.field), False) for key in own
+    ]
+    rows += [(key, value, f"{config}, line {line}", value is None) for key, value, line in properties]
+    return Report(
+        command="profiles show",
+        headline=f"Profile {profile.name} of {profile.path}.",
+        tables=(
+            Table(
+                key="settings",
+                columns=(
+                    Column(key="setting", title="setting", values=[row[0] for row in rows], label=True),
+                    Column(key="value", title="", values=[row[1] for row in rows]),
+                    Column(key="shown", title="value", for_people=True, values=[row[1] or _HIDDEN for row in rows]),
+                    Column(key="hidden", title="", values=[row[3] for row in rows]),
+                    Column(key="origin", title="from", values=[row[2] for row in rows]),
+                ),
+            ),
+        ),
+    )
+
+
+def check_report(checked: Sequence[CheckedProfile], in_use: str) -> Report:
+    """One row a profile, those whose cluster did not answer first."""
+    rows = sorted(checked, key=lambda each: (each.problem is None, each.name))
+    failed = [each.name for each in rows if each.problem]
+    counted = f"{len(rows)} profile{'' if len(rows) == 1 else 's'}"
+    return Report(
+        command="profiles check",
+        headline=f"{counted}: {len(failed)} failed ({', '.join(failed)})."
+        if failed
+        else f"{counted}: all clusters answer.",
+        tone=Tone.BAD if failed else Tone.GOOD,
+        tables=(
+            Table(
+                key="profiles",
+                columns=(
+                    Column(key="profile", title="profile", values=[each.name for each in rows], label=True),
+                    Column(key="in_use", title="", values=[each.name == in_use for each in rows]),
+                    Column(
+                        key="answers",
+                        title="answers",
+                        values=[each.problem is None for each in rows],
+                        tones=[Tone.BAD if each.problem else Tone.GOOD for each in rows],
+                    ),
+                    Column(key="cluster", title="cluster", values=[each.cluster for each in rows], dispensable=2),
+                    Column(
+                        key="cluster_id", title="cluster id", values=[each.cluster_id for each in rows], dispensable=3
+                    ),
+                    Column(key="brokers", title="brokers", kind=Kind.NUMBER, values=[each.brokers for each in rows]),
+                    Column(
+                        key="elapsed_s",
+                        title="took",
+                        kind=Kind.DURATION,
+                        values=[each.elapsed_s for each in rows],
+                        dispensable=1,
+                    ),
+                    Column(key="problem", title="", values=[each.problem for each in rows]),
+                ),
+            ),
+        ),
+        notes=tuple(f"{each.name}: {each.problem}" for each in rows if each.problem),
+    )
+
+
+def _cluster(profile: Profile) -> str | None:
+    """What a profile says of its cluster, as it is written."""
+    node = next((profile.settings[key] for key in _CLUSTER_KEYS if key in profile.settings), None)
+    return None if node is None else _written(node)
+
+
+def _written(node: Node) -> str:
+    if isinstance(node.content, tuple):
+        return ",".join(_written(item) for item in node.content)
+    return str(node.content)

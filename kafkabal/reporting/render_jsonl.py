@@ -1,0 +1,26 @@
+"""The first table of a report as JSON Lines: the envelope, then a line a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kafkabal.errors import UsageError
+from kafkabal.reporting.drawable_area import Surface
+from kafkabal.reporting.report import Report
+from kafkabal.reporting.report_values import as_document, rows
+
+
+def render(report: Report, surface: Surface) -> str:  # noqa: ARG001
+    """One JSON object a line, keys in a fixed order.
+
+    Raises
+    ------
+    UsageError
+        If the report has no table.
+    """
+    if not report.tables:
+        raise UsageError(f"jsonl output not supported: {report.command}", hint="use -o json")
+    head: dict[str, Any] = {"kafkabal": as_document(report)["kafkabal"]}
+    return "".join(f"{msgspec.json.encode(line).decode()}\n" for line in (head, *rows(report.tables[0])))

@@ -1,0 +1,182 @@
+"""``kafkabal inspect`` over several clusters: one row each, worst first, whatever becomes of any of them."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+@pytest.fixture
+def profiles(tmp_path: Path) -> Path:
+    """Three clusters in the user's file of profiles."""
+    path = tmp_path / "config" / "profiles.yaml"
+    path.parent.mkdir()
+    names = {"prod-a": "even", "prod-b": "lopsided", "lab": "broken"}
+    path.write_text(
+        "profiles:\n" + "".join(f"  {name}:\n    snapshot: {SNAPSHOTS / f}.jsonl\n" for name, f in names.items())
+    )
+    return path
+
+
+def clusters(text: str) -> list[tuple[str, str]]:
+    """Name and state of each row."""
+    return [(row["cluster"], row["state"]) for row in json.loads(text)["clusters"]]
+
+
+def test_all_profiles_are_one_row_each_worst_first(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """Broken before imbalanced before balanced, with the figures that one cluster has too."""
+    shown = run_cli("inspect", "--all-profiles", "-o", "json")
+    assert shown.code == 0, shown.err
+    assert clusters(shown.out) == [("lab", "broken"), ("prod-b", "imbalanced"), ("prod-a", "balanced")]
+    alone = json.loads(run_cli("inspect", "--profile", "prod-b", "-o", "json").out)
+    row = json.loads(shown.out)["clusters"][1]
+    assert row["brokers"] == alone["n_brokers"]
+    assert row["used_bytes"] == sum(broker["used_bytes"] for broker in alone["brokers"])
+    assert row["fullest"] == max(broker["full"] for broker in alone["brokers"])
+    assert row["skew"] == max(score["skew"] for score in alone["scores"])
+
+
+def test_patterns_and_repeated_names(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """A pattern takes what it matches, a repeated option adds up, and each cluster comes once."""
+    both = [("prod-b", "imbalanced"), ("prod-a", "balanced")]
+    assert clusters(run_cli("inspect", "--profile", "prod-*", "-o", "json").out) == both
+    twice = run_cli("inspect", "--profile", "prod-a", "--profile", "prod-*", "-o", "json")
+    assert clusters(twice.out) == both
+    by_variable = run_cli("inspect", "-o", "json", environ={"KAFKABAL_PROFILE": "prod-*"})
+    assert clusters(by_variable.out) == both
+
+
+def test_a_pattern_of_one_has_the_shape_of_several(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """What a script gets depends on what it asked for, not on how many clusters there happen to be."""
+    assert clusters(run_cli("inspect", "--profile", "la*", "-o", "json").out) == [("lab", "broken")]
+
+
+def test_rows_of_all_clusters_have_the_cluster_in_front(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """--by joins the rows of all clusters, also where they have other scores, and CSV is these rows."""
+    for by, key in (("broker", "brokers"), ("log-dir", "log_dirs"), ("rack", "racks"), ("topic", "topics")):
+        shown = run_cli("inspect", "--all-profiles", "--by", by, "-o", "json")
+        assert {row["cluster"] for row in json.loads(shown.out)[key]} == {"prod-a", "prod-b", "lab"}
+    text = run_cli("inspect", "--all-profiles", "--by", "broker", "-o", "csv").out.splitlines()
+    assert text[0].startswith("cluster,broker,")
+    assert len(text) == 1 + 6 + 6 + 5
+    lines = run_cli("inspect", "--all-profiles", "-o", "jsonl").out.splitlines()
+    assert [json.loads(line).get("cluster") for line in lines] == [None, "lab", "prod-b", "prod-a"]
+
+
+def test_a_cluster_that_does_not_answer_is_a_row(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """The others are shown in full; the exit code is that of the worst."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        profiles.write_text(f"{profiles.read_text()}  gone:\n    bootstrap_servers: {address}\n")
+        shown = run_cli("inspect", "--all-profiles", "--cluster-timeout", "500ms", "-o", "json")
+    assert shown.code == 1
+    rows = json.loads(shown.out)["clusters"]
+    assert (rows[0]["cluster"], rows[0]["state"], rows[0]["up"], rows[0]["brokers"]) == (
+        "gone",
+        "no-answer",
+        False,
+        None,
+    )
+    assert rows[0]["problem"]
+    assert clusters(shown.out)[1:] == [("lab", "broken"), ("prod-b", "imbalanced"), ("prod-a", "balanced")]
+
+
+def test_a_profile_with_a_wrong_value_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """One slip in a file does not blind the monitoring of all other clusters."""
+    profiles.write_text(f"{profiles.read_text()}  bad:\n    snapshot: x.jsonl\n    tolerance: 10\n")
+    shown = run_cli("inspect", "--all-profiles", "-o", "json")
+    rows = json.loads(shown.out)["clusters"]
+    assert (shown.code, rows[0]["cluster"], len(rows)) == (1, "bad", 4)
+    assert "ambiguous share" in rows[0]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "words", "code"),
+    [("prod-*", ["--check"], 3), ("prod-a", ["--profile", "prod-a*", "--check"], 0), ("prod-*", [], 0)],
+)
+def test_check_gives_the_code_of_the_worst(
+    run_cli: Callable[..., Any], profiles: Path, profile: str, words: list[str], code: int
+) -> None:
+    """Findings of one cluster are findings of all."""
+    assert run_cli("inspect", "--profile", profile, *words).code == code
+
+
+def test_nagios_is_one_line_over_all(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """The status of the worst, each cluster that is not well named, the figures of all labelled."""
+    shown = run_cli("inspect", "--all-profiles", "--nagios")
+    assert shown.code == 2
+    assert len(shown.out.splitlines()) == 1
+    assert shown.out.startswith("KAFKABAL CRITICAL - lab: ")
+    assert "'prod-a disk skew'=0" in shown.out
+    good = run_cli("inspect", "--profile", "prod-a", "--profile", "prod-a*", "--nagios")
+    assert (good.code, good.out.split(" |")[0]) == (0, "KAFKABAL OK - 1 cluster balanced")
+
+
+def test_metrics_of_all_clusters_have_a_label_each(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """No two series collide, and the series of one cluster are those that it has alone."""
+    profiles.write_text(f"{profiles.read_text()}  gone:\n    bootstrap_servers: 127.0.0.1:1\n")
+    text = run_cli("inspect", "--all-profiles", "-o", "prometheus").out
+    series = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
+    assert len(series) == len({*series})
+    assert 'kafkabal_up{cluster="gone"} 0.0' in text
+    alone = run_cli("inspect", "--profile", "prod-b", "-o", "prometheus").out
+    of_b = {
+        line
+        for line in alone.splitlines()
+        if line.startswith(("kafkabal_skew", "kafkabal_broker_", "kafkabal_brokers"))
+    }
+    assert of_b
+    assert of_b <= {*text.splitlines()}
+
+
+def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """--topics shows each copy, the one with most records as the origin, and how far others are behind."""
+    shown = run_cli("inspect", "--all-profiles", "--topics", "imag*", "-o", "json")
+    assert shown.code == 0, shown.err
+    copies = [row for row in json.loads(shown.out)["copies"] if row["topic"] == "images"]
+    assert copies[0]["origin"] is None
+    assert all(
+        row["behind"] == copies[0]["end_offsets"] - row["end_offsets"] for row in copies[1:] if row["end_offsets"]
+    )
+    nothing = run_cli("inspect", "--all-profiles", "--topics", "no-such")
+    assert (nothing.code, nothing.out.splitlines()[0]) == (0, "No topic matches no-such.")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--all-profiles", "--profile", "lab"], "--all-profiles and --profile cannot be combined"),
+        (["--profile", "x*"], "no profile matches 'x*'"),
+        (["--profile", "lab", "--profile", "gone"], "unknown profile: 'gone'"),
+        (["--profile", "lab", "--profile", ""], "empty value"),
+        (["--all-profiles", "-b", "a:1"], "--bootstrap-server cannot be combined with several profiles"),
+        (["--all-profiles", "--save", "x.jsonl"], "--save and --watch take one cluster"),
+        (["--profile", "lab", "--topics", "a"], "--topics needs several clusters"),
+        (["--profile", "lab", "--cluster-timeout", "1s"], "--cluster-timeout needs several clusters"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(
+    run_cli: Callable[..., Any], profiles: Path, words: list[str], message: str
+) -> None:
+    """One clear line each, before any cluster is asked."""
+    refused = run_cli("inspect", *words)
+    assert refused.code == 2
+    assert message in refused.err
+
+
+def test_variables_that_name_one_cluster_are_ignored_aloud(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """A KAFKABAL_SNAPSHOT in the environment must not make all profiles mean the same cluster."""
+    shown = run_cli(
+        "inspect", "--all-profiles", "-o", "json", environ={"KAFKABAL_SNAPSHOT": str(SNAPSHOTS / "even.jsonl")}
+    )
+    assert {row["cluster_id"] for row in json.loads(shown.out)["clusters"]} == {"even", "lopsided", "broken"}
+    assert "KAFKABAL_SNAPSHOT ignored" in shown.err

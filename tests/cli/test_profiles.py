@@ -1,0 +1,133 @@
+"""``kafkabal profiles``: the file of profiles is listed, shown without secrets, changed and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+@pytest.fixture
+def profiles(tmp_path: Path) -> Path:
+    """The user's file, with a comment and two profiles."""
+    path = tmp_path / "config" / "profiles.yaml"
+    path.parent.mkdir()
+    path.write_text(
+        f"# ours\nprofiles:\n    prod:   # the large one\n        snapshot: {SNAPSHOTS / 'lopsided.jsonl'}\n"
+        f"    lab:\n        snapshot: {SNAPSHOTS / 'even.jsonl'}\n"
+    )
+    return path
+
+
+def test_no_file_is_an_empty_list(run_cli: Callable[..., Any]) -> None:
+    """A new user is not met by an error, but by the command to begin with."""
+    shown = run_cli("profiles", "list")
+    assert shown.code == 0
+    assert "kafkabal profiles add" in shown.out
+    assert json.loads(run_cli("profiles", "list", "-o", "json").out)["profiles"] == []
+
+
+def test_add_makes_a_file_that_is_used(run_cli: Callable[..., Any]) -> None:
+    """What was added, with a setting of its own, is what the next command reads."""
+    added = run_cli(
+        *("profiles", "add", "new", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "--set", "tolerance=5%", "--use")
+    )
+    assert added.code == 0, added.err
+    shown = json.loads(run_cli("inspect", "-o", "json").out)
+    assert (shown["cluster_id"], shown["tolerance"]) == ("even", 0.05)
+
+
+def test_add_and_use_keep_comments_and_layout(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """Only lines are added; a second use changes the first."""
+    before = profiles.read_text()
+    assert run_cli("profiles", "add", "extra", "-b", "a:9092,b:9092").code == 0
+    assert profiles.read_text() == f"{before}    extra:\n        bootstrap_servers: a:9092,b:9092\n"
+    assert run_cli("profiles", "use", "lab").code == 0
+    assert run_cli("profiles", "use", "prod").code == 0
+    assert profiles.read_text().startswith("use: prod\n# ours\n")
+    listed = json.loads(run_cli("profiles", "list", "-o", "json").out)["profiles"]
+    assert [(row["profile"], row["in_use"]) for row in listed] == [("prod", True), ("lab", False), ("extra", False)]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["add", "prod", "-b", "a:1"], "profile already exists: 'prod'"),
+        (["add", "a b", "-b", "a:1"], "invalid profile name: 'a b'"),
+        (["add", "x.yaml", "-b", "a:1"], "invalid profile name"),
+        (["add", "x"], "a profile needs a cluster"),
+        (["add", "x", "-b", "a:1", "--set", "tolerance=10"], "tolerance: ambiguous share"),
+        (["add", "x", "-b", "a:1", "--set", "tolerence=10%"], "unknown key in a profile: 'tolerence'"),
+        (["add", "x", "-b", "a:1", "--set", "=1"], "--set: invalid setting"),
+        (["use", "gone"], "unknown profile: 'gone'"),
+        (["show", "gone"], "unknown profile: 'gone'"),
+        (["check", "gone"], "unknown profile: 'gone'"),
+    ],
+)
+def test_wrong_words_change_nothing(
+    run_cli: Callable[..., Any], profiles: Path, words: list[str], message: str
+) -> None:
+    """Each is refused with what is wrong, and the file is as before."""
+    before = profiles.read_text()
+    refused = run_cli("profiles", *words)
+    assert (refused.code, profiles.read_text()) == (2, before)
+    assert message in refused.err
+
+
+@pytest.mark.parametrize("text", ["tolerance: 5%\n", "profiles: {a: {tolerance: 5%}}\n", "profiles: [\n"])
+def test_a_layout_that_cannot_be_extended_is_left_alone(run_cli: Callable[..., Any], profiles: Path, text: str) -> None:
+    """A single profile, flow style and a broken file are refused, not damaged."""
+    profiles.write_text(text)
+    assert run_cli("profiles", "add", "x", "-b", "a:1").code == 2
+    assert profiles.read_text() == text
+
+
+def test_values_that_look_like_yaml_survive(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Values are quoted where YAML would read them as something else."""
+    snapshot = tmp_path / "a: #b's [x].jsonl"
+    snapshot.write_bytes((SNAPSHOTS / "even.jsonl").read_bytes())
+    assert run_cli("profiles", "add", "odd", "--snapshot", str(snapshot), "--set", "topics=*,a#b").code == 0
+    assert json.loads(run_cli("inspect", "--profile", "odd", "-o", "json").out)["cluster_id"] == "even"
+
+
+def test_secrets_are_never_shown(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Of a client.properties only what cannot be a secret has its value, unknown keys included."""
+    properties = tmp_path / "client.properties"
+    properties.write_text(
+        'security.protocol=SASL_SSL\nsasl.jaas.config=org.X required password="hush";\n'
+        "ssl.key.password=hush\nmy.own.key=hush\nssl.truststore.location=/ca.pem\n"
+    )
+    assert run_cli("profiles", "add", "p", "-b", "a:9092", "--command-config", str(properties)).code == 0
+    for form in ("table", "json", "yaml", "csv"):
+        shown = run_cli("profiles", "show", "p", "-o", form)
+        assert shown.code == 0, shown.err
+        assert "hush" not in shown.out + shown.err
+        assert "SASL_SSL" in shown.out
+        assert "/ca.pem" in shown.out
+    rows = {row["setting"]: row for row in json.loads(run_cli("profiles", "show", "p", "-o", "json").out)["settings"]}
+    assert rows["ssl.key.password"]["hidden"]
+    assert rows["ssl.key.password"]["value"] is None
+
+
+def test_check_asks_all_and_names_those_that_fail(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """A cluster that does not answer is a row and exit 3; the others are checked all the same."""
+    assert run_cli("profiles", "check").code == 0
+    profiles.write_text(profiles.read_text() + "    gone:\n        bootstrap_servers: 127.0.0.1:1\n")
+    checked = run_cli("profiles", "check", "-o", "json")
+    assert checked.code == 3
+    rows = json.loads(checked.out)["profiles"]
+    assert [(row["profile"], row["answers"]) for row in rows] == [("gone", False), ("lab", True), ("prod", True)]
+    assert rows[1]["cluster_id"] == "even"
+
+
+def test_use_of_an_unknown_profile_in_the_file_is_named(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """A profile that was removed by hand while in use is not silently replaced by another."""
+    profiles.write_text("use: old\n" + profiles.read_text())
+    refused = run_cli("inspect")
+    assert refused.code == 2
+    assert f"{profiles}, line 1: unknown profile: 'old'" in refused.err
