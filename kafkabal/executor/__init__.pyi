@@ -45,6 +45,8 @@ from .run_preview import RunPreview as RunPreview
 from .run_preview import preview_run as preview_run
 from .run_result import RunResult as RunResult
 from .safety.check_names import Overridable as Overridable
+from .safety.lock_holder import LockHolder as LockHolder
+from .safety.lock_holder import is_provably_gone as is_provably_gone
 from .safety.preflight import Verdict as Verdict
 from .safety.preflight import enforce as enforce
 from .safety.preflight import preflight as preflight

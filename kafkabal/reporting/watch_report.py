@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
 import msgspec
 
@@ -12,38 +13,48 @@ from kafkabal.errors import OutputError
 from kafkabal.files import replacing
 from kafkabal.printable import printable
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone
-from kafkabal.watch import BrokerHealth, Summary, WatchEvent
+from kafkabal.watch import BrokerHealth, EventKind, Summary, WatchEvent
 
 EVENTS_VERSION: Final = 1
 """Raised whenever a key of an event is renamed or removed, or changes its type."""
 
 
 class EventTable:
-    """Listener that writes a line an event."""
+    """Listener that writes a line an event.
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    Parameters
+    ----------
+    write
+        Takes a line with its line end.
+    """
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
 
     def on_event(self, event: WatchEvent) -> None:
         """Write it."""
-        self._stream.write(f"{event.at}  {event.event:<18}  {printable(event.message)}\n")
-        self._stream.flush()
+        self._write(f"{event.at}  {event.event:<18}  {printable(event.message)}\n")
 
 
 class EventLines:
-    """Listener that writes every event as a line of JSON; the first line is the envelope."""
+    """Listener that writes every event as a line of JSON; the first line is the envelope.
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._write({"kafkabal": {"command": "watch", "version": EVENTS_VERSION}})
+    Parameters
+    ----------
+    write
+        Takes a line with its line end.
+    """
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+        self._write_json({"kafkabal": {"command": "watch", "version": EVENTS_VERSION}})
 
     def on_event(self, event: WatchEvent) -> None:
         """Write it."""
-        self._write(msgspec.to_builtins(event))
+        self._write_json(msgspec.to_builtins(event))
 
-    def _write(self, line: object) -> None:
-        self._stream.write(msgspec.json.encode(line).decode() + "\n")
-        self._stream.flush()
+    def _write_json(self, line: object) -> None:
+        self._write(msgspec.json.encode(line).decode() + "\n")
 
 
 def summary_report(summary: Summary) -> Report:
@@ -69,7 +80,7 @@ def summary_report(summary: Summary) -> Report:
 
 
 class WatchTextfile:
-    """A Prometheus textfile of what a watch finds, rewritten after every look.
+    """A Prometheus textfile of what a watch finds and does, rewritten after every look; a listener, too.
 
     Parameters
     ----------
@@ -84,10 +95,16 @@ class WatchTextfile:
     def __init__(self, path: Path, cluster: str, wall_clock: Callable[[], float], warn: Callable[[str], None]) -> None:
         self._path, self._cluster = path, cluster
         self._wall_clock, self._warn, self._is_warned = wall_clock, warn, False
+        self._events: Counter[str] = Counter()
+
+    def on_event(self, event: WatchEvent) -> None:
+        """Count it."""
+        self._events[event.event] += 1
 
     def write(self, summary: Summary) -> None:
         """Write what is found now."""
         from prometheus_client import CollectorRegistry, Gauge, generate_latest
+        from prometheus_client import Counter as PrometheusCounter
 
         registry = CollectorRegistry()
         health = Gauge(
@@ -99,6 +116,11 @@ class WatchTextfile:
         for broker, found in summary.health.items():
             for kind in BrokerHealth:
                 health.labels(self._cluster, str(broker), str(kind)).set(found is kind)
+        events = PrometheusCounter(
+            "kafkabal_watch_events", "Events since the watch started.", ["cluster", "event"], registry=registry
+        )
+        for event in EventKind:
+            events.labels(self._cluster, str(event)).inc(self._events[event])
         findings = summary.findings
         for name, text, value in (
             ("offline_log_dirs", "Log dirs that are offline.", len(findings.offline_dirs)),

@@ -5,9 +5,11 @@ from .heal_policy import HealLevel as HealLevel
 from .heal_policy import HealPolicy as HealPolicy
 from .isolated_listeners import IsolatedListeners as IsolatedListeners
 from .watch_events import ENDS as ENDS
+from .watch_events import NO_ALERTS as NO_ALERTS
 from .watch_events import EventKind as EventKind
 from .watch_events import WatchEvent as WatchEvent
 from .watch_events import WatchListener as WatchListener
+from .watch_lock import WatchLock as WatchLock
 from .watcher import Summary as Summary
 from .watcher import Watcher as Watcher
 from .watcher import WatchOptions as WatchOptions

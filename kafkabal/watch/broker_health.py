@@ -55,6 +55,10 @@ class HealthRules:
     """Ten minutes of looks, five seconds apart, are what a median is taken of."""
     least_looks: int = 12
     """Before so many looks nothing is known of what is normal for a broker."""
+    longest_gap_s: float = 10.0
+    """Two looks: a longer time without one, as on a host that was suspended, counts as this much silence only."""
+    jitter_s: float = 0.5
+    """Looks are never exactly as far apart as they should be; without it a death is found a whole look later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,8 @@ class _Broker:
 
     health: BrokerHealth = BrokerHealth.WELL
     since_s: float = 0.0
-    answered_s: float = 0.0
+    silent_s: float = 0.0
+    """Time without an answer in which answers were asked for."""
     missed: int = 0
     suspicious: int = 0
     calm: int = 0
@@ -99,6 +104,7 @@ class HealthMonitor:
     def __init__(self, rules: HealthRules | None = None) -> None:
         self._rules = rules or HealthRules()
         self._brokers: dict[int, _Broker] = {}
+        self._looked_at_s: float | None = None
 
     def update(self, samples: Mapping[int, BrokerSample], at_s: float) -> list[HealthChange]:
         """Take the samples of one look; brokers that are missing from it are not registered and did not respond.
@@ -106,15 +112,17 @@ class HealthMonitor:
         Parameters
         ----------
         at_s
-            Monotonic.
+            When the look began; monotonic.
         """
         for broker in samples:
-            self._brokers.setdefault(broker, _Broker(since_s=at_s, answered_s=at_s))
+            self._brokers.setdefault(broker, _Broker(since_s=at_s))
+        gap_s = 0.0 if self._looked_at_s is None else min(at_s - self._looked_at_s, self._rules.longest_gap_s)
+        self._looked_at_s = at_s
         gone = BrokerSample(is_registered=False, response_s=None)
         changes = []
         for broker in sorted(self._brokers):
             sample = samples.get(broker, gone)
-            health, detail = self._judge(broker, sample, at_s)
+            health, detail = self._judge(broker, sample, gap_s)
             known = self._brokers[broker]
             if health is not known.health:
                 changes.append(HealthChange(broker, known.health, health, detail))
@@ -128,7 +136,7 @@ class HealthMonitor:
         """
         changes = []
         for broker in sorted(set(brokers) - self._brokers.keys()):
-            self._brokers[broker] = _Broker(health=BrokerHealth.DEAD, since_s=at_s, answered_s=at_s)
+            self._brokers[broker] = _Broker(health=BrokerHealth.DEAD, since_s=at_s)
             changes.append(
                 HealthChange(broker, BrokerHealth.WELL, BrokerHealth.DEAD, "not registered, and holds replicas")
             )
@@ -149,11 +157,11 @@ class HealthMonitor:
         known = self._brokers.get(broker)
         return known.median_s if known is not None and known.responses_s else None
 
-    def _judge(self, broker: int, sample: BrokerSample, at_s: float) -> tuple[BrokerHealth, str]:
+    def _judge(self, broker: int, sample: BrokerSample, gap_s: float) -> tuple[BrokerHealth, str]:
         known = self._brokers[broker]
         if sample.response_s is None:
-            return self._judge_silence(known, sample, at_s)
-        known.missed, known.answered_s = 0, at_s
+            return self._judge_silence(known, sample, gap_s)
+        known.missed, known.silent_s = 0, 0.0
         excess = self._excess(broker, sample.response_s)
         if excess:
             known.suspicious, known.calm = known.suspicious + 1, 0
@@ -169,16 +177,16 @@ class HealthMonitor:
             return BrokerHealth.SLOW, ""
         return BrokerHealth.WELL, "responds as usual"
 
-    def _judge_silence(self, known: _Broker, sample: BrokerSample, at_s: float) -> tuple[BrokerHealth, str]:
+    def _judge_silence(self, known: _Broker, sample: BrokerSample, gap_s: float) -> tuple[BrokerHealth, str]:
         known.missed += 1
         known.suspicious = known.calm = 0
-        silent_s = at_s - known.answered_s
-        if not sample.is_registered and silent_s >= self._rules.dead_after_s:
-            return BrokerHealth.DEAD, f"not registered, and no response for {silent_s:.0f} s"
+        known.silent_s += gap_s
+        if not sample.is_registered and known.silent_s >= self._rules.dead_after_s - self._rules.jitter_s:
+            return BrokerHealth.DEAD, f"not registered, and no response for {known.silent_s:.0f} s"
         if known.health is BrokerHealth.DEAD:
             return BrokerHealth.DEAD, ""
         if known.missed >= self._rules.unreachable_looks:
-            return BrokerHealth.UNREACHABLE, f"no response for {silent_s:.0f} s"
+            return BrokerHealth.UNREACHABLE, f"no response for {known.silent_s:.0f} s"
         return known.health, ""
 
     def _excess(self, broker: int, response_s: float) -> str:

@@ -1,15 +1,18 @@
 """What to heal next, if anything: a pure function of what is seen, what is allowed and what was done before.
 
-One thing is healed at a time, the worst first. Nothing is done twice within a day, nothing while replicas on live
-brokers are out of sync, and nothing at all while more brokers vanish at once than brokers do.
+One thing is healed at a time, the worst first; what has to wait does not keep what comes after it from being done.
+Nothing is moved twice within a day, nothing while replicas on live brokers are out of sync, and nothing at all while
+more brokers are missing at once than die by themselves.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from kafkabal.units import format_duration
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.ledger import Ledger
 
@@ -29,9 +32,12 @@ class HealKind(StrEnum):
     """A broker that joined empty gets its share."""
     REBALANCE = "rebalance"
     """Imbalance beyond the outer band is brought inside the inner one."""
+    RESUME = "resume"
+    """A run that this watch began and did not end is brought to its end."""
 
 
-_MOVES_REPLICAS = frozenset({HealKind.REPAIR, HealKind.DRAIN, HealKind.FILL, HealKind.REBALANCE})
+MOVES_FOR_BALANCE = frozenset({HealKind.DRAIN, HealKind.FILL, HealKind.REBALANCE})
+"""They move replicas that have all their copies: they can wait, and stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,17 @@ class Sight:
     """Readings in a row in which a score left the outer band."""
     led: frozenset[int] = frozenset()
     """Brokers that lead partitions or are preferred to."""
+    continued: Healing | None = None
+    """What was stopped to be planned again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why something is not done now."""
+
+    name: str
+    """The same as long as the reason is, whatever numbers are in the text."""
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +88,17 @@ class Decision:
 
     healing: Healing | None = None
     held_back: str = ""
+    """The first thing that would be due and has to wait, in words."""
+    obstacle: str = ""
+    """What it is and what it waits for: a name that changes only with them."""
+
+    @property
+    def is_backing_off(self) -> bool:
+        """Whether it only waits to be tried again after a failure."""
+        return self.obstacle.endswith(_BACK_OFF)
 
 
+_BACK_OFF = "back-off"
 NOTHING = Decision()
 
 
@@ -86,84 +112,95 @@ def decide(sight: Sight, policy: HealPolicy, ledger: Ledger, *, at_s: float, loc
     local
         The same moment in local time, for the window.
     """
-    due = _due(sight, policy, ledger)
-    if due is None:
-        return NOTHING
-    obstacle = _obstacle(due, sight, policy, ledger, at_s, local)
-    return Decision(held_back=f"{due.kind} held back: {obstacle}") if obstacle else Decision(due)
+    held_back = obstacle_name = ""
+    for due in _due(sight, policy, ledger):
+        obstacle = _obstacle(due, sight, policy, ledger, at_s, local)
+        if obstacle is None:
+            return Decision(due, held_back, obstacle_name)
+        if not held_back:
+            held_back, obstacle_name = f"{due.kind} held back: {obstacle.text}", f"{due.kind} {obstacle.name}"
+    return Decision(None, held_back, obstacle_name)
 
 
-def _due(sight: Sight, policy: HealPolicy, ledger: Ledger) -> Healing | None:
-    """What would be healed first if nothing stood in its way."""
+def _due(sight: Sight, policy: HealPolicy, ledger: Ledger) -> Iterator[Healing]:
+    """What would be healed if nothing stood in its way, the worst first."""
     if policy.level is HealLevel.NONE:
-        return None
-    if policy.level is HealLevel.ALL and (lost := _lost(sight, policy)):
-        return lost
+        return
+    if policy.level is HealLevel.ALL:
+        yield from _lost(sight, policy)
     slow = frozenset(b for b in sight.slow if b not in ledger.demoted and b in sight.led)
     if slow:
-        return Healing(HealKind.DEMOTE, frozenset({min(slow)}), f"broker {min(slow)} is slow")
+        yield Healing(HealKind.DEMOTE, frozenset({min(slow)}), f"broker {min(slow)} is slow")
     well = [int(b) for b in ledger.demoted if sight.well.get(int(b), 0.0) >= policy.well_after_s]
     if well:
-        return Healing(HealKind.PROMOTE, frozenset({min(well)}), f"broker {min(well)} is well again")
-    return _moves(sight, policy) if policy.level is HealLevel.ALL else None
+        reason = f"broker {min(well)} has been well for {format_duration(policy.well_after_s)}"
+        yield Healing(HealKind.PROMOTE, frozenset({min(well)}), reason)
+    if policy.level is HealLevel.ALL:
+        yield from _moves(sight, policy)
 
 
-def _lost(sight: Sight, policy: HealPolicy) -> Healing | None:
+def _lost(sight: Sight, policy: HealPolicy) -> Iterator[Healing]:
     """Copies that are missing: they come before anything else."""
     dead = frozenset(b for b, for_s in sight.dead.items() if for_s >= policy.dead_after_s) & sight.dead_with_replicas
     if dead:
-        return Healing(HealKind.REPAIR, dead, f"{_brokers(dead)} dead for {_duration(policy.dead_after_s)} or longer")
+        reason = f"{_brokers(dead)} dead for {format_duration(policy.dead_after_s)} or longer"
+        yield Healing(HealKind.REPAIR, dead, reason)
     if sight.has_offline_dir:
-        return Healing(HealKind.REPAIR, frozenset(), f"log dir offline on {_brokers(sight.has_offline_dir)}")
-    return None
+        yield Healing(HealKind.REPAIR, frozenset(), f"log dir offline on {_brokers(sight.has_offline_dir)}")
 
 
-def _moves(sight: Sight, policy: HealPolicy) -> Healing | None:
+def _moves(sight: Sight, policy: HealPolicy) -> Iterator[Healing]:
     """Replicas that would be better elsewhere."""
     if policy.move_after_s is not None:
         late = [b for b, for_s in sight.slow.items() if for_s >= policy.move_after_s]
         if late:
-            return Healing(HealKind.DRAIN, frozenset({min(late)}), f"broker {min(late)} has been slow for too long")
+            reason = f"broker {min(late)} slow for {format_duration(policy.move_after_s)} or longer"
+            yield Healing(HealKind.DRAIN, frozenset({min(late)}), reason)
     if sight.empty:
-        return Healing(HealKind.FILL, sight.empty, f"{_brokers(sight.empty)} joined empty")
+        yield Healing(HealKind.FILL, sight.empty, f"{_brokers(sight.empty)} joined empty")
+    if sight.continued is not None:
+        yield sight.continued
     if sight.imbalanced_looks >= policy.imbalance_looks:
-        return Healing(HealKind.REBALANCE, reason=f"outside {policy.outer_tolerance:.0%} of the fair share")
-    return None
+        yield Healing(HealKind.REBALANCE, reason=f"outside {policy.outer_tolerance:.0%} of the fair share")
 
 
-def _obstacle(due: Healing, sight: Sight, policy: HealPolicy, ledger: Ledger, at_s: float, local: datetime) -> str:
-    """Why it is not done now; empty if it is."""
-    if len(sight.dead) + len(sight.unreachable) > policy.max_dead:
-        gone = len(sight.dead) + len(sight.unreachable)
-        return f"{gone} brokers vanished at once (--max-dead {policy.max_dead}): check the network"
+def _obstacle(
+    due: Healing, sight: Sight, policy: HealPolicy, ledger: Ledger, at_s: float, local: datetime
+) -> Obstacle | None:
+    """Why it is not done now; None if it is."""
+    missing = len(sight.dead) + len(sight.unreachable)
+    if missing > policy.max_dead:
+        text = f"{missing} brokers are missing at once (--max-dead {policy.max_dead}): check the network"
+        return Obstacle("max-dead", text)
     if at_s < ledger.backs_off_until_s(due.kind, policy.back_off_s):
-        return "the last one failed or found nothing to do; backing off"
-    if len(ledger.since(at_s)) >= policy.max_actions_per_day:
-        return f"{policy.max_actions_per_day} actions within a day (--max-actions-per-day)"
+        return Obstacle(_BACK_OFF, "the last attempt failed or found nothing to move; it is tried again later")
+    is_continued = due == sight.continued
+    if ledger.actions_of_day(at_s) >= policy.max_actions_per_day and not is_continued:
+        return Obstacle("actions", f"{policy.max_actions_per_day} actions within a day (--max-actions-per-day)")
     if due.kind is HealKind.REPAIR:
-        return ""
+        return None
     if sight.out_of_sync:
-        return f"{sight.out_of_sync} partitions have replicas out of sync on live brokers"
-    if due.kind in _MOVES_REPLICAS:
-        return _obstacle_to_moves(sight, policy, ledger, at_s, local)
-    return ""
+        partitions = "partition has" if sight.out_of_sync == 1 else "partitions have"
+        text = f"{sight.out_of_sync} {partitions} replicas on live brokers that are out of sync"
+        return Obstacle("out-of-sync", text)
+    return _obstacle_to_moves(sight, policy, ledger, at_s, local) if due.kind in MOVES_FOR_BALANCE else None
 
 
-def _obstacle_to_moves(sight: Sight, policy: HealPolicy, ledger: Ledger, at_s: float, local: datetime) -> str:
-    missing = sight.unreachable | sight.dead_with_replicas
+def _obstacle_to_moves(
+    sight: Sight, policy: HealPolicy, ledger: Ledger, at_s: float, local: datetime
+) -> Obstacle | None:
+    # a plan for the rest would make up for its copies too, long before --dead-after; once that has passed, they have
+    # been copied as far as that is possible
+    waited_for = {b for b in sight.dead_with_replicas if sight.dead.get(b, 0.0) < policy.dead_after_s}
+    missing = sight.unreachable | waited_for
     if missing:
-        # a plan for the rest would make up for its copies too, long before --dead-after
-        return f"{_brokers(missing)} may come back"
+        return Obstacle("missing", f"{_brokers(missing)} may come back")
     if not policy.allows_moves_at(local):
-        return f"outside the window {policy.window}"
+        return Obstacle("window", f"outside the window {policy.window}")
     if policy.max_bytes_per_day is not None and ledger.bytes_of_day(at_s) >= policy.max_bytes_per_day:
-        return "the bytes of the day are spent (--max-bytes-per-day)"
-    return ""
+        return Obstacle("bytes", "the bytes of the day are spent (--max-bytes-per-day)")
+    return None
 
 
 def _brokers(ids: frozenset[int]) -> str:
     return f"broker{'s' if len(ids) > 1 else ''} {', '.join(map(str, sorted(ids)))}"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"

@@ -7,16 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+import numpy as np
 from msgspec.structs import replace as replace_field
 
-from kafkabal.errors import KafkabalError
+from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor import (
+    FoundRun,
     OnInterrupt,
     RunEnvironment,
     RunOptions,
     RunResult,
     StopReason,
     StopSwitch,
+    Timeouts,
     apply,
     enforce,
     find_run,
@@ -37,10 +40,19 @@ class HealResult:
     """What came of a healing."""
 
     healing: Healing
-    plan: Plan | None
+    plan_id: str = ""
     run_id: str = ""
+    done: int = 0
+    """Partitions in place, of ``total``."""
+    total: int = 0
+    moved_bytes: int = 0
+    elapsed_s: float = 0.0
     problem: str = ""
-    """Why it did not do all that it was to do; empty if it did."""
+    """Why it did not do all that it was to do; empty if it did, or was stopped."""
+    was_stopped: bool = False
+    """By :meth:`Healer.stop`."""
+    is_busy: bool = False
+    """Another run is going on; this one has not begun."""
 
 
 class Healer(Protocol):
@@ -49,6 +61,18 @@ class Healer(Protocol):
     def begin(self, healing: Healing, plan: Plan) -> None:
         """Begin to apply the plan."""
 
+    def begin_resume(self, healing: Healing, found: FoundRun) -> None:
+        """Begin to bring a run that was left unfinished to its end."""
+
+    def unfinished(self) -> FoundRun | None:
+        """The latest run of the cluster, if it has neither ended nor left the cluster in order.
+
+        Raises
+        ------
+        KafkabalError
+            If that cannot be found out.
+        """
+
     def poll(self) -> HealResult | None:
         """The result, once there is one, and only once."""
 
@@ -56,8 +80,11 @@ class Healer(Protocol):
     def healing(self) -> Healing | None:
         """What is being healed."""
 
-    def stop(self) -> None:
-        """Cancel gracefully what is being healed."""
+    def stop(self, *, gently: bool = False) -> None:
+        """Cancel what is being healed; ``gently`` lets the copies in flight finish, and starts no more."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until nothing is being healed, or for so long; whether it has ended."""
 
 
 def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: Ledger, at_s: float) -> Plan:
@@ -76,15 +103,23 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: L
             return undo_demotion(state, ledger.demoted[broker])
         case HealKind.REPAIR:
             return _only_due(make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY)), healing, state)
+        case HealKind.RESUME:
+            raise ValueError("a run that is resumed has its plan")
     left = None
     if policy.max_bytes_per_day is not None:
         left = max(policy.max_bytes_per_day - ledger.bytes_of_day(at_s), 0)
     common = PlanOptions(tolerance=policy.inner_tolerance, max_bytes=left, keep_moved=ledger.plans_of_day(at_s))
     if healing.kind is HealKind.DRAIN:
         return make_plan(state, replace(common, mode=Mode.REPAIR_ONLY, drain=healing.brokers))
-    if healing.kind is HealKind.FILL:
+    if healing.kind is HealKind.FILL and _hold_nothing(state, healing):
         return make_plan(state, replace(common, mode=Mode.ONLY_TO_NEW))
     return make_plan(state, common)
+
+
+def _hold_nothing(state: ClusterState, healing: Healing) -> bool:
+    """Whether the new brokers hold no replica at all; one that held some before keeps those of internal topics."""
+    held = np.bincount(state.replicas.broker, minlength=len(state.brokers))
+    return not held[np.isin(state.brokers.id, list(healing.brokers))].any()
 
 
 def _only_due(repair: Plan, healing: Healing, state: ClusterState) -> Plan:
@@ -99,7 +134,10 @@ class RunHealer:
     Parameters
     ----------
     environment
-        Gives the environment of each run; called with the switch that stops it.
+        Gives the environment of each run; called with the switch that stops it. Its cluster should have connections of
+        its own: the watch measures how fast brokers answer, and would wait behind the requests of a run.
+    timeouts
+        Of the runs; longer steps between looks make a simulated month pass sooner.
     in_background
         False heals before :meth:`begin` returns, as on a simulated clock.
     """
@@ -109,10 +147,12 @@ class RunHealer:
         environment: Callable[[StopSwitch], RunEnvironment],
         throttle: int | Literal["auto"] | None = "auto",
         *,
+        timeouts: Timeouts | None = None,
         in_background: bool = True,
     ) -> None:
         self._environment = environment
         self._throttle = throttle
+        self._timeouts = timeouts or Timeouts()
         self._in_background = in_background
         self._switch = StopSwitch()
         self._healing: Healing | None = None
@@ -126,16 +166,26 @@ class RunHealer:
 
     def begin(self, healing: Healing, plan: Plan) -> None:
         """See :class:`Healer`."""
-        self._switch, self._healing = StopSwitch(), healing
 
-        def run() -> None:
-            self._result = _heal(healing, plan, self._environment(self._switch), self._throttle)
+        def action(environment: RunEnvironment) -> RunResult | None:
+            options = RunOptions(
+                throttle=measured_throttle(environment, plan.partitions, self._throttle),
+                timeouts=self._timeouts,
+                on_interrupt=OnInterrupt.FINISH,
+            )
+            enforce(preflight(environment, plan, options, find_run(environment)))
+            return apply(environment, plan, options)
 
-        if not self._in_background:
-            run()
-            return
-        self._thread = threading.Thread(target=run, name="kafkabal-healing", daemon=True)
-        self._thread.start()
+        self._start(healing, plan.plan_id, action)
+
+    def begin_resume(self, healing: Healing, found: FoundRun) -> None:
+        """See :class:`Healer`."""
+        self._start(healing, found.record.plan_id, resume)
+
+    def unfinished(self) -> FoundRun | None:
+        """See :class:`Healer`."""
+        found = find_run(self._environment(StopSwitch()))
+        return found if found is not None and found.is_open else None
 
     def poll(self) -> HealResult | None:
         """See :class:`Healer`."""
@@ -144,47 +194,58 @@ class RunHealer:
             self._healing = self._thread = None
         return result
 
-    def stop(self) -> None:
-        """See :class:`Healer`; the run cancels what is in flight and restores its throttles."""
-        self._switch.request(StopReason.TERMINATE)
+    def stop(self, *, gently: bool = False) -> None:
+        """See :class:`Healer`; throttles are restored either way."""
+        # what a run does on MAX_RUNTIME its options say: it finishes what is in flight
+        self._switch.request(StopReason.MAX_RUNTIME if gently else StopReason.CANCELLED)
 
-    def resume_unfinished(self) -> RunResult | None:
-        """End a run that an earlier process on this host left behind; None where there is none.
-
-        Raises
-        ------
-        KafkabalError
-            If it cannot be resumed.
-        """
-        environment = self._environment(StopSwitch())
-        found = find_run(environment)
-        if found is None or not found.is_open or found.record.host != environment.host:
-            return None
-        return resume(environment)
-
-    def wait(self, timeout_s: float) -> None:
-        """Until the run has ended, or for so long."""
+    def wait(self, timeout_s: float) -> bool:
+        """See :class:`Healer`."""
         if self._thread is not None:
             self._thread.join(timeout_s)
+        return self._thread is None or not self._thread.is_alive()
+
+    def _start(self, healing: Healing, plan_id: str, action: Callable[[RunEnvironment], RunResult | None]) -> None:
+        self._switch, self._healing = StopSwitch(), healing
+
+        def run() -> None:
+            self._result = _heal(healing, plan_id, lambda: action(self._environment(self._switch)))
+
+        if not self._in_background:
+            run()
+            return
+        self._thread = threading.Thread(target=run, name="kafkabal-healing", daemon=True)
+        self._thread.start()
 
 
-def _heal(
-    healing: Healing, plan: Plan, environment: RunEnvironment, throttle: int | Literal["auto"] | None
-) -> HealResult:
-    """Apply a plan; an error becomes part of the result, since a watch outlives what it tries."""
+def _heal(healing: Healing, plan_id: str, action: Callable[[], RunResult | None]) -> HealResult:
+    """Do it; an error becomes part of the result, since a watch outlives what it tries."""
     try:
-        options = RunOptions(
-            throttle=measured_throttle(environment, plan.partitions, throttle), on_interrupt=OnInterrupt.CANCEL
-        )
-        enforce(preflight(environment, plan, options, find_run(environment)))
-        result = apply(environment, plan, options)
+        result = action()
+    except BusyError as error:
+        return HealResult(healing=healing, plan_id=plan_id, problem=error.message, is_busy=True)
     except KafkabalError as error:
-        return HealResult(healing=healing, plan=plan, problem=error.message)
+        return HealResult(healing=healing, plan_id=plan_id, problem=error.message)
     except Exception as error:  # noqa: BLE001  a defect in healing must not end the watch; it is reported
-        return HealResult(healing=healing, plan=plan, problem=f"{type(error).__name__}: {error}")
-    if result is None or result.is_complete:
-        return HealResult(healing=healing, plan=plan, run_id=result.run_id if result else "")
-    reasons = [*result.problems.values(), *result.pending]
+        return HealResult(healing=healing, plan_id=plan_id, problem=f"{type(error).__name__}: {error}")
+    if result is None:
+        return HealResult(healing=healing, plan_id=plan_id)
     return HealResult(
-        healing=healing, plan=plan, run_id=result.run_id, problem=reasons[0] if reasons else "stopped before its end"
+        healing=healing,
+        plan_id=plan_id,
+        run_id=result.run_id,
+        done=result.done,
+        total=result.total,
+        moved_bytes=result.copied_bytes,
+        elapsed_s=result.elapsed_s,
+        problem=_problem(result),
+        was_stopped=result.stop_reason is not None,
     )
+
+
+def _problem(result: RunResult) -> str:
+    if result.problems:
+        name, reason = next(iter(result.problems.items()))
+        more = f", and {len(result.problems) - 1} more" if len(result.problems) > 1 else ""
+        return f"{name}: {reason}{more}"
+    return f"not restored: {'; '.join(result.pending)}" if result.pending else ""

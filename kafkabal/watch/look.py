@@ -27,6 +27,7 @@ class StateFindings:
     imbalanced: tuple[str, ...]
     """Scores that leave the outer band."""
     empty: frozenset[int]
+    """Live brokers without a replica of a topic that is not internal."""
     led: frozenset[int]
 
 
@@ -48,7 +49,8 @@ def find(state: ClusterState, outer_tolerance: float) -> StateFindings:
     brokers, dirs, replicas = state.brokers, state.log_dirs, state.replicas
     offline = np.flatnonzero(dirs.state == LogDirState.OFFLINE)
     lost_on = np.bincount(replicas.broker[offline_replicas(state)], minlength=len(brokers)) > 0
-    held = np.bincount(replicas.broker, minlength=len(brokers))
+    external = ~state.topics.internal[state.partitions.topic]
+    held = np.bincount(replicas.broker[external[replicas.partition]], minlength=len(brokers))
     leader = state.partitions.leader
     first = replicas.broker[state.partitions.first[:-1]] if len(replicas) else np.zeros(0, np.int32)
     return StateFindings(
@@ -58,8 +60,9 @@ def find(state: ClusterState, outer_tolerance: float) -> StateFindings:
         out_of_sync=int(np.count_nonzero(lagging_partitions(state))),
         imbalanced=tuple(
             scored.score.name
-            for scored, _ in inspect_cluster(state, tolerance=outer_tolerance).outside(outer_tolerance)
+            for scored in inspect_cluster(state, tolerance=outer_tolerance).scored
+            if scored.evaluation.outside.any()
         ),
-        empty=frozenset(brokers.id[brokers.is_live & (held == 0)].tolist()) if len(replicas) else frozenset(),
+        empty=frozenset(brokers.id[brokers.is_live & (held == 0)].tolist()) if external.any() else frozenset(),
         led=frozenset(brokers.id[np.unique(np.concatenate([leader[leader >= 0], first]))].tolist()),
     )

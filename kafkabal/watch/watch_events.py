@@ -26,7 +26,14 @@ class EventKind(StrEnum):
     HEALING = "healing"
     HEALED = "healed"
     HEALING_FAILED = "healing-failed"
+    HEALING_STOPPED = "healing-stopped"
+    """Something else comes first, its window closed, or it is planned again; what was moved stays."""
     HELD_BACK = "held-back"
+    UNMET = "unmet"
+    """What a healing cannot bring about, and why."""
+    NOT_SAVED = "not-saved"
+    """What was healed cannot be written down; nothing is healed meanwhile."""
+    SAVED = "saved"
 
 
 ENDS = {
@@ -36,8 +43,12 @@ ENDS = {
     EventKind.BALANCED: (EventKind.IMBALANCED,),
     EventKind.SEEING: (EventKind.BLIND,),
     EventKind.HEALED: (EventKind.HEALING_FAILED,),
+    EventKind.SAVED: (EventKind.NOT_SAVED,),
 }
 """Which alerts an event resolves."""
+
+NO_ALERTS = frozenset({EventKind.HEALING, EventKind.HEALING_STOPPED, EventKind.HELD_BACK, EventKind.UNMET})
+"""What nobody has to do anything about, or what another alert stands for already."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """``kafkabal watch``: notice what fails or slows down, and heal what is allowed."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.cli.framework.background_lines import BackgroundLines
 from kafkabal.cli.framework.cluster_access import open_cluster
-from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.service_notify import notify_ready
@@ -26,18 +27,17 @@ from kafkabal.cli.framework.shared_options import (
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, UsageError
 from kafkabal.files import check_replaceable
-from kafkabal.units import parse_bytes, parse_duration, parse_share, parse_some_time
+from kafkabal.printable import printable
+from kafkabal.units import format_duration, parse_bytes, parse_duration, parse_share, parse_some_time
 from kafkabal.watch import HealLevel
 
 if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.executor import StopSwitch
-    from kafkabal.watch import RunHealer, Watcher, WatchListener, WatchOptions
+    from kafkabal.reporting.watch_report import WatchTextfile
+    from kafkabal.watch import RunHealer, Summary, WatchListener, WatchLock, WatchOptions
 
-_LOCK_SESSION_S = 30.0
-_PURPOSE = "watch"
-_WAIT_S = 5.0
-_LAST_WAIT_S = 300.0
+_FOLDER = "watch"
 
 
 class WatchFormat(StrEnum):
@@ -180,11 +180,10 @@ def watch(
       kafkabal watch --once -o json
     """
     _check(settings, output, heal, once=once)
-    with open_cluster(settings, context) as cluster, ExitStack() as at_end:
-        if once:
-            return _look_once(cluster, settings, context, output, _options(settings, heal, every_s, slow_share))
-        _take_lock(cluster, context, at_end)
-        return _watch(cluster, settings, context, output, _options(settings, heal, every_s, slow_share), at_end)
+    options = _options(settings, heal, every_s, slow_share)
+    if once:
+        return _look_once(settings, context, output, options)
+    return _watch(settings, context, output, options)
 
 
 def _check(settings: Settings, output: WatchOutput, heal: HealFlags, *, once: bool) -> None:
@@ -209,7 +208,7 @@ def _options(settings: Settings, heal: HealFlags, every_s: float, slow_share: fl
     return WatchOptions(
         every_s=every_s,
         broker_timeout_s=settings.broker_timeout_s or WatchOptions().broker_timeout_s,
-        rules=HealthRules(slow_share=slow_share),
+        rules=HealthRules(slow_share=slow_share, longest_gap_s=2 * every_s),
         policy=HealPolicy(
             level=heal.heal,
             dead_after_s=heal.dead_after_s,
@@ -224,99 +223,77 @@ def _options(settings: Settings, heal: HealFlags, every_s: float, slow_share: fl
     )
 
 
-def _take_lock(cluster: "Cluster", context: CommandContext, at_end: ExitStack) -> None:
-    """Wait until no other watch runs on this cluster."""
-    import os
-    import socket
-
-    from kafkabal.errors import BusyError
-
-    owner = f"kafkabal watch on {socket.gethostname()} (process {os.getpid()})"
-    said = False
-    while True:
-        try:
-            lock = cluster.lock(owner, _LOCK_SESSION_S, _PURPOSE)
-        except BusyError as error:
-            if not said:
-                context.say(f"{error.message}; waiting until it ends")
-                said = True
-            context.sleep(_WAIT_S)
-        else:
-            at_end.callback(lock.release)
-            return
-
-
-def _look_once(
-    cluster: "Cluster", settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions"
-) -> ExitCode:
+def _look_once(settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions") -> ExitCode:
+    from kafkabal.errors import MissingCapabilityError, NotAuthorizedError
     from kafkabal.reporting.watch_report import summary_report
-    from kafkabal.watch import check_once
+    from kafkabal.watch import WatchLock, check_once
 
-    summary = check_once(cluster, options, _completed(settings))
+    with open_cluster(settings, context) as cluster, ExitStack() as at_end:
+        if settings.snapshot is None:
+            lock = WatchLock(cluster, context.sleep)
+            at_end.callback(lock.release)
+            # whoever may only read does not keep a watch out, and need not
+            with suppress(MissingCapabilityError, NotAuthorizedError):
+                lock.take()
+        summary = check_once(cluster, options, _completed(settings))
     form = Format.JSON if output.output is not WatchFormat.TABLE else Format.TABLE
     show(summary_report(summary), OutputOptions(output=form), context)
     return ExitCode.FINDINGS if summary.problems else ExitCode.DONE
 
 
-def _watch(
-    cluster: "Cluster",
+def _watch(settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions") -> ExitCode:
+    from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
+    from kafkabal.executor import HardStop, StopReason, StopSwitch
+    from kafkabal.watch import WatchLock
+
+    stop, is_aborted = StopSwitch(), False
+    with ExitStack() as at_end:
+        cluster = at_end.enter_context(open_cluster(settings, context))
+        reporter = Reporter(output, context, cluster.name, at_end, heals=options.policy.level is not HealLevel.NONE)
+        try:
+            with stop_on_signals(stop, lambda _: None):
+                # one that waits stands by: a service manager need not wait for it
+                notify_ready(context.environ)
+                lock = WatchLock(cluster, context.sleep)
+                at_end.callback(lock.release)
+                while lock.wait(stop, lambda other: reporter.say(f"{other}; waiting until it ends")):
+                    _watch_alone(settings, context, options, cluster, lock, stop, reporter)
+        except HardStop:
+            is_aborted = True
+    hint = "'kafkabal rebalance status' shows what is left; the next watch resumes it" if is_aborted else None
+    message = "watch aborted" if is_aborted else "watch stopped"
+    raise InterruptedRunError(message, terminated=stop.reason is StopReason.TERMINATE, hint=hint)
+
+
+def _watch_alone(
     settings: Settings,
     context: CommandContext,
-    output: WatchOutput,
     options: "WatchOptions",
-    at_end: ExitStack,
-) -> ExitCode:
-    from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
+    cluster: "Cluster",
+    lock: "WatchLock",
+    stop: "StopSwitch",
+    reporter: "Reporter",
+) -> None:
+    """Until it is stopped, or another watch has taken over."""
     from kafkabal.clusters import SystemClock
-    from kafkabal.executor import HardStop, StopReason, StopSwitch
     from kafkabal.watch import Watcher
 
     cluster_id = cluster.cluster_id()
-    stop, healer = StopSwitch(), _healer(cluster, settings, context)
-    watcher = Watcher(
-        cluster,
-        options,
-        SystemClock(),
-        _listener(output, context, cluster.name, at_end),
-        healer,
-        context.state_dir / _PURPOSE / f"{cluster_id}.json",
-        _completed(settings),
-    )
-    if options.policy.level is not HealLevel.NONE:
-        _resume_unfinished(healer, context)
-    notify_ready(context.environ)
-    context.say(f"watching {cluster.name}: --heal {options.policy.level}, every {options.every_s:g} s")
-    try:
-        with stop_on_signals(stop, context.say):
-            _run(watcher, stop, output, context, cluster_label(settings, context) or cluster_id)
-            healer.wait(_LAST_WAIT_S)
-    except HardStop:
-        pass
-    terminated = stop.reason is StopReason.TERMINATE
-    raise InterruptedRunError("watch stopped", terminated=terminated, hint=None)
-
-
-def _run(watcher: "Watcher", stop: "StopSwitch", output: WatchOutput, context: CommandContext, cluster: str) -> None:
-    if output.textfile is None:
-        watcher.run(stop)
-        return
-    from kafkabal.reporting.watch_report import WatchTextfile
-
-    textfile = WatchTextfile(output.textfile, cluster, context.wall_clock, context.warn)
-    watcher.run(stop, after_look=textfile.write)
-
-
-def _resume_unfinished(healer: "RunHealer", context: CommandContext) -> None:
-    """A watch that was killed amid healing ends that run first."""
-    from kafkabal.errors import KafkabalError
-
-    try:
-        result = healer.resume_unfinished()
-    except KafkabalError as error:
-        context.warn(f"an unfinished run cannot be resumed: {error.message}")
-        return
-    if result is not None:
-        context.say(f"run {result.run_id} was left unfinished: resumed, {result.outcome}")
+    with open_cluster(settings, context) as changed:
+        watcher = Watcher(
+            cluster,
+            options,
+            SystemClock(),
+            reporter.listener(cluster_label(settings, context) or cluster_id),
+            _healer(changed, settings, context),
+            context.state_dir / _FOLDER / f"{cluster_id}.json",
+            _completed(settings),
+            lock.confirm,
+        )
+        reporter.say(
+            f"watching {cluster.name}: --heal {options.policy.level}, every {format_duration(options.every_s)}"
+        )
+        watcher.run(lambda: stop.reason is not None or bool(lock.other), reporter.after_look)
 
 
 def _healer(cluster: "Cluster", settings: Settings, context: CommandContext) -> "RunHealer":
@@ -343,17 +320,55 @@ def _completed(settings: Settings):  # type: ignore[no-untyped-def]
     return partial(with_stated_disks, settings=settings)
 
 
-def _listener(output: WatchOutput, context: CommandContext, name: str, at_end: ExitStack) -> "WatchListener":
-    from kafkabal.reporting.watch_report import EventLines, EventTable
-    from kafkabal.watch import IsolatedListeners
+class Reporter:
+    """Where a watch reports to; nothing of it can hold the watch up."""
 
-    lines = EventLines if output.output is WatchFormat.JSONL else EventTable
-    listeners: list[WatchListener] = [lines(context.stdout)]
-    if output.notify is not None:
-        from kafkabal.reporting.notifications.notifier import Notifier
-        from kafkabal.reporting.notifications.watch_notifications import WatchNotifications
+    def __init__(
+        self, output: WatchOutput, context: CommandContext, name: str, at_end: ExitStack, *, heals: bool
+    ) -> None:
+        self._output, self._context, self._heals = output, context, heals
+        self._events = at_end.enter_context(BackgroundLines(context.stdout))
+        self._messages = at_end.enter_context(BackgroundLines(context.stderr))
+        self._textfile: WatchTextfile | None = None
+        self._others: list[WatchListener] = []
+        if output.notify is not None:
+            from kafkabal.reporting.notifications.notifier import Notifier
+            from kafkabal.reporting.notifications.watch_notifications import WatchNotifications
 
-        notifier = Notifier(output.notify, name, context.warn)
-        at_end.callback(notifier.close)
-        listeners.append(WatchNotifications(notifier))
-    return IsolatedListeners(listeners)
+            notifier = Notifier(output.notify, name, self.warn)
+            at_end.callback(notifier.close)
+            self._others.append(WatchNotifications(notifier))
+
+    def say(self, text: str) -> None:
+        """Say how it goes, unless ``-q``."""
+        if not self._context.quiet:
+            self._messages.write(f"{printable(text)}\n")
+
+    def warn(self, text: str) -> None:
+        """Say what should not be missed."""
+        self._messages.write(f"{PROGRAM}: warning: {printable(text)}\n")
+
+    def listener(self, cluster: str) -> "WatchListener":
+        """Listener of a watch over a cluster of this name."""
+        from kafkabal.reporting.watch_report import EventLines, EventTable, WatchTextfile
+        from kafkabal.watch import IsolatedListeners
+
+        lines = EventLines if self._output.output is WatchFormat.JSONL else EventTable
+        listeners: list[WatchListener] = [lines(self._events.write), *self._others]
+        if self._output.textfile is not None:
+            self._textfile = WatchTextfile(self._output.textfile, cluster, self._context.wall_clock, self.warn)
+            listeners.append(self._textfile)
+        return IsolatedListeners(listeners)
+
+    def after_look(self, summary: "Summary") -> None:
+        """Keep the textfile.
+
+        Raises
+        ------
+        BrokenPipeError
+            If a watch that only reports has nowhere to report to any more.
+        """
+        if self._textfile is not None:
+            self._textfile.write(summary)
+        elif self._events.is_gone and not self._others and not self._heals:
+            raise BrokenPipeError

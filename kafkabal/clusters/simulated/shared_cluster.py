@@ -81,6 +81,10 @@ class SimulatedKafka:
         broker.alive, broker.hung_since_s = True, None
         controller.broker_back(self.parts, broker)
 
+    def add_broker(self, row: BrokerRow) -> None:
+        """Let a broker join that holds nothing."""
+        self.catch_up().brokers[row.broker] = _broker(row)
+
     def fail_log_dir(self, broker_id: int, path: str) -> None:
         """Let a disk go offline: its replicas leave the ISR and are no longer reported."""
         parts = self.catch_up()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from kafkabal.reporting.notifications.notifier import Notification, Notifier
-from kafkabal.watch import ENDS, EventKind, WatchEvent
-
-_NO_ALERTS = frozenset({EventKind.HEALING, EventKind.HELD_BACK})
+from kafkabal.watch import ENDS, NO_ALERTS, WatchEvent
 
 
 class WatchNotifications:
@@ -29,6 +27,6 @@ def notification_of(event: WatchEvent) -> Notification:
         broker=event.broker,
         log_dir=event.log_dir,
         run_id=event.run_id,
-        begins=() if ends or event.event in _NO_ALERTS else (event.event,),
+        begins=() if ends or event.event in NO_ALERTS else (event.event,),
         ends=ends,
     )

@@ -32,7 +32,7 @@ def kind_of(decision: Decision) -> HealKind | None:
 
 def entry(kind: str = "rebalance", *, ago_s: float = 60.0, succeeded: bool = True, moved_bytes: int = 0) -> Entry:
     """A healing of a while ago."""
-    return Entry(at_s=NOW_S - ago_s, kind=kind, moved_bytes=moved_bytes, succeeded=succeeded)
+    return Entry(at_s=NOW_S - ago_s, kind=kind, moved_bytes=moved_bytes, succeeded=succeeded, plan=Plan(partitions=()))
 
 
 @pytest.mark.parametrize("sight", [DEAD, IMBALANCED, SLOW])
@@ -68,8 +68,8 @@ def test_what_is_found_is_healed_the_worst_first(sight: Sight, kind: HealKind) -
 @pytest.mark.parametrize(
     ("sight", "policy", "ledger", "why"),
     [
-        (Sight(dead={3: 9e9, 4: 9e9}, dead_with_replicas=frozenset({3, 4})), ALL, Ledger(), "vanished at once"),
-        (DEAD, ALL, Ledger(entries=(entry("repair", succeeded=False),)), "backing off"),
+        (Sight(dead={3: 9e9, 4: 9e9}, dead_with_replicas=frozenset({3, 4})), ALL, Ledger(), "missing at once"),
+        (DEAD, ALL, Ledger(entries=(entry("repair", succeeded=False),)), "tried again later"),
         (IMBALANCED, HealPolicy(level=HealLevel.ALL, max_actions_per_day=1), Ledger(entries=(entry(),)), "actions"),
         (Sight(imbalanced_looks=10, out_of_sync=3), ALL, Ledger(), "out of sync"),
         (IMBALANCED, HealPolicy(level=HealLevel.ALL, window=TimeWindow.parse("01:00-05:00")), Ledger(), "window"),

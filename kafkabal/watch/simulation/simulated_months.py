@@ -1,0 +1,206 @@
+"""Play a watch on a simulated cluster: the very loop that runs on a real one, on a clock that jumps.
+
+::
+
+    every step           sizes change (growth, noise, retention)
+    at their times       brokers fail, come back, join
+    looks                one after every change; more, a few seconds apart and then minutes, as long as a broker is not
+                         well, something has just changed or is being healed: nothing happens between two others
+    a healing            a run of the executor on the simulated cluster, under its throttle, while looks go on
+
+A look that would see just what the one before saw is left out; that is all that differs from real time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.executor import FoundRun, RunEnvironment, Timeouts
+from kafkabal.model import ClusterState
+from kafkabal.plan import Plan
+from kafkabal.watch.decide import Healing
+from kafkabal.watch.heal import HealResult, RunHealer
+from kafkabal.watch.ledger import DAY_S
+from kafkabal.watch.simulation.hindsight_plans import hindsight_bytes
+from kafkabal.watch.simulation.scripted_failures import faults_of, last_change_s
+from kafkabal.watch.simulation.simulated_scene import SimulatedScene
+from kafkabal.watch.simulation.simulation_case import BrokerFault, SimulationCase
+from kafkabal.watch.simulation.simulation_result import SimulatedHealing, SimulationResult
+from kafkabal.watch.watch_events import WatchEvent
+from kafkabal.watch.watcher import Watcher, WatchOptions
+
+_RESPONSE_NOISE = 0.3
+"""Of the response times, drawn for every look."""
+_PAUSES_S = ((60.0, 5.0), (360.0, 30.0), (2400.0, 300.0))
+"""Until so long after a change, looks are so far apart: the first notice a death, the next are ten readings in a row,
+the last come when --dead-after and the ten minutes of a broker that is well again have passed."""
+_UNWELL_PAUSE_S = 600.0
+"""While a broker is not well or something is healed."""
+_RUN_POLL_S = 30.0
+_SETTLED_S = 2 * DAY_S
+
+
+def simulate(state: ClusterState, case: SimulationCase, days: float, folder: Path) -> SimulationResult:
+    """Play a watch, and what one plan a day would have moved with the day known in advance.
+
+    Parameters
+    ----------
+    state
+        What the cluster begins with.
+    folder
+        For the journals of the runs and the ledger; to be empty.
+
+    Raises
+    ------
+    UsageError
+        If the case names a broker that the cluster does not have.
+    """
+    _check(state, case)
+    faults = faults_of(case, state.brokers.id[state.brokers.is_live].tolist(), days * DAY_S)
+    result = _SimulatedWatch(state, case, faults, folder).play(days)
+    return replace(result, hindsight_bytes=hindsight_bytes(state, case, faults, days))
+
+
+def _check(state: ClusterState, case: SimulationCase) -> None:
+    known = {int(b) for b in state.brokers.id}
+    for new in case.new_brokers:
+        if new.broker in known:
+            raise UsageError(f"new broker {new.broker}: the cluster has it already")
+        if new.like not in known:
+            raise UsageError(f"new broker {new.broker}: unknown broker in 'like': {new.like}")
+        known.add(new.broker)
+    for fault in case.faults:
+        if fault.broker not in known:
+            raise UsageError(f"unknown broker in a fault: {fault.broker}")
+
+
+class _SimulatedWatch:
+    """A watch, the cluster it watches, and what came of it."""
+
+    def __init__(
+        self, state: ClusterState, case: SimulationCase, faults: tuple[BrokerFault, ...], folder: Path
+    ) -> None:
+        self._scene = SimulatedScene(state, case, faults, self._on_change)
+        self._clock = self._scene.clock
+        self._case, self._quiet_from_s = case, last_change_s(case, faults) + _SETTLED_S
+        self._noise = np.random.default_rng((case.seed, 2))
+        self._events: list[WatchEvent] = []
+        self._healer = _NotingHealer(self._scene, folder, case)
+        options = WatchOptions(policy=case.policy)
+        self._watcher = Watcher(self._scene.cluster, options, self._clock, self, self._healer, folder / "watch.json")
+        self._looks = 0
+        self._changed_at_s = self._measured_at_s = 0.0
+        self._next_look = 0
+        self._counted_s = self._in_band_s = 0.0
+        self._is_in_band = self._is_counted = True
+
+    def play(self, days: float) -> SimulationResult:
+        self._look_in(0.0)
+        self._clock.sleep(days * DAY_S - self._clock.monotonic())
+        self._measure()
+        steady = [h for h in self._healer.healings if not self._case.growth.per_day and h.at_s >= self._quiet_from_s]
+        return SimulationResult(
+            days=days,
+            looks=self._looks,
+            events=tuple(self._events),
+            healings=tuple(self._healer.healings),
+            in_band_share=self._in_band_s / self._counted_s if self._counted_s else 1.0,
+            unprompted=len(steady),
+        )
+
+    def on_event(self, event: WatchEvent) -> None:
+        """Keep it; what changes is worth closer looks."""
+        self._events.append(event)
+        self._changed_at_s = self._clock.monotonic()
+
+    def _on_change(self, is_sudden: bool) -> None:
+        if is_sudden:
+            self._changed_at_s = self._clock.monotonic()
+        self._look_in(0.0)
+
+    def _look_in(self, seconds: float) -> None:
+        """Let the next look be then, instead of when it was to be."""
+        self._next_look += 1
+        number = self._next_look
+        self._clock.at(self._clock.monotonic() + seconds, lambda: self._look(number))
+
+    def _look(self, number: int) -> None:
+        if number != self._next_look:
+            return  # another was put in its place
+        # a healing takes place within the look: the next one is arranged before, so that looks go on meanwhile
+        if (pause_s := self._pause_s()) is not None:
+            self._look_in(pause_s)
+        for broker in self._scene.kafka.parts.brokers.values():
+            noise = 1 + _RESPONSE_NOISE * float(self._noise.uniform(-1, 1))
+            broker.response_s = self._scene.response_s(broker.id) * noise
+        self._looks += 1
+        before = self._changed_at_s
+        self._watcher.look()
+        self._measure()
+        if self._changed_at_s != before and self._healer.healing is None:
+            self._look_in(_PAUSES_S[0][1])
+
+    def _pause_s(self) -> float | None:
+        """Until the next look; None where none is needed before something changes."""
+        since_s = self._clock.monotonic() - self._changed_at_s
+        for until_s, pause_s in _PAUSES_S:
+            if since_s < until_s:
+                return pause_s
+        is_well = not (self._scene.missing or self._scene.slow) and self._healer.healing is None
+        return None if is_well else _UNWELL_PAUSE_S
+
+    def _measure(self) -> None:
+        """Count the time since the last look by what that one found."""
+        now_s = self._clock.monotonic()
+        if self._is_counted:
+            self._counted_s += now_s - self._measured_at_s
+            self._in_band_s += (now_s - self._measured_at_s) * self._is_in_band
+        self._measured_at_s = now_s
+        self._is_in_band = not self._watcher.summary().findings.imbalanced
+        self._is_counted = not self._scene.missing
+
+
+class _NotingHealer(RunHealer):
+    """Heals at once, and notes what it did."""
+
+    def __init__(self, scene: SimulatedScene, folder: Path, case: SimulationCase) -> None:
+        super().__init__(
+            lambda stop: RunEnvironment(
+                cluster=scene.cluster, state_dir=folder / "runs", clock=scene.clock, stop=stop, host="simulated"
+            ),
+            case.throttle,
+            timeouts=Timeouts(poll_s=_RUN_POLL_S),
+            in_background=False,
+        )
+        self._clock = scene.clock
+        self._begun: tuple[float, Healing, Plan | None] | None = None
+        self.healings: list[SimulatedHealing] = []
+
+    def begin(self, healing: Healing, plan: Plan) -> None:
+        self._begun = (self._clock.monotonic(), healing, plan)
+        super().begin(healing, plan)
+
+    def begin_resume(self, healing: Healing, found: FoundRun) -> None:
+        self._begun = (self._clock.monotonic(), healing, None)
+        super().begin_resume(healing, found)
+
+    def poll(self) -> HealResult | None:
+        result = super().poll()
+        if result is not None and self._begun is not None:
+            at_s, healing, plan = self._begun
+            self.healings.append(
+                SimulatedHealing(
+                    at_s=at_s,
+                    ended_at_s=self._clock.monotonic(),
+                    kind=healing.kind,
+                    reason=healing.reason,
+                    moved_bytes=result.moved_bytes,
+                    plan=plan,
+                    outcome="stopped" if result.was_stopped else result.problem or "done",
+                )
+            )
+        return result

@@ -1,0 +1,89 @@
+"""What happens to a cluster while a watch is simulated, and how far that watch may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from kafkabal.watch.heal_policy import HealLevel, HealPolicy
+
+DAY_S = 86_400.0
+HOUR_S = 3600.0
+
+
+class FaultKind(StrEnum):
+    """What becomes of a broker."""
+
+    DEAD = "dead"
+    """Its process ends; it comes back with what it held, as far as that is still assigned to it."""
+    SLOW = "slow"
+    """It takes two and a half times as long to answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerFault:
+    """A broker that fails for a while."""
+
+    broker: int
+    at_s: float
+    for_s: float
+    """Infinite for one that never comes back."""
+    kind: FaultKind = FaultKind.DEAD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomFaults:
+    """Brokers that fail at drawn times, never two at once."""
+
+    every_s: float
+    """Mean time between two."""
+    for_s: float
+    """Mean duration; each is between a tenth of it and twice as long."""
+    kind: FaultKind = FaultKind.DEAD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBroker:
+    """A broker that joins empty, with the disks of one that is there."""
+
+    broker: int
+    at_s: float
+    like: int
+    rack: str | None = None
+    """That of the other one if None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """How the size of partitions changes: towards a trend, by what is produced and what retention deletes."""
+
+    per_day: float = 0.0
+    """Of the size in the snapshot; negative where topics shrink."""
+    spread: float = 0.0
+    """The growth of a partition is drawn from ``per_day`` x (1 - spread) to ``per_day`` x (1 + spread)."""
+    noise: float = 0.0
+    """Of the rate at which a partition is produced to, drawn anew for every step."""
+    retention_s: float = 7 * DAY_S
+    """How long records are kept: noise of the rates is averaged over it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationCase:
+    """Everything that is played; equal cases on equal clusters give equal results."""
+
+    seed: int = 0
+    step_s: float = 2 * HOUR_S
+    """Sizes change so often; between two changes a cluster that is well is looked at once."""
+    growth: Growth = field(default_factory=Growth)
+    faults: tuple[BrokerFault, ...] = ()
+    random_faults: RandomFaults | None = None
+    new_brokers: tuple[NewBroker, ...] = ()
+    policy: HealPolicy = field(default_factory=lambda: HealPolicy(level=HealLevel.ALL))
+    throttle: int | Literal["auto"] | None = "auto"
+    """Bytes a second for each broker."""
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether nothing but noise happens, so that nothing is to be done."""
+        return not (self.growth.per_day or self.faults or self.random_faults or self.new_brokers)

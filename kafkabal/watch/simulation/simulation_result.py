@@ -1,0 +1,98 @@
+"""What came of a simulated watch, and whether it kept what a watch promises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafkabal.model import TopicPartition
+from kafkabal.plan import Plan
+from kafkabal.watch.decide import HealKind
+from kafkabal.watch.ledger import DAY_S
+from kafkabal.watch.watch_events import WatchEvent
+
+LEAST_IN_BAND = 0.99
+MOST_BYTES_OF_HINDSIGHT = 1.10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedHealing:
+    """One thing that was healed."""
+
+    at_s: float
+    """Since the beginning."""
+    ended_at_s: float
+    kind: HealKind
+    reason: str
+    moved_bytes: int
+    plan: Plan | None
+    outcome: str
+    """``done``, ``stopped`` or what went wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Something that a watch promises, and whether it was kept."""
+
+    name: str
+    found: str
+    is_kept: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationResult:
+    """A watch over some days."""
+
+    days: float
+    looks: int
+    events: tuple[WatchEvent, ...]
+    healings: tuple[SimulatedHealing, ...]
+    in_band_share: float
+    """Of the time in which no broker was dead."""
+    unprompted: int
+    """Healings though nothing but noise had happened for two days."""
+    hindsight_bytes: int = 0
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that were copied between brokers."""
+        return sum(h.moved_bytes for h in self.healings)
+
+    @property
+    def moved_twice(self) -> int:
+        """Replicas that left a broker within a day of their arrival there, but for those that died with it."""
+        return moved_twice(self.healings)
+
+    @property
+    def of_hindsight(self) -> float:
+        """Bytes as a share of what one plan a day would have moved with the day known in advance."""
+        return self.moved_bytes / self.hindsight_bytes if self.hindsight_bytes else 1.0 if not self.moved_bytes else 2.0
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        """What was to be kept."""
+        return (
+            Promise("replicas moved twice within a day", str(self.moved_twice), self.moved_twice == 0),
+            Promise("actions at steady state", str(self.unprompted), self.unprompted == 0),
+            Promise("time inside the outer band", f"{self.in_band_share:.2%}", self.in_band_share >= LEAST_IN_BAND),
+            Promise(
+                "bytes over one plan a day in hindsight",
+                f"{self.of_hindsight:.2f}",
+                self.of_hindsight <= MOST_BYTES_OF_HINDSIGHT,
+            ),
+        )
+
+
+def moved_twice(healings: Sequence[SimulatedHealing]) -> int:
+    """See :attr:`SimulationResult.moved_twice`."""
+    arrived: dict[tuple[TopicPartition, int], float] = {}
+    count = 0
+    for healing in healings:
+        for change in healing.plan.partitions if healing.plan is not None else ():
+            if healing.kind is not HealKind.REPAIR:
+                count += sum(
+                    healing.at_s - arrived.get((change.name, broker), -DAY_S) < DAY_S for broker in change.removing
+                )
+            for broker in change.adding:
+                arrived[change.name, broker] = healing.ended_at_s
+    return count
