@@ -4,6 +4,12 @@ from .heal import RunHealer as RunHealer
 from .heal_policy import HealLevel as HealLevel
 from .heal_policy import HealPolicy as HealPolicy
 from .isolated_listeners import IsolatedListeners as IsolatedListeners
+from .simulation.case_file import CASE_VERSION as CASE_VERSION
+from .simulation.case_file import read_case as read_case
+from .simulation.simulated_months import simulate as simulate
+from .simulation.simulation_case import SimulationCase as SimulationCase
+from .simulation.simulation_result import SimulatedHealing as SimulatedHealing
+from .simulation.simulation_result import SimulationResult as SimulationResult
 from .watch_events import ENDS as ENDS
 from .watch_events import NO_ALERTS as NO_ALERTS
 from .watch_events import EventKind as EventKind
