@@ -200,11 +200,11 @@ def apply_plan(
     Parameters
     ----------
     throttle_bytes_per_s
-        For each broker in each direction; ``auto`` follows what the cluster bears, None sets no throttle.
+        For each broker in each direction; ``auto`` adapts to the load of the cluster, None sets no throttle.
     options
         Everything else that shapes a run; its throttle is replaced.
     listener
-        Is told how the run goes; whatever it raises never changes the run.
+        Receives the events of the run; an exception it raises never changes the run.
     state_dir
         Where journals are kept; the folder that the command uses if None.
     clock
@@ -249,7 +249,7 @@ def place_topics(
     UsageError
         If a topic exists, or there are too few brokers for a replication factor.
     LimitExceededError
-        If there is no room for what the topics are expected to grow to.
+        If the disks lack room for what the topics are expected to grow to.
     """
     return _place(
         state,

@@ -152,13 +152,13 @@ class PartialFailureError(OperationError):
 
 
 class FindingsError(KafkabalError):
-    """The command worked and found what it was asked to look for."""
+    """The command worked and found what it was asked to find."""
 
     exit_code = ExitCode.FINDINGS
 
 
 class UnsafeError(KafkabalError):
-    """Refused: going on could harm the cluster or break a rule."""
+    """Refused: continuing could harm the cluster or break a rule."""
 
     exit_code = ExitCode.UNSAFE
 

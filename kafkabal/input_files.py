@@ -1,6 +1,6 @@
 """The one way in for files written by others: JSON, JSON Lines, YAML and properties, of any content.
 
-A file is read within limits, so that none can exhaust the memory or the patience of a command: bytes of a line and of
+A file is read within limits, so that none can exhaust the memory or the time of a command: bytes of a line and of
 the whole, what a packed file may unpack to, and integers of 63 bits. Whatever is wrong becomes one
 :class:`~kafkabal.errors.InputFileError` that names the file and, where there is one, the line and the key.
 
@@ -217,7 +217,7 @@ def decode_json(
     Raises
     ------
     InputFileError
-        If it is no JSON, something else than what the decoder reads, or holds an integer beyond 63 bits.
+        If it is not JSON, something else than what the decoder reads, or holds an integer beyond 63 bits.
     """
     try:
         if not has_bounds and _MANY_DIGITS in data.translate(_ALL_NINES):

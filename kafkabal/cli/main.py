@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None, context: CommandContext | None = Non
     argv
         The words after the program's name; None takes those of the process.
     context
-        The world to run in; None takes that of the process.
+        The environment to run in; None takes the one of the process.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     world = context or CommandContext()

@@ -19,7 +19,7 @@ def connect(address: ClusterAddress, clock: Clock | None = None) -> Cluster:
     UnreachableError
         If ZooKeeper does not answer.
     ConfigError
-        If a bootstrap server is no address, or a certificate cannot be used.
+        If the address of a bootstrap server is invalid, or a certificate cannot be used.
     """
     if isinstance(address, SnapshotAddress):
         from kafkabal.clusters.snapshot import SnapshotCluster

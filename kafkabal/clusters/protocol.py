@@ -145,7 +145,7 @@ class Reassignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaLog:
-    """A replica in a log dir, as its broker tells."""
+    """A replica in a log dir, as its broker reports it."""
 
     log_dir: str
     size_bytes: int
@@ -318,11 +318,11 @@ class Cluster(Protocol):
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
         """Ask brokers to keep replicas in these log dirs; returns those that failed.
 
-        A broker that does not hold the replica yet answers ``REPLICA_NOT_AVAILABLE`` and remembers the wish.
+        A broker that does not hold the replica yet answers ``REPLICA_NOT_AVAILABLE`` and stores the request.
         """
 
     def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
-        """Elect the first replica of each; returns those that failed; one that leads already is no failure."""
+        """Elect the first replica of each; returns those that failed; one that already leads counts as elected."""
 
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
@@ -342,7 +342,7 @@ class Cluster(Protocol):
         """
 
     def records(self) -> RecordStore:
-        """The internal topic in which runs are remembered; it is created by the first write."""
+        """The internal topic that holds run records; it is created by the first write."""
 
     def close(self) -> None:
         """Drop all connections."""

@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HEAD: Final = re.compile(r"^profiles:[ \t]*(#.*)?$", re.MULTILINE)
 _USE_LINE: Final = re.compile(r"^use:.*$", re.MULTILINE)
 _FIRST_NAME: Final = re.compile(r"^(?P<indent> +)[^\s#-]", re.MULTILINE)
-# plain text to YAML, and to whoever reads it
+# plain text to YAML, and to people
 _PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9_./:%,@+=-]*(?<!:)")
 
 
@@ -65,7 +65,7 @@ def use_profile(profiles_file: Path, name: str) -> None:
     Raises
     ------
     UsageError
-        If there is no such profile, or the file holds one profile only.
+        If the profile is unknown, or the file holds one profile only.
     OutputError
         If the file cannot be written.
     """

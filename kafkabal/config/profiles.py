@@ -52,7 +52,7 @@ def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
     Raises
     ------
     ConfigError
-        If there is no such profile.
+        If the profile is unknown.
     InputFileError
         If the file cannot be read, is malformed, or holds an unknown key; the line is named.
     """

@@ -101,7 +101,7 @@ def _check_one_cluster(level: Mapping[str, Node]) -> None:
 
 
 def _is_hidden(key: str, stronger: Mapping[str, Node]) -> bool:
-    """A cluster named by a weaker source is forgotten when a stronger one names one of the other kind."""
+    """A cluster named by a weaker source is dropped when a stronger one names one of the other kind."""
     if key == "snapshot":
         return any(live in stronger for live in _LIVE_KEYS)
     return key in _LIVE_KEYS and "snapshot" in stronger

@@ -118,7 +118,7 @@ class Settings:
     def naming(self, *names: str) -> Iterator[None]:
         """Name the line of the profile, or the variable, where one of these fields was written, if its value is wrong.
 
-        Flags name themselves: whoever has just typed them knows them.
+        Flags name themselves: the user has just typed them.
         """
         try:
             yield

@@ -38,7 +38,7 @@ class TimeWindow:
         return window
 
     def contains(self, moment: datetime) -> bool:
-        """Whether work may go on at this local time."""
+        """Whether work is allowed at this local time."""
         now = moment.time()
         if self.start < self.end:
             return self.start <= now < self.end

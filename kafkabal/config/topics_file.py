@@ -42,7 +42,7 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """Values for a kind of topic, each of which a user may override."""
+    """Values for a kind of topic; a user may override each."""
 
     partitions: int
     replication_factor: int

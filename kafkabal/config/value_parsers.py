@@ -35,7 +35,7 @@ def text(node: Node) -> str:
 
 
 def texts(node: Node) -> tuple[str, ...]:
-    """A list of texts, none of them empty: an empty one would stand for more than was meant."""
+    """A list of texts, none of them empty: an empty one would match more than was intended."""
     if isinstance(node.content, str):
         parts = tuple(part.strip() for part in node.content.split(","))
         if not all(parts):
@@ -186,7 +186,7 @@ def check_keys(node: Node, known: Collection[str], what: str) -> Mapping[str, No
     Raises
     ------
     UsageError
-        If it is no mapping, or a key is unknown; near ones are offered.
+        If it is not a mapping, or a key is unknown; similar ones are offered.
     """
     for key, value in mapping(node).items():
         if key not in known:

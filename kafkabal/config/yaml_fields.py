@@ -28,7 +28,7 @@ def read_fields(node: Node, schema: Schema, what: str) -> dict[str, Any]:
 
 
 def only_entry(node: Node, known: Collection[str], what: str) -> tuple[str, Node]:
-    """The one entry of a mapping that says of which kind something is.
+    """The one entry of a mapping that names the kind of something.
 
     Raises
     ------

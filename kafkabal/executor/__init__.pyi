@@ -56,7 +56,7 @@ from .safety.stop_request import StopSwitch as StopSwitch
 from .state.dead_brokers import Sightings as Sightings
 from .state.dead_brokers import known_to_cluster as known_to_cluster
 from .state.dead_brokers import read_sightings as read_sightings
-from .state.dead_brokers import remember_brokers as remember_brokers
+from .state.dead_brokers import record_brokers as record_brokers
 from .state.dead_brokers import tell_cluster as tell_cluster
 from .state.find_run import FoundRun as FoundRun
 from .state.find_run import find_run as find_run

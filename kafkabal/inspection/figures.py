@@ -97,7 +97,7 @@ def dir_figures(cluster: ClusterState) -> HolderFigures:
 
 
 def unknown_sizes(cluster: ClusterState) -> Bools:
-    """bool, shape (n_replicas,): no copy of its partition tells how many bytes it has."""
+    """bool, shape (n_replicas,): the size of no copy of its partition is known."""
     return np.asarray(is_estimated(cluster) & (move_bytes(cluster) < 0)[cluster.replicas.partition])
 
 

@@ -64,7 +64,7 @@ def inspect_cluster(
     Raises
     ------
     ConfigError
-        If the capacity of some brokers is known and that of others is not.
+        If the capacity of some brokers is known and of others is not.
     """
     choice = choice or choose_scores(cluster)
     scores = [weighted.score for weighted in choice.scores]

@@ -22,7 +22,7 @@ class WorstGroup:
 
 
 def worst_group(scored: Scored, cluster: ClusterState) -> WorstGroup | None:
-    """The group whose shares lie farthest from 1; None for a score that compares brokers, or dirs, as a whole."""
+    """The group whose shares are farthest from 1; None for a score that compares brokers, or dirs, as a whole."""
     if scored.score.grain is not Grain.BROKER or scored.score.group(cluster) is None:
         return None
     parts = parts_of(scored.score, cluster)

@@ -69,7 +69,7 @@ def with_capacity(cluster: ClusterState, capacity: Mapping[int | Default, int | 
 def _fills(
     cluster: ClusterState, capacity: Mapping[int | Default, int | Mapping[str, int]]
 ) -> Iterator[tuple[int, int]]:
-    """Dirs of unknown bytes on brokers of which a number is stated, and their part of it."""
+    """Dirs of unknown bytes on brokers whose bytes are stated, and their part of them."""
     dirs = cluster.log_dirs
     for broker, given in stated_of_brokers(cluster, capacity):
         own = range(int(dirs.first[broker]), int(dirs.first[broker + 1]))

@@ -70,7 +70,7 @@ class Brokers:
         return np.equal(self.state, BrokerState.ONLINE)
 
     def index_of(self, broker_id: int) -> int:
-        """Row of a broker id, -1 where there is no such broker."""
+        """Row of a broker id, -1 where it is unknown."""
         at = int(np.searchsorted(self.id, broker_id))
         return at if at < len(self.id) and self.id[at] == broker_id else -1
 
@@ -206,7 +206,7 @@ class ClusterState:
 
     @property
     def leader_replica(self) -> I32:
-        """int32, shape (n_partitions,): row of the leader's replica, -1 where there is no leader."""
+        """int32, shape (n_partitions,): row of the leader's replica, -1 without a leader."""
         leads = self.replicas.broker == self.partitions.leader[self.replicas.partition]
         row = np.full(len(self.partitions), -1, np.int32)
         row[self.replicas.partition[leads]] = np.flatnonzero(leads)

@@ -150,7 +150,7 @@ def _in_sync(parts: list[PartitionRow], replicas: _Lists, fault: Callable[[int, 
 def _marked(
     lists: list[list[int]], replicas: _Lists, what: str, fault: Callable[[int, str], InvalidClusterError]
 ) -> Bools:
-    """Which replicas are named by lists most of which are empty."""
+    """Which replicas are named by lists that are mostly empty."""
     if not any(lists):
         return np.zeros(len(replicas.value), np.bool_)
     return _named(_Lists.of(lists), replicas, what, fault)

@@ -70,7 +70,7 @@ def dense_volumes(volume: I32) -> I32:
 
 
 def log_bytes(dirs: LogDirs, replicas: Replicas) -> I64:
-    """int64, shape (n_dirs,): bytes of the replicas known to lie in each dir; unknown sizes count nothing."""
+    """int64, shape (n_dirs,): bytes of the replicas known to be in each dir; unknown sizes count nothing."""
     placed = (replicas.log_dir >= 0) & (replicas.size_bytes > 0)
     total = np.zeros(len(dirs), np.int64)
     np.add.at(total, replicas.log_dir[placed], replicas.size_bytes[placed])
@@ -78,7 +78,7 @@ def log_bytes(dirs: LogDirs, replicas: Replicas) -> I64:
 
 
 def volume_columns(cluster: ClusterState) -> tuple[I32, I64, I64]:
-    """Broker, total and usable bytes of each volume, of which all dirs report the same.
+    """Broker, total and usable bytes of each volume; all its dirs report the same.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Layouts that look at the new topic alone: leaders by a rule, followers evenly and on other racks."""
+"""Layouts that consider the new topic alone: leaders by a rule, followers evenly and on other racks."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def place_topics(
     UsageError
         If a topic exists, a number is missing or does not fit, or there are too few brokers for a replication factor.
     LimitExceededError
-        If there is no room for what the topics are expected to grow to.
+        If the disks lack room for what the topics are expected to grow to.
     """
     sites = Sites(cluster, exclude_brokers, log_dir_limit)
     requests = settle(specs, sites, policy)

@@ -88,7 +88,7 @@ def check_drain(
     Raises
     ------
     UsageError
-        If there is no such broker.
+        If the broker is unknown.
     InfeasibleError
         If no live broker would be left.
     """

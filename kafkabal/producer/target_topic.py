@@ -78,7 +78,7 @@ def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
     Raises
     ------
     UsageError
-        If there is no such topic.
+        If the topic is unknown.
     KafkabalError
         If no broker answers, or they refuse.
     """

@@ -10,7 +10,7 @@ class Surface:
     """A terminal, a pipe or a file, as far as drawing on it goes."""
 
     width: int | None = None
-    """Columns; None where lines may be as long as they like, as in a pipe."""
+    """Columns; None where lines may have any length, as in a pipe."""
     colour: bool = False
     animated: bool = False
     """What was drawn can be drawn over."""

@@ -1,11 +1,11 @@
-"""Long names made short in their middle, so that those that differ still look different."""
+"""Long names shortened in the middle, so that different names still look different."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-# parts of the width that stay at the start, tried in turn: of a path, the end tells most
+# parts of the width that stay at the start, tried in turn: the end of a path matters most
 _HEADS: Final = (0.35, 0.15, 0.55, 0.75, 0.0, 0.95)
 
 
@@ -18,7 +18,7 @@ def elide(texts: Sequence[str], width: int, ellipsis: str = "…") -> list[str]:
     Parameters
     ----------
     width
-        At least that of the ellipsis.
+        At least the width of the ellipsis.
     """
     if all(len(text) <= width for text in texts):
         return list(texts)

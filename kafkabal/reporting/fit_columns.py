@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 GAP: Final = 2
 """Blanks between two columns."""
 LEAST_PROSE: Final = 16
-"""Width below which a column of prose is not squeezed: it goes on in further lines."""
+"""Width below which a column of prose is not squeezed: it is wrapped."""
 # bars go before prose gets narrower than this, which is about a third of a small terminal
 _EASY_PROSE: Final = 26
 # names are shortened to this before a column is hidden, and below it only where nothing is left to hide
@@ -46,7 +46,7 @@ class DrawnColumn:
 
     @property
     def can_be_elided(self) -> bool:
-        """Whether its cells are names, of which a part may be left out."""
+        """Whether its cells are names, which may be shortened."""
         return self.column.kind is Kind.TEXT and not self.column.wraps
 
     def least_width(self, shortest_name: int, prose: int = LEAST_PROSE) -> int:
@@ -66,7 +66,7 @@ class DrawnColumn:
 def fitting(
     columns: Sequence[DrawnColumn], width: int | None, *, unicode: bool = True
 ) -> tuple[list[DrawnColumn], list[DrawnColumn]]:
-    """The columns that fit a width, and those that people have to be told are hidden.
+    """The columns that fit a width, and those to be named as hidden.
 
     In this order, until all fits: bars get short; names are elided to 16; bars go; dispensable columns go, the most
     dispensable first; other columns go, from the right; names are elided to 4. The first column always stays.

@@ -32,7 +32,7 @@ _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
 _BAR_CELLS: Final = 16
 _SHORT_BAR_CELLS: Final = 8
-# longer than any line that is meant to be read
+# longer than any line that people read
 _UNLIMITED: Final = 100_000
 
 

@@ -85,7 +85,7 @@ class Column:
     for_people: bool = False
     """Programs do not see it: other columns give them the same as values of one type."""
     wraps: bool = False
-    """Prose, which may go on in further lines."""
+    """Prose, which may be wrapped."""
     dispensable: int = 0
     """Hidden where a table is too wide, the highest first; of equal ones the rightmost."""
 
@@ -135,7 +135,7 @@ class Report:
     """
 
     command: str
-    """Name of the command, with that of its group: ``rebalance status``."""
+    """Name of the command with its group: ``rebalance status``."""
     headline: str = ""
     """One sentence that says what matters."""
     tone: Tone = Tone.PLAIN

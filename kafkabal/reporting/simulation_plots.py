@@ -27,7 +27,7 @@ def check_plot(path: Path) -> None:
     UsageError
         If the name does not end in a form that can be drawn, or matplotlib is not installed.
     OutputError
-        If there is no such folder, or nothing may be written there.
+        If the folder is missing, or cannot be written.
     """
     if path.suffix.lower() not in _FORMS:
         raise UsageError(f"unsupported plot format: {path.name} (choose from {', '.join(_FORMS)})")

@@ -19,7 +19,7 @@ class Progress(AbstractContextManager["Progress"], Protocol):
     def update(
         self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
     ) -> None:
-        """Say how many bytes are done, how many there are where that has changed, and what is going on now.
+        """Show how many bytes are done, their total where that has changed, and the current activity.
 
         Parameters
         ----------
@@ -42,7 +42,7 @@ def open_progress(
     Parameters
     ----------
     what
-        What is going on, such as ``moving``.
+        The activity, such as ``moving``.
     total_bytes
         None if unknown: what is done is shown then, and the rate.
     hidden

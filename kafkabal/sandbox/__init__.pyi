@@ -28,4 +28,4 @@ from .sandbox_home import home_of as home_of
 from .sandbox_record import readable_records as readable_records
 from .sandbox_spec import Listener as Listener
 from .sandbox_spec import SandboxSpec as SandboxSpec
-from .wait_until import Patience as Patience
+from .wait_until import WaitLimit as WaitLimit

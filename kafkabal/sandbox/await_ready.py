@@ -51,7 +51,7 @@ def _brokers_known_to(node: Node) -> frozenset[int]:
     import confluent_kafka.admin
 
     address = f"{LOOPBACK}:{node.main_port}"
-    # a broker that does not answer yet is no news, so nothing is logged
+    # a broker that does not answer yet is expected, so nothing is logged
     client = confluent_kafka.admin.AdminClient({"bootstrap.servers": address, "log_level": 0})
     try:
         return frozenset(client.list_topics(timeout=_ANSWER_TIMEOUT_S).brokers)

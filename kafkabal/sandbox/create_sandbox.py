@@ -18,12 +18,12 @@ from kafkabal.sandbox.sandbox import Sandbox, lock_of, remove_sandbox
 from kafkabal.sandbox.sandbox_home import exclusive, make_folder
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord, read_record, readable_records, write_record
 from kafkabal.sandbox.sandbox_spec import SandboxSpec
-from kafkabal.sandbox.wait_until import Patience
+from kafkabal.sandbox.wait_until import WaitLimit
 
 if TYPE_CHECKING:
     from kafkabal.sandbox.kafka_version import Distribution
 
-_CLASS_CACHE_PATIENCE_S: Final = 300.0
+_CLASS_CACHE_GRACE_S: Final = 300.0
 
 
 def bring_up(
@@ -31,13 +31,13 @@ def bring_up(
     spec: SandboxSpec | None,
     cache_folder: Path,
     *,
-    patience: Patience,
+    wait_limit: WaitLimit,
     on_step: Callable[[str], None],
     with_class_cache: bool = True,
 ) -> Sandbox:
     """Make the sandbox in ``folder``, or complete it, and return it when it is ready.
 
-    Its first start on this machine makes the class cache of its version of Kafka, unless told not to.
+    Its first start on this machine makes the class cache of its version of Kafka, unless disabled.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def bring_up(
     is_new = not (folder / RECORD_FILE).is_file()
     with exclusive(lock_of(folder)), _recorded(folder, spec) as record:
         try:
-            sandbox = Sandbox(folder, record, cache_folder, patience=patience)
+            sandbox = Sandbox(folder, record, cache_folder, wait_limit=wait_limit)
             distribution = sandbox.prepare(on_step=on_step)
         except BaseException:
             if is_new:
@@ -121,9 +121,9 @@ def _make_class_cache(distribution: Distribution, home: Path, cache_folder: Path
     folder = home / f"first-start-of-{distribution.version}"
     try:
         sandbox = bring_up(
-            folder, spec, cache_folder, patience=Patience(), on_step=lambda _step: None, with_class_cache=False
+            folder, spec, cache_folder, wait_limit=WaitLimit(), on_step=lambda _step: None, with_class_cache=False
         )
-        sandbox.stop(patience_s=_CLASS_CACHE_PATIENCE_S)
+        sandbox.stop(grace_s=_CLASS_CACHE_GRACE_S)
     finally:
         remove_sandbox(folder)
     if not fresh.is_file():

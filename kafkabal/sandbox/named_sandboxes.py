@@ -13,7 +13,7 @@ from kafkabal.sandbox.free_ports import is_listening
 from kafkabal.sandbox.sandbox import PROFILE_FILE, Sandbox, remove_sandbox
 from kafkabal.sandbox.sandbox_home import default_cache, default_home, make_folder
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, read_record, readable_records, recorded_folders
-from kafkabal.sandbox.wait_until import Patience
+from kafkabal.sandbox.wait_until import WaitLimit
 
 if TYPE_CHECKING:
     from kafkabal.sandbox.sandbox_spec import SandboxSpec
@@ -28,7 +28,7 @@ def up(
     *,
     home: Path | None = None,
     cache_folder: Path | None = None,
-    patience: Patience = Patience(),  # noqa: B008 - frozen
+    wait_limit: WaitLimit = WaitLimit(),  # noqa: B008 - frozen
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> Sandbox:
     """Bring a sandbox up and return it when every broker is registered and answers.
@@ -44,7 +44,7 @@ def up(
         Its name among the sandboxes of this user.
     home, cache_folder
         Where sandboxes and jars are kept, if not in the usual places.
-    patience
+    wait_limit
         How long to wait for its nodes.
     on_step
         Told what is being done, in a few words.
@@ -59,7 +59,7 @@ def up(
     if not _NAME.fullmatch(name):
         raise UsageError(f"invalid sandbox name: {name!r}", hint="use up to 40 lower-case letters, digits, - _ .")
     folder = make_folder(home or default_home()).resolve() / name
-    return bring_up(folder, spec, cache_folder or default_cache(), patience=patience, on_step=on_step)
+    return bring_up(folder, spec, cache_folder or default_cache(), wait_limit=wait_limit, on_step=on_step)
 
 
 def find_sandbox(name: str = DEFAULT_NAME, *, home: Path | None = None, cache_folder: Path | None = None) -> Sandbox:

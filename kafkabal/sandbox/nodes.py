@@ -50,7 +50,7 @@ class Node:
 
     @property
     def folder_name(self) -> str:
-        """Name of its folder in that of the sandbox."""
+        """Name of its folder in the sandbox's."""
         return self.title.replace(" ", "-")
 
     @property

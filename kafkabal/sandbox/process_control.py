@@ -19,16 +19,16 @@ from kafkabal.sandbox.zookeeper_status import registered_brokers
 if TYPE_CHECKING:
     from kafkabal.sandbox.kafka_version import Distribution
     from kafkabal.sandbox.sandbox_record import SandboxRecord
-    from kafkabal.sandbox.wait_until import Patience
+    from kafkabal.sandbox.wait_until import WaitLimit
 
 
 class NodeControl:
-    """The processes of the sandbox in ``folder``, as they are now: nothing about them is remembered."""
+    """The processes of the sandbox in ``folder``, as they are now: nothing about them is stored."""
 
-    def __init__(self, folder: Path, record: SandboxRecord, patience: Patience) -> None:
+    def __init__(self, folder: Path, record: SandboxRecord, wait_limit: WaitLimit) -> None:
         self._folder = folder
         self._record = record
-        self._patience = patience
+        self._wait_limit = wait_limit
         self._table = ProcessTable()
 
     def files(self, node: Node) -> NodeFiles:
@@ -54,15 +54,15 @@ class NodeControl:
         processes = self.processes()
         self._table.signal([processes[node.id] for node in nodes if node.id in processes], which)
 
-    def end(self, nodes: Collection[Node], which: signal.Signals, *, patience_s: float) -> list[Node]:
-        """Signal those of the nodes that have a process, kill them after ``patience_s``, and return them."""
+    def end(self, nodes: Collection[Node], which: signal.Signals, *, grace_s: float) -> list[Node]:
+        """Signal those of the nodes that have a process, kill them after ``grace_s``, and return them."""
         processes = self.processes()
         present = [node for node in nodes if node.id in processes]
-        self._table.end([processes[node.id] for node in present], which, patience_s=patience_s)
+        self._table.end([processes[node.id] for node in present], which, grace_s=grace_s)
         return present
 
     def start(self, nodes: Sequence[Node], distribution: Distribution, on_step: Callable[[str], None]) -> None:
-        """Let paused nodes go on, start absent ones, and return when all answer; if one does not, end those started.
+        """Resume paused nodes, start absent ones, and return when all answer; if one does not, end those started.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class NodeControl:
                 processes[node.id] = self._spawn(node, distribution)
             self._wait_until_ready(nodes, processes)
         except BaseException:
-            self.end(absent, signal.SIGKILL, patience_s=0)
+            self.end(absent, signal.SIGKILL, grace_s=0)
             raise
 
     def _spawn(self, node: Node, distribution: Distribution) -> Any:
@@ -94,19 +94,19 @@ class NodeControl:
         return self._table.spawn(node_command(self._record, node, files, distribution), java_environment(), files.log)
 
     def _wait_until_unregistered(self, broker: Node) -> None:
-        """Wait until ZooKeeper has forgotten the session that a killed broker had."""
+        """Wait until ZooKeeper has expired the session of a killed broker."""
         server = self._record.node(ZOOKEEPER_ID)
         process = self.processes().get(server.id)
         if process is None:
             raise OperationError(f"the zookeeper of sandbox {self._record.name} is not running", hint="start it first")
 
-        def is_forgotten() -> bool:
+        def is_expired() -> bool:
             if self._table.has_ended(process):
                 raise self._did_not_start(server)
             registered = registered_brokers(server.main_port)
             return registered is not None and broker.id not in registered
 
-        if not self._patience.until(is_forgotten):
+        if not self._wait_limit.until(is_expired):
             raise self._is_late(server)
 
     def _wait_until_ready(self, nodes: Sequence[Node], processes: Mapping[int, Any]) -> None:
@@ -118,7 +118,7 @@ class NodeControl:
                     raise self._did_not_start(node)
             return readiness.look()
 
-        if not self._patience.until(is_ready):
+        if not self._wait_limit.until(is_ready):
             raise self._is_late(readiness.waited_for[0])
 
     def _did_not_start(self, node: Node) -> OperationError:
@@ -130,7 +130,7 @@ class NodeControl:
 
     def _is_late(self, node: Node) -> OperationError:
         return OperationError(
-            f"{node.title} of sandbox {self._record.name} did not respond within {self._patience.deadline_s:g} s",
+            f"{node.title} of sandbox {self._record.name} did not respond within {self._wait_limit.deadline_s:g} s",
             hint=f"see its log: {self.files(node).log}",
         )
 

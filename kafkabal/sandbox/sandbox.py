@@ -22,7 +22,7 @@ from kafkabal.sandbox.sandbox_home import exclusive, make_folder
 from kafkabal.sandbox.sandbox_profile import write_profile
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord
 from kafkabal.sandbox.sandbox_spec import INNER_LISTENER
-from kafkabal.sandbox.wait_until import Patience
+from kafkabal.sandbox.wait_until import WaitLimit
 
 PROFILE_FILE: Final = "profile.yaml"
 _TOOLS: Final = {
@@ -45,7 +45,7 @@ class Sandbox:
         What it was asked to be, and how it was laid out.
     cache_folder
         Where jars are kept.
-    patience
+    wait_limit
         How long to wait for nodes.
     """
 
@@ -55,12 +55,12 @@ class Sandbox:
         record: SandboxRecord,
         cache_folder: Path,
         *,
-        patience: Patience = Patience(),  # noqa: B008 - frozen
+        wait_limit: WaitLimit = WaitLimit(),  # noqa: B008 - frozen
     ) -> None:
         self.folder = folder
         self.record = record
         self._cache_folder = cache_folder
-        self._control = NodeControl(folder, record, patience)
+        self._control = NodeControl(folder, record, wait_limit)
         self._distribution: Distribution | None = None
 
     def __enter__(self) -> Self:
@@ -98,7 +98,7 @@ class Sandbox:
         Raises
         ------
         UsageError
-            If there is no such listener.
+            If the listener is unknown.
         """
         if not all(listener in node.ports for node in self.record.brokers):
             raise UsageError(f"sandbox {self.name}: unknown listener: {listener}")
@@ -110,7 +110,7 @@ class Sandbox:
         Raises
         ------
         UsageError
-            If there is no such broker.
+            If the broker is unknown.
         """
         return self.record.log_dirs(self.folder).get(self.record.node(broker).id, [])
 
@@ -120,7 +120,7 @@ class Sandbox:
         Raises
         ------
         UsageError
-            If there is no such node.
+            If the node is unknown.
         """
         return self._control.files(self.record.node(node_id)).log
 
@@ -135,7 +135,7 @@ class Sandbox:
         Raises
         ------
         UsageError
-            If there is no such node.
+            If the node is unknown.
         OperationError
             If one of them ends, or does not answer before the deadline.
         """
@@ -156,30 +156,30 @@ class Sandbox:
         Raises
         ------
         UsageError
-            If there is no such node.
+            If the node is unknown.
         """
-        self._end(self._chosen(node_ids), signal.SIGKILL, NodeState.KILLED, patience_s=0)
+        self._end(self._chosen(node_ids), signal.SIGKILL, NodeState.KILLED, grace_s=0)
 
-    def stop(self, *node_ids: int, patience_s: float = 30.0) -> None:
-        """Shut nodes down gracefully (SIGTERM); without ids all. What is still there after ``patience_s`` is killed.
+    def stop(self, *node_ids: int, grace_s: float = 30.0) -> None:
+        """Shut nodes down gracefully (SIGTERM); without ids all. What is still there after ``grace_s`` is killed.
 
         Raises
         ------
         UsageError
-            If there is no such node.
+            If the node is unknown.
         """
         nodes = self._chosen(node_ids)
         # those first that need the others to shut down gracefully
         for group in ([n for n in nodes if n.role is Role.BROKER], [n for n in nodes if n.role is not Role.BROKER]):
-            self._end(group, signal.SIGTERM, NodeState.STOPPED, patience_s=patience_s)
+            self._end(group, signal.SIGTERM, NodeState.STOPPED, grace_s=grace_s)
 
     def pause(self, *node_ids: int) -> None:
-        """Pause nodes (SIGSTOP), as a machine that hangs would; without ids all. :meth:`start` lets them go on.
+        """Pause nodes (SIGSTOP), as a machine that hangs would; without ids all. :meth:`start` resumes them.
 
         Raises
         ------
         UsageError
-            If there is no such node.
+            If the node is unknown.
         OperationError
             If one of them is not running.
         """
@@ -265,8 +265,8 @@ class Sandbox:
     def _chosen(self, node_ids: Collection[int]) -> list[Node]:
         return [self.record.node(node_id) for node_id in node_ids] if node_ids else list(self.record.nodes)
 
-    def _end(self, nodes: Sequence[Node], which: signal.Signals, state: NodeState, *, patience_s: float) -> None:
-        for node in self._control.end(nodes, which, patience_s=patience_s):
+    def _end(self, nodes: Sequence[Node], which: signal.Signals, state: NodeState, *, grace_s: float) -> None:
+        for node in self._control.end(nodes, which, grace_s=grace_s):
             self._control.files(node).last_signal.write_text(state.value, encoding="ascii")
 
 
@@ -285,7 +285,7 @@ def remove_sandbox(folder: Path) -> None:
     """
     table = ProcessTable()
     with exclusive(lock_of(folder)):
-        table.end(table.find(folder).values(), signal.SIGKILL, patience_s=0)
+        table.end(table.find(folder).values(), signal.SIGKILL, grace_s=0)
         try:
             _remove_folder(folder)
         except OSError as error:

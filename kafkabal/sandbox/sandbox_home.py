@@ -23,7 +23,7 @@ def home_of(environ: Mapping[str, str], state_folder: Path) -> Path:
 
 
 def cache_of(cache_folder: Path) -> Path:
-    """Folder of what is fetched or computed once for all sandboxes, below that of kafkabal's cache."""
+    """Folder in kafkabal's cache of what is fetched or computed once for all sandboxes."""
     return cache_folder / "sandbox"
 
 
@@ -89,6 +89,6 @@ def _held(lock_path: Path, busy: Callable[[], BusyError] | None = None) -> Itera
     try:
         yield
     finally:
-        # before the release: whoever waits finds that its file is gone, and makes another
+        # before the release: a process that waits finds that its file is gone, and makes another
         lock_path.unlink(missing_ok=True)
         lock.release()

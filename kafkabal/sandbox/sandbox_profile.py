@@ -1,6 +1,6 @@
 """The kafkabal profile of a sandbox: how to reach it, and what its log dirs are said to hold.
 
-All log dirs of a sandbox lie on one volume of this machine and report its size. The profile gives each of them a
+All log dirs of a sandbox are on one volume of this machine and report its size. The profile gives each of them a
 volume and a capacity of its own.
 """
 

@@ -50,7 +50,7 @@ class SandboxRecord:
         raise UsageError(f"sandbox {self.name}: unknown node: {node_id}", hint=f"choose from: {known}")
 
     def log_dirs(self, folder: Path) -> Mapping[int, list[Path]]:
-        """Broker id to its log dirs, where the sandbox lies in ``folder``."""
+        """Broker id to its log dirs, for the sandbox in ``folder``."""
         return {
             node.id: [NodeFiles(folder / node.folder_name).log_dir(index) for index in range(self.spec.log_dirs)]
             for node in self.brokers

@@ -51,7 +51,7 @@ class Listener:
     protocol
         Its security protocol.
     advertised_ports
-        Broker id to the port on loopback that clients are to use: that of a proxy, where there is one.
+        Broker id to the port on loopback that clients are to use, such as the port of a proxy.
     """
 
     name: str
@@ -90,7 +90,7 @@ class SandboxSpec:
     log_dir_capacity_bytes
         What a log dir is said to hold, since all of them share this machine's volume.
     expected_replicas
-        Replicas that a broker is to bear; its heap is made for that.
+        Replicas that a broker is to hold; its heap is sized for them.
     heap_bytes
         Heap of each broker; None to derive it from ``expected_replicas``.
     listeners

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class WaitLimit:
     """How long to wait for a sandbox, and by which clock.
 
     Parameters

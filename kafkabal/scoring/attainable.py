@@ -145,7 +145,7 @@ def due_of_factors(capacity: F64, counted: Bools, rules: Rules) -> dict[int, F64
             _due(capacity, rows, fair_utilisation(_open(rules.rack[rows], capacity[rows], among), {factor: 1.0}))
             for among in (np.ones(len(rows), np.bool_), takes)
         )
-        # what lies on brokers that take nothing is not in excess there
+        # data on brokers that take nothing is not in excess there
         found[factor] = everywhere if takes.all() else np.maximum(everywhere, where_open)
     return found
 

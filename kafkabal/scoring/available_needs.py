@@ -35,7 +35,7 @@ def _is_measured(cluster: ClusterState, name: str) -> bool:
 
 
 def require(score: Score, cluster: ClusterState) -> None:
-    """Refuse a score that this state cannot feed; an unknown capacity is no obstacle, equal ones are assumed.
+    """Refuse a score whose input this state lacks; an unknown capacity is taken as equal.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from kafkabal.scoring.protocol import Need, ScoreBase
 
 
 class CountScore(ScoreBase):
-    """A score that counts something; all brokers bear the same number, or as many as their disks are large."""
+    """A score that counts something; all brokers have the same capacity, or one proportional to their disks."""
 
     def __init__(self, options: ScoreOptions | None = None) -> None:
         self._by_disk = options is not None and options.count_by_disk
@@ -30,7 +30,7 @@ class CountScore(ScoreBase):
 
 
 class NetworkScore(ScoreBase):
-    """A score of bytes a second; all networks bear the same, or what is configured."""
+    """A score of bytes a second; all networks have the same capacity, or the configured one."""
 
     unit = "bytes/s"
     needs = frozenset({Need.RATES})
@@ -54,12 +54,12 @@ class NetworkScore(ScoreBase):
 
 
 def disk_capacity(cluster: ClusterState) -> F64:
-    """float64, shape (n_brokers,): bytes of the volumes; 1 for all where none tells. Dead and silent ones: the mean.
+    """float64, shape (n_brokers,): bytes of the volumes; 1 for all where none reports. Dead and unknown: the mean.
 
     Raises
     ------
     ConfigError
-        If only some brokers tell.
+        If only some brokers report.
     """
     known = broker_capacity_bytes(cluster)
     asked = cluster.brokers.is_live & ~is_silent(cluster)

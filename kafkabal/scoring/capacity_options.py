@@ -30,7 +30,7 @@ def score_options(settings: Settings) -> ScoreOptions:
 
 @runtime_checkable
 class Configurable(Protocol):
-    """A score that options bear upon."""
+    """A score that takes options."""
 
     def configured(self, options: ScoreOptions) -> Score:
         """The score as the options want it."""

@@ -1,4 +1,4 @@
-"""A score of a plug-in, whoever asks it: its faults are named, and its parts are what they must be."""
+"""A plug-in score behind checks: its faults are named, and its parts have the right types and shapes."""
 
 from __future__ import annotations
 

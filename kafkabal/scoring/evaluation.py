@@ -13,7 +13,7 @@ from kafkabal.scoring.protocol import Grain, Need, Score
 from kafkabal.scoring.score_parts import Parts, parts_of
 
 DISK_NAME = "disk"
-"""The score of which the room in the log dirs is a limit."""
+"""The score that is limited by the room in the log dirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -4,8 +4,8 @@ Racks, replication factors, loads that may not move and limited room can make eq
 racks and two replicas each rack holds half, whatever its number of brokers. The *fair* utilisation of a holder is its
 own in the fractional placement that is leximin: the largest utilisation is as small as can be, then the next.
 
-Method. A partition with ``r`` replicas lies on ``r`` distinct holders in ``min(r, R)`` of the ``R`` racks. Of its
-replicas at most ``min(k, r)`` (``r <= R``) or ``min(m, k + r - R)`` (``r > R``) lie on ``m`` holders in ``k`` racks:
+Method. A partition with ``r`` replicas is on ``r`` distinct holders in ``min(r, R)`` of the ``R`` racks. Of its
+replicas at most ``min(k, r)`` (``r <= R``) or ``min(m, k + r - R)`` (``r > R``) are on ``m`` holders in ``k`` racks:
 the rank function of a matroid. The loads that holders can have are therefore the bases of a polymatroid of rank
 
     F(m, k) = sum over partitions of  load of one replica x min(...)
@@ -54,7 +54,7 @@ class Holders:
 
     @staticmethod
     def free(rack: I32, capacity: F64) -> Holders:
-        """Holders that carry nothing yet, and of which only the racks are a limit."""
+        """Holders that carry nothing yet, limited by their racks only."""
         n = len(capacity)
         return Holders(rack=rack, capacity=capacity, fixed=np.zeros(n), most=np.full(n, np.inf))
 

@@ -1,7 +1,7 @@
 """Scores taken within groups that all holders belong to, such as the replicas of each topic on each broker.
 
 Only the pairs of a group and a holder that carry load are listed, since most of them are empty: 10,000 topics on
-1,000 brokers are ten million pairs, of which perhaps one percent carries anything.
+1,000 brokers are ten million pairs; perhaps one percent of them carries anything.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class GroupLoads:
         return np.asarray(outside | (self.counted & (holds_some_due < self._due_some(band, tolerance))))
 
     def _due_some(self, band: Band, tolerance: float) -> I64:
-        """int64, shape (n_holders,): groups of which each holder has to hold something."""
+        """int64, shape (n_holders,): groups that have something on each holder."""
         number = np.zeros(len(self.counted), np.int64)
         for kind, due in enumerate(self.due):
             mean = self.mean[self.judged & (self.kind == kind)]

@@ -1,4 +1,4 @@
-"""Faults of plug-ins, told as what they are: of the plug-in and the part of it, not of kafkabal."""
+"""Faults of plug-ins, reported as such: they name the plug-in and the part of it, not kafkabal."""
 
 from __future__ import annotations
 

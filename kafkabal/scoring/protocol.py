@@ -1,4 +1,4 @@
-"""What a score is: a load for every holder, in one unit, against what the holder can bear.
+"""What a score is: a load for every holder, in one unit, against the capacity of the holder.
 
 A score declares its parts and fetches nothing. Loads add up, so that moving, adding or appending to a replica changes
 two holders only::
@@ -77,7 +77,7 @@ class Score(Protocol):
         """float64, shape (n_partitions,): load that the leader adds on top."""
 
     def capacity(self, cluster: ClusterState) -> F64:
-        """float64, shape (n_holders,), > 0: what each holder can bear, in the unit of the load."""
+        """float64, shape (n_holders,), > 0: the capacity of each holder, in the unit of the load."""
 
     def group(self, cluster: ClusterState) -> I32 | None:
         """int32, shape (n_replicas,): the score is taken within each group; None for the whole cluster."""
@@ -109,7 +109,7 @@ class ScoreBase:
         return np.zeros(len(cluster.partitions))
 
     def capacity(self, cluster: ClusterState) -> F64:
-        """All holders bear the same."""
+        """All holders have the same capacity."""
         return np.ones(n_holders(self.grain, cluster))
 
     def group(self, cluster: ClusterState) -> I32 | None:  # noqa: ARG002

@@ -52,7 +52,7 @@ def load_score(name: str) -> Score:
     Raises
     ------
     UsageError
-        If there is none of that name, or the object is no score.
+        If the name is unknown, or the object is not a score.
     """
     location = name if ":" in name else BUILT_IN.get(name) or _locations().get(name)
     if location is None:
@@ -69,12 +69,12 @@ def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tu
     Parameters
     ----------
     options
-        Bear upon those scores that are :class:`~kafkabal.scoring.capacity_options.Configurable`.
+        Apply to those scores that are :class:`~kafkabal.scoring.capacity_options.Configurable`.
 
     Raises
     ------
     UsageError
-        If a score is unknown or named twice, or a weight is no finite number above 0.
+        If a score is unknown or named twice, or a weight is not a finite number above 0.
     """
     scores = tuple(_weighted(text, options or ScoreOptions()) for text in texts)
     names = [s.score.name for s in scores]

@@ -76,7 +76,7 @@ def replica_load_of(score: Score, cluster: ClusterState) -> F64:
 
 
 def leader_load_of(score: Score, cluster: ClusterState) -> F64:
-    """The checked ``leader_load`` of a score; below 0 where leaders bear less than followers."""
+    """The checked ``leader_load`` of a score; below 0 where leaders carry less than followers."""
     load = _column(score, "leader_load", score.leader_load, cluster, len(cluster.partitions))
     _check(score, "leader_load", "finite", np.isfinite(load))
     _check_sum(score, "leader_load", load)

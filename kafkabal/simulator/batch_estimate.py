@@ -1,6 +1,6 @@
 """How many records a batch gets, where delivery is not simulated.
 
-A batch is closed when it is full or has lingered. A producer makes ``m`` records in a linger time, of which the first
+A batch is closed when it is full or has lingered. A producer makes ``m`` records in a linger time; the first
 opens the batch, so that it gets one record and those of the next ``m`` that go to the same partition.
 
 *How many of the next m.* Of all records a share ``f`` goes to the partition. Were each decided by itself, ``f m`` would
@@ -13,7 +13,7 @@ it is decided by itself. The i-th record after one in the partition is then ther
 By itself a record stays with probability ``c``, the sum of ``f^2`` over the partitions; of a chain, a part
 ``a = c + (1 - c) k`` stays. Counting ``a`` gives ``k = (a - c) / (1 - c)``.
 
-*Where a policy avoids the last partition* (``a < c``), partitions come in turns, and as many records lie between two of
+*Where a policy avoids the last partition* (``a < c``), partitions come in turns, and as many records are between two of
 one partition each time. In a window of m records that begins at one of them, whole turns are counted: on average
 ``(1 - f) / 2`` fewer than ``f m``, and never less than none. In between goes the part ``1 - a / c``.
 

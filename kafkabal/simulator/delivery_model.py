@@ -3,14 +3,14 @@
 An event simulation in kernels (see :mod:`kafkabal.routing.compiled_kernels`). What is modelled:
 
 * A producer keeps one open batch for each partition. A batch may be sent when it is full or has lingered; a
-  connection carries at most ``in_flight`` batches, and a batch that has to wait for its connection goes on growing
+  connection carries at most ``in_flight`` batches, and a batch that has to wait for its connection keeps growing
   until it is full, as in Kafka's accumulator.
 * A broker serves batches one after the other: a fixed time for the request, and its bytes at the broker's rate.
   Followers take the same bytes; their work is added to their queues when the leader gets the batch.
 * The acknowledgement comes half a round trip after the leader, or with ``acks=all`` the last follower, is done.
 * Memory for batches and records is bounded and shared by the producers; when it is used up they wait.
 
-Between the events of the queues the model is deterministic; all chance lies in the workload and the policy.
+Between the events of the queues the model is deterministic; only the workload and the policy are random.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Chen, Asau, *On Generating Random Variates from an Empirical Distribution*, AIIE
 
 Notes
 -----
-The interval from 0 to 1 is cut into equal parts, many more than there are outcomes. Most parts lie within one outcome,
-which a look into the table then tells; only numbers that fall into the others are searched for.
+The interval from 0 to 1 is cut into equal parts, many more than there are outcomes. Most parts are within one outcome,
+which the table holds; only numbers in the other parts are searched for.
 """
 
 from __future__ import annotations

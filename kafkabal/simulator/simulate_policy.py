@@ -145,7 +145,7 @@ class _Simulation:
 
     @property
     def _next_s(self) -> float:
-        """When policies next get a view or look at latencies, or something happens to a broker."""
+        """When policies next get a view or new latencies, or something happens to a broker."""
         event_s = self._events[-1].at_s if self._events else inf
         return min(event_s, self._views.next_s, inf if self._latencies is None else self._latencies.next_s)
 

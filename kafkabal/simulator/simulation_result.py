@@ -96,7 +96,7 @@ class Outcome:
 
     @property
     def full_after_s(self) -> float:
-        """Seconds until the first live broker is full if writing went on so; NaN where capacity is not known."""
+        """Seconds until the first live broker is full at this rate; NaN where capacity is not known."""
         if not self.capacity_known or not self.duration_s > 0:
             return math.nan
         growing = self.live & (self.added_bytes > 0)

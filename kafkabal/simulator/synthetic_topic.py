@@ -1,4 +1,4 @@
-"""A cluster that exists in a workload only, with one topic, for when there is no real one to start from."""
+"""A cluster that exists in a workload only, with one topic, for when no real one exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moments at even intervals, of which only the last one passed counts."""
+"""Moments at even intervals; only the last one passed counts."""
 
 from __future__ import annotations
 

@@ -108,12 +108,12 @@ def training_time(
         float64, shape (n_shards,): bytes of each in the log, which are those that are fetched; an empty shard has no
         reader to wait for, but its rate is not used.
     rates_bytes_per_s
-        float64, shape (n_shards,), > 0: rate of each; that of the profile where it is None.
+        float64, shape (n_shards,), > 0: rate of each; the profile's where it is None.
 
     Raises
     ------
     UsageError
-        If there are no bytes at all.
+        If the bytes are 0.
     """
     total = float(shard_bytes.sum())
     if not total > 0:
@@ -183,12 +183,12 @@ def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
 
         profiles: {nas: {rate: 300MB/s, latency: 1ms}}
         job: {epochs: 5, compute: 2ms, record: 110kB, batch: 64, prefetch: 4, cache: 10GB, inference: 10MB}
-        read_rate: {default: 300MB/s, 3: 50MB/s}    # or one rate for all, in place of that of the profile
+        read_rate: {default: 300MB/s, 3: 50MB/s}    # or one rate for all, in place of the profile's
 
     Raises
     ------
     UsageError
-        If there is no such profile, or a key or value in the file is wrong.
+        If the profile is unknown, or a key or value in the file is wrong.
     """
     profiles, job = dict(PROFILES), TrainingJob()
     rates: value_parsers.PerBroker[float] = {}

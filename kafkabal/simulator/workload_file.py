@@ -8,7 +8,7 @@
     rate: 50MB/s
     arrival: poisson                    # or steady
     producers: 4
-    metrics_interval: 5s                # how old what policies know of the brokers gets
+    metrics_interval: 5s                # how old the metrics of brokers get before policies see new ones
     transport: {batch: 16KiB, linger: 5ms, in_flight: 5, buffer: 32MiB, acks: all,
                 broker_rate: {default: 200MB/s, 3: 25MB/s}, request_time: 1ms, round_trip: 1ms}
     log: {headers: 40B, compression: 60%}       # in log dirs: headers of a record; records take 60 % of their bytes
@@ -191,7 +191,7 @@ def _log(node: Node) -> Log:
 
 
 def _compression(node: Node) -> float:
-    """A share above 0 and at most 1; a bare 1 is no compression, and cannot mean a hundredth."""
+    """A share above 0 and at most 1; a bare 1 means no compression, not one percent."""
     left = 1.0 if value_parsers.text(node) == "1" else value_parsers.share(node)
     if not 0 < left <= 1:
         raise node.error("compression must be above 0% and at most 100%")

@@ -67,7 +67,7 @@ class FolderSource:
     chunk_bytes
         Larger files are split into records of so many bytes; None splits nothing.
     read_ahead
-        Threads that read and hash files ahead of whoever sends them, for stores that answer slowly; 0 reads each
+        Threads that read and hash files ahead of the sending thread, for stores that answer slowly; 0 reads each
         when it is its turn, which is faster where files are on a local disk.
 
     Raises

@@ -82,7 +82,7 @@ class RowSource:
     Raises
     ------
     UsageError
-        If the name does not tell the format, or plain text is asked for fields.
+        If the name does not show the format, or a field of plain text is asked for.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class RowSource:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """See :attr:`Source.options`; a format that the name tells as well is none."""
+        """See :attr:`Source.options`; a format that follows from the name does not count."""
         row_format = None if self._format is _format_told_by(self._path) else self._format.value
         given = {"--format": row_format, "--key": self._key_field, "--value": self._value_field}
         return {option: value for option, value in given.items() if value is not None}
@@ -316,7 +316,7 @@ class RowSource:
             fields: list[Fields] = []
             try:
                 for text in rows.texts:
-                    fields.append(decode(text))  # noqa: PERF401 - how far it came tells the line
+                    fields.append(decode(text))  # noqa: PERF401 - its length at an error gives the line
             except (ValueError, RecursionError) as error:  # among them the errors of msgspec and of UTF-8
                 done = len(fields)
                 if done:

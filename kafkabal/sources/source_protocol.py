@@ -74,7 +74,7 @@ class Block:
     keys: list[bytes | None] | None = None
     """None where no record has one."""
     headers: list[Headers] | None = None
-    """None where no record has any; whoever sends the block may append to the lists."""
+    """None where no record has any; the sender of the block may append to the lists."""
     name_of: Callable[[int], str]
     """For messages: which file, chunk or row the record at a position is."""
     progress_bytes: int = 0
@@ -146,7 +146,7 @@ class Source(Protocol):
         """
 
     def blocks(self, wanted: Iterable[Wanted]) -> Generator[Block, None, None]:
-        """The records that are wanted, in their order; to be closed by whoever does not take all.
+        """The records that are wanted, in their order; to be closed by a caller that does not take all.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """How long a record sent now will wait for a broker, from what is in flight and what comes through.
 
 Little's law: what is in flight divided by the rate at which it comes through is the time that each spends on the way.
-Measured times tell how long those waited that are through; when a queue grows, they tell it too late.
+Measured times show how long finished requests waited; a growing queue shows in them too late.
 """
 
 from __future__ import annotations

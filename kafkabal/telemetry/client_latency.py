@@ -20,7 +20,7 @@ def produce_latencies_s(samples: Iterable[Sample]) -> Mapping[int, float]:
     """Mean seconds of a request by broker id, from one push of one producer.
 
     A client that made no request to a broker since the last push says 0 or NaN: then nothing is known of the broker.
-    A client that produced nothing at all, such as an admin client, has latencies of other requests, which tell
+    A client that produced nothing at all, such as an admin client, has latencies of other requests, which say
     nothing of producing.
     """
     listed = list(samples)
@@ -40,7 +40,7 @@ def take_payload(table: LatencyTable, client: str, payload: bytes) -> None:
     Raises
     ------
     MalformedPayloadError
-        If it is no metrics message.
+        If it is not a metrics message.
     """
     for broker, mean_s in produce_latencies_s(read_samples(payload)).items():
         table.put(client, broker, mean_s)

@@ -1,7 +1,7 @@
 """OTLP/HTTP: takes metrics that a forwarding plug-in or a collector posts, as OpenTelemetry specifies it.
 
-``POST /v1/metrics`` with ``Content-Type: application/x-protobuf``, plain or gzip. It listens on loopback unless told
-otherwise, and speaks no TLS: put a proxy before it where that is needed.
+``POST /v1/metrics`` with ``Content-Type: application/x-protobuf``, plain or gzip. It listens on loopback by default and
+speaks no TLS: put a proxy before it where that is needed.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _BROKER_IDS = range(2**31)
 
 
 class LatencySource(Protocol):
-    """Whoever can say how long a produce request takes."""
+    """A source of produce latencies."""
 
     def latencies_s(self) -> Mapping[int, float]:
         """Mean seconds of a produce request by broker id; a broker without recent measurements is absent."""
@@ -37,7 +37,7 @@ class LatencyTable:
     Parameters
     ----------
     max_age_s
-        A figure older than this is forgotten: the broker is unknown again, not fast.
+        A figure older than this is dropped: the broker is unknown again, not fast.
     max_clients, max_brokers
         How many clients are kept for a broker, and how many brokers; beyond that the one not heard of for longest is
         forgotten.
@@ -58,7 +58,7 @@ class LatencyTable:
     def put(self, client: str, broker: int, mean_s: float, requests: float = 1.0) -> None:
         """Take the newest figure of a client for a broker.
 
-        One that is no number, of no request, or of what cannot be the id of a broker, tells nothing.
+        One that is not a number, of no request, or of something that cannot be the id of a broker, is ignored.
         """
         if broker not in _BROKER_IDS or not (math.isfinite(mean_s) and mean_s >= 0 and requests > 0):
             return

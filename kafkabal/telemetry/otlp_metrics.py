@@ -52,7 +52,7 @@ def read_samples(payload: bytes) -> list[Sample]:
     Raises
     ------
     MalformedPayloadError
-        If it is no metrics message.
+        If it is not a metrics message.
     UsageError
         If the extra ``telemetry`` is not installed.
     """

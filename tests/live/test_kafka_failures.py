@@ -22,9 +22,9 @@ from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.model.replica_sizes import is_estimated, replica_bytes
 from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.sandbox import Patience, Sandbox, SandboxSpec, up
+from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit, up
 
-_eventually = Patience(deadline_s=30.0).until
+_eventually = WaitLimit(deadline_s=30.0).until
 _TOPIC = "data"
 _ASSIGNMENT = ((1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2))
 _BRIEFLY = ReadRequest(deadline_s=1.5)

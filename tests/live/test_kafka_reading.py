@@ -16,9 +16,9 @@ from kafkabal.clusters.protocol import ConfigChange, ConfigResource, NewTopic, R
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.sandbox import Patience, Sandbox
+from kafkabal.sandbox import Sandbox, WaitLimit
 
-_eventually = Patience(deadline_s=30.0).until
+_eventually = WaitLimit(deadline_s=30.0).until
 _ASSIGNMENT = ((1, 2), (2, 3), (3, 1))
 _EVERYTHING = ReadRequest(configs=True, offsets=True, group_offsets=True)
 

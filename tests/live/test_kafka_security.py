@@ -39,9 +39,9 @@ from kafkabal.config.connection_settings import (
 )
 from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.sandbox import Listener, Patience, Sandbox, SandboxSpec, up
+from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, WaitLimit, up
 
-_eventually = Patience(deadline_s=30.0).until
+_eventually = WaitLimit(deadline_s=30.0).until
 _SECRET = "not-secret"
 _PASSWORD = "alice-pw"
 _LOGIN_MODULES = {

@@ -19,9 +19,9 @@ from kafkabal.config.connection_settings import ConnectionSettings, SecurityProt
 from kafkabal.errors import BusyError, UnreachableError
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.sandbox import Patience, Sandbox, SandboxSpec
+from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit
 
-_eventually = Patience(deadline_s=30.0).until
+_eventually = WaitLimit(deadline_s=30.0).until
 
 
 def test_cordoned_log_dirs_are_shown(make_sandbox: Callable[..., Sandbox]) -> None:

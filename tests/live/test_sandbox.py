@@ -22,9 +22,9 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.sandbox import (
     NodeState,
-    Patience,
     Sandbox,
     SandboxSpec,
+    WaitLimit,
     find_sandbox,
     list_sandboxes,
     sandboxes_up,
@@ -163,7 +163,7 @@ def test_controllers_of_their_own_survive_the_loss_of_one(make_sandbox: MakeSand
     sandbox.kill(101)
     with _admin(sandbox.bootstrap_servers) as admin:
         admin.create_topics({"after-the-loss": {"num_partitions": 1, "replication_factor": 1}})
-        assert Patience(10).until(lambda: "after-the-loss" in admin.list_topics())
+        assert WaitLimit(10).until(lambda: "after-the-loss" in admin.list_topics())
 
 
 def test_a_later_kafka_cordons_log_dirs(make_sandbox: MakeSandbox) -> None:
@@ -172,7 +172,7 @@ def test_a_later_kafka_cordons_log_dirs(make_sandbox: MakeSandbox) -> None:
     cordoned = str(sandbox.log_dirs(1)[1])
     with _admin(sandbox.bootstrap_servers) as admin:
         admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "1", {"cordoned.log.dirs": cordoned})])
-        assert Patience(10).until(lambda: _cordoned(admin) == {cordoned})
+        assert WaitLimit(10).until(lambda: _cordoned(admin) == {cordoned})
 
 
 def test_failure_to_start_says_why_and_leaves_the_log(make_sandbox: MakeSandbox, sandbox_home: Path) -> None:

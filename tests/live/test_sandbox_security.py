@@ -15,7 +15,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
-from kafkabal.sandbox import Listener, Patience, Sandbox, SandboxSpec, up
+from kafkabal.sandbox import Listener, Sandbox, SandboxSpec, WaitLimit, up
 
 _SECRET = "not-secret"
 _USERS = {"admin": "admin-pw", "guest": "guest-pw"}
@@ -58,7 +58,7 @@ def test_tls_and_an_authorizer_are_settings_of_the_sandbox(secured: Sandbox, cer
     servers = secured.bootstrap_servers_of("SECURE")
     with closing(_client(servers, certificates[1], "admin")) as admin:
         admin.create_topics({"for-admins": {"num_partitions": 1, "replication_factor": 1}})
-        assert Patience(10).until(lambda: "for-admins" in admin.list_topics())
+        assert WaitLimit(10).until(lambda: "for-admins" in admin.list_topics())
     with closing(_client(servers, certificates[1], "guest")) as guest:
         assert guest.list_topics() == []
         with pytest.raises(TopicAuthorizationFailedError):

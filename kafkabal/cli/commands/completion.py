@@ -79,7 +79,7 @@ def install(
     """Install completion for your shell.
 
     Writes the script to the folder from which the shell loads completions; other files are not touched. Where the
-    shell does not look there yet, the lines to add to its start-up file are printed.
+    shell does not search there yet, the lines to add to its start-up file are printed.
 
     Examples:
 
@@ -138,7 +138,7 @@ def _own_shell(context: CommandContext) -> Shell:
 
 
 def _script_path(shell: Shell, context: CommandContext) -> Path:
-    """Where each shell looks by itself, or can be told to."""
+    """Where each shell searches by default, or can be made to."""
     environ, home = context.environ, Path(context.environ.get("HOME") or Path.home())
     data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
     match shell:
@@ -172,13 +172,13 @@ def _next_step(shell: Shell, path: Path, context: CommandContext) -> "Iterable[s
 
 def _names(kind: Kind, context: CommandContext, settings: Settings, name: str, plan: Path | None) -> "Iterable[str]":
     from kafkabal.cli.framework.command_settings import PROFILES_FILE
-    from kafkabal.cli.framework.completion_names import remembered_names
+    from kafkabal.cli.framework.completion_names import cached_names
 
     match kind:
         case Kind.TOPICS:
-            return remembered_names(settings, context.cache_dir).topics
+            return cached_names(settings, context.cache_dir).topics
         case Kind.BROKERS:
-            return map(str, remembered_names(settings, context.cache_dir).brokers)
+            return map(str, cached_names(settings, context.cache_dir).brokers)
         case Kind.PROFILES:
             from kafkabal.config import profile_names
 

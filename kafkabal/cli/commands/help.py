@@ -35,7 +35,7 @@ def help_(
 
         main([*words, "--help"], context)
         return
-    from kafkabal.reporting.documentation import draw_page, page_names, read_page, topics_report
+    from kafkabal.reporting.help_pages import draw_page, page_names, read_page, topics_report
 
     if not words:
         from kafkabal.cli.framework.output import show

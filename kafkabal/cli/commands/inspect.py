@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kafkabal.reporting.report import Report
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
-# monitoring servers end a plugin after 60 s, and then tell nothing but that
+# monitoring servers end a plugin after 60 s, and then report nothing but that
 _DEFAULT_TIMEOUT_S = 30.0
 _SECTION = "Checks"
 
@@ -271,7 +271,7 @@ def _read(
 
 
 def _read_plainly(cluster: "Cluster", settings: Settings, request: "ReadRequest") -> "Reading":
-    """One of several clusters, in a thread: nothing is said, and nothing remembered."""
+    """One of several clusters, in a thread: nothing is shown or cached."""
     from kafkabal.clusters import Reading
     from kafkabal.config import with_stated_disks
 

@@ -198,7 +198,7 @@ def route_simulate(
 
 
 def _view(chosen: "WorkloadFile", topic: str | None, settings: Settings, context: CommandContext) -> "RoutingView":
-    """The topic at the start: a real one if named, else that of the cluster described in the workload."""
+    """The topic at the start: a real one if named, else the one described in the workload."""
     from kafkabal.routing import view_of
     from kafkabal.scoring import Need
     from kafkabal.simulator import TOPIC, build_synthetic

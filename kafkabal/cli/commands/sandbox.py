@@ -266,7 +266,7 @@ def up(
       kafkabal sandbox up --property auto.create.topics.enable=false --broker-property 2:num.io.threads=1
     """
     from kafkabal.reporting.sandbox_report import status_report
-    from kafkabal.sandbox import Patience, cache_of, home_of
+    from kafkabal.sandbox import WaitLimit, cache_of, home_of
     from kafkabal.sandbox import up as bring_up
 
     started_s = context.monotonic()
@@ -275,7 +275,7 @@ def up(
         name,
         home=home_of(context.environ, context.state_dir),
         cache_folder=cache_of(context.cache_dir),
-        patience=Patience(deadline_s=timeout_s, clock=context.monotonic, sleep=context.sleep),
+        wait_limit=WaitLimit(deadline_s=timeout_s, clock=context.monotonic, sleep=context.sleep),
         on_step=context.say,
     )
     context.say(f"up after {context.monotonic() - started_s:.1f} s")

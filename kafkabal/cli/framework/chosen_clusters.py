@@ -29,7 +29,7 @@ class ChosenClusters:
     """One cluster, or several by the names of their profiles."""
 
     one: Settings | None = None
-    """None where several are meant."""
+    """None where several are named."""
     profiles: tuple[str, ...] = ()
     flags: Mapping[str, Any]
     """What was given on the command line, by key."""
@@ -101,7 +101,7 @@ def _all_names(profiles_file: Path) -> tuple[str, ...]:
 
 
 def _matching(given: Sequence[str], profiles_file: Path) -> tuple[str, ...]:
-    """Names of all profiles that are meant, each once, in the order given; other files are taken as they are."""
+    """Names of all profiles that match, each once, in the order given; paths of other files stay as they are."""
     from kafkabal.config import profile_names
 
     known = profile_names(profiles_file)

@@ -1,4 +1,4 @@
-"""From the settings to the scores of a command: the only way that commands take, so that none forgets the options."""
+"""From the settings to the scores of a command: the only way that commands use, so that none omits the options."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def open_cluster_to_change(
     Raises
     ------
     UsageError
-        If a snapshot would be changed and there is no ``--save``, or ``--save`` has nothing to save.
+        If a snapshot would be changed without ``--save``, or ``--save`` has nothing to save.
     """
     saved = saving.save
     if settings.snapshot is None:
@@ -96,7 +96,7 @@ def await_broker(cluster: Cluster, context: CommandContext) -> None:
     Raises
     ------
     KafkabalError
-        If none answers; it says why, and what to look at.
+        If none answers; it says why, and what to check.
     """
     end_s = context.monotonic() + _STARTING_S
     while True:
@@ -113,13 +113,13 @@ def await_broker(cluster: Cluster, context: CommandContext) -> None:
 def read_cluster(
     cluster: Cluster, settings: Settings, context: CommandContext, request: ReadRequest | None = None
 ) -> Reading:
-    """Read the state, with the volumes and capacities that the profile states, and remember its names for completion.
+    """Read the state, with the volumes and capacities that the profile states, and cache its names for completion.
 
     Brokers that could not be read are warned of; the rest of the state stands.
     """
     from dataclasses import replace
 
-    from kafkabal.cli.framework.completion_names import remember_names
+    from kafkabal.cli.framework.completion_names import cache_names
     from kafkabal.clusters import Reading, ReadRequest
     from kafkabal.config import with_stated_disks
 
@@ -129,25 +129,25 @@ def read_cluster(
     reading = cluster.read(request)
     for problem in reading.problems:
         context.warn(f"broker {problem.broker}: {problem.message}")
-    remember_names(reading.state, settings, context.cache_dir)
+    cache_names(reading.state, settings, context.cache_dir)
     if not settings.snapshot:
         note_brokers(reading.state, context)
     return Reading(with_stated_disks(reading.state, settings), reading.problems)
 
 
 def note_brokers(state: ClusterState, context: CommandContext) -> Sightings:
-    """Remember on this host which brokers there are and which are dead; gives what this host knows of them by now."""
+    """Record on this host which brokers exist and which are dead; returns everything recorded so far."""
     from datetime import UTC, datetime
 
-    from kafkabal.executor import remember_brokers
+    from kafkabal.executor import record_brokers
 
     dead = state.brokers.id[~state.brokers.is_live].tolist()
     now = datetime.fromtimestamp(context.wall_clock(), UTC)
-    return remember_brokers(sightings_file(state.cluster_id, context), state.brokers.id.tolist(), dead, now)
+    return record_brokers(sightings_file(state.cluster_id, context), state.brokers.id.tolist(), dead, now)
 
 
 def sightings_file(cluster_id: str, context: CommandContext) -> Path:
-    """Where this host remembers the brokers of a cluster, and since when some are dead."""
+    """Where this host records the brokers of a cluster, and since when some are dead."""
     # an id that comes from outside must not lead out of the folder
     name = (
         cluster_id

@@ -1,4 +1,4 @@
-"""What a command may know of the world around it: streams, terminal, environment, clock and folders, in one object.
+"""The environment of a command: streams, terminal, variables, clock and folders, in one object.
 
 ``main`` makes it from the running process; a test makes its own, and so needs no patching.
 """
@@ -68,7 +68,7 @@ class CommandContext:
     verbosity: int = 0
     colour: Colour = Colour.AUTO
     held: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_HELD))
-    """Warnings that ``-q`` keeps back: they are shown only if the command does not end well."""
+    """Warnings that ``-q`` keeps back: they are shown only if the command fails."""
 
     def adjusted(self, *, quiet: bool, verbosity: int, colour: Colour) -> CommandContext:
         """The same world, as the options of one command want it."""
@@ -111,17 +111,17 @@ class CommandContext:
         return self._folder("state")
 
     def say(self, text: str) -> None:
-        """Tell how it goes, unless ``-q``."""
+        """Show progress, unless ``-q``."""
         if not self.quiet:
             self._tell(text)
 
     def detail(self, text: str) -> None:
-        """Tell more, with ``-v``."""
+        """Show a detail, with ``-v``."""
         if self.verbosity:
             self._tell(text)
 
     def warn(self, text: str) -> None:
-        """Tell what the user should not miss; with ``-q`` only if the command does not end well."""
+        """Warn; with ``-q`` only if the command fails."""
         if self.quiet:
             self.held.append(text)
         else:
@@ -133,13 +133,13 @@ class CommandContext:
             self._tell(f"{PROGRAM}: warning: {self.held.popleft()}")
 
     def complain(self, text: str, hint: str | None = None) -> None:
-        """Tell why the command ends, and what to do about it."""
+        """Show why the command fails, and what to do about it."""
         self._tell(printable(f"{PROGRAM}: {text}"))
         if hint:
             self._tell(printable(f"{PROGRAM}: hint: {hint}"))
 
     def add(self, text: str) -> None:
-        """Tell a detail of what was complained about before."""
+        """Add a detail to the error shown before."""
         self._tell(text)
 
     def confirm(self, question: str, *, flag: str) -> bool:
@@ -153,7 +153,7 @@ class CommandContext:
         Raises
         ------
         UsageError
-            If there is no terminal to prompt on; it names ``flag``.
+            If stdin is not a terminal to prompt on; it names ``flag``.
         """
         if not self.can_ask:
             raise UsageError(
@@ -164,9 +164,9 @@ class CommandContext:
 
     @contextmanager
     def alternate_screen(self) -> Iterator[Callable[[str], None]]:
-        """Draw one text after the other in the same place, each as far as it fits; the terminal is as before then.
+        """Draw one text after the other in the same place, each as far as it fits; then restore the terminal.
 
-        Where stdout is no terminal that can be drawn over, the texts follow each other.
+        Where stdout is not a terminal that can be drawn over, the texts follow each other.
         """
         if not self.out.animated:
             yield self._write_flushed

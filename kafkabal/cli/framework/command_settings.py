@@ -68,7 +68,7 @@ def cluster_flags(settings: Settings, context: CommandContext) -> str:
 
 
 def cluster_label(settings: Settings, context: CommandContext) -> str:
-    """Name of the cluster in metrics: that of the user's own profile; empty where only the cluster's id names it."""
+    """Name of the cluster in metrics: the name of the user's profile; empty where only the cluster's id names it."""
     from kafkabal.config import DEFAULT_PROFILE
 
     profile = settings.profile

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 _FOLDER: Final = "completion"
-# a shell that is offered more is no help, and gets slow
+# more candidates do not help, and slow the shell down
 _MOST_NAMES: Final = 10_000
 # so that snapshots that are looked at once do not fill the folder
 _MOST_CLUSTERS: Final = 100
@@ -37,8 +37,8 @@ class Names(msgspec.Struct, frozen=True):
     brokers: tuple[int, ...] = ()
 
 
-def remember_names(cluster: ClusterState, settings: Settings, cache: Path) -> None:
-    """Write the names of the cluster that the settings name; that this is not possible is no reason to fail."""
+def cache_names(cluster: ClusterState, settings: Settings, cache: Path) -> None:
+    """Cache the names of the cluster for completion; a failure to write them is ignored."""
     topics = [name for name, internal in zip(cluster.topics.name, cluster.topics.internal, strict=True) if not internal]
     names = Names(tuple(topics[:_MOST_NAMES]), tuple(cluster.brokers.id[:_MOST_NAMES].tolist()))
     path = _path(settings, cache)
@@ -49,7 +49,7 @@ def remember_names(cluster: ClusterState, settings: Settings, cache: Path) -> No
             file.write(msgspec.json.encode(names))
 
 
-def remembered_names(settings: Settings, cache: Path) -> Names:
+def cached_names(settings: Settings, cache: Path) -> Names:
     """The names that were seen last on the cluster that the settings name; none where it was never read."""
     path = _path(settings, cache)
     try:

@@ -44,12 +44,12 @@ def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandC
         code = run()
         context.stdout.flush()
     except BrokenPipeError:
-        # whoever read our output has gone, which is their right
+        # the reader of our output has gone, which is not an error
         context.drop_stdout()
         return ExitCode.FAILED
     except typer.Exit as leave:
         return _flushed(context, leave.exit_code)
-    except BaseException as error:  # noqa: BLE001 - nothing lies above that could handle it
+    except BaseException as error:  # noqa: BLE001 - no caller could handle it
         context.release_warnings()
         return _report(_as_ours(error), words, context)
     if code != ExitCode.DONE:

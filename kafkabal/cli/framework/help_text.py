@@ -82,7 +82,7 @@ def write_sections(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]
 
 
 def write_text(formatter: Any, text: str | None) -> None:
-    """Write what a command does, and its examples, of which no line is broken."""
+    """Write what a command does, and its examples, whose lines are never broken."""
     parts = split_help(text)
     for paragraph in (parts.summary, *parts.paragraphs):
         formatter.write_paragraph()

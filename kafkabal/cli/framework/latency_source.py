@@ -24,7 +24,7 @@ def open_http_intake(address: str, table: LatencyTable) -> HttpIntake:
     Raises
     ------
     UsageError
-        If that is no address, or it cannot be listened on.
+        If the address is invalid, or cannot be listened on.
     """
     from kafkabal.telemetry import HttpIntake
 
@@ -52,7 +52,7 @@ def open_topic_intake(
     Raises
     ------
     UsageError
-        If there is no such topic.
+        If the topic is unknown.
     UnreachableError
         If no broker answers.
     """

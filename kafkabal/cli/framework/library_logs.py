@@ -1,6 +1,6 @@
-"""What libraries log: by default nothing, since a library's warning is no message for a user; with ``-vv`` all.
+"""What libraries log: by default nothing, since a library's warning is not a message for a user; with ``-vv`` all.
 
-Records are written by a thread of their own: whoever logs, above all the thread that moves data, never waits for a
+Records are written by a thread of their own: a thread that logs, above all the one that moves data, never waits for a
 terminal that is stopped, and a stream that fails ends only the log.
 """
 

@@ -1,4 +1,4 @@
-"""Environment variables that were meant for kafkabal and miss by a letter or two: they would be ignored silently."""
+"""Misspelt ``KAFKABAL_`` environment variables: without a warning they would be ignored silently."""
 
 from __future__ import annotations
 

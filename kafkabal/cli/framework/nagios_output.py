@@ -41,7 +41,7 @@ def is_wanted(words: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Whether a command line asks for this form, or the environment of the command that has it does.
 
     It is asked of commands that failed, perhaps because their options could not be read. So a value that is neither a
-    yes nor a no counts as a yes: whoever set it waits for the codes of a plugin.
+    yes nor a no counts as a yes: the user who set it expects the exit codes of a plugin.
     """
     return _FLAG in words or (words[:1] == [_COMMAND] and environ.get(_VARIABLE, "").strip().lower() not in _NO)
 

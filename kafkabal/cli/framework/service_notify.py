@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def notify_ready(environ: Mapping[str, str]) -> None:
-    """Send ``READY=1`` to the socket that ``NOTIFY_SOCKET`` names; a service manager that is gone is no fault."""
+    """Send ``READY=1`` to the socket that ``NOTIFY_SOCKET`` names; a service manager that is gone is ignored."""
     address = environ.get("NOTIFY_SOCKET", "")
     if not address:
         return

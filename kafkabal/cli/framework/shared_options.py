@@ -38,7 +38,7 @@ class SettingOption(NamedTuple):
 
 
 CLUSTER: Final = ("bootstrap_servers", "command_config", "profile", "snapshot", "zookeeper", "broker_timeout")
-"""The settings of a command that reads a cluster; without any, the current sandbox is meant."""
+"""The settings of a command that reads a cluster; without any, the current sandbox is used."""
 
 SEVERAL_CLUSTERS: Final = (*(key for key in CLUSTER if key != "profile"), "profiles", "all_profiles")
 """The settings of a command that reads one cluster or several, see

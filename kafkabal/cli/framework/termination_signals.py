@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP came; whoever handles Ctrl-C handles this too."""
+    """SIGTERM or SIGHUP came; code that handles Ctrl-C handles this too."""
 
 
 @contextmanager

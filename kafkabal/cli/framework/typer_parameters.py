@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Settle = Callable[["Mapping[str, Any]"], "Settings | ChosenClusters"]
 _NO_DEFAULT = inspect.Parameter.empty
-# they choose profiles or topics to look at, so they stand in no profile and are no keys of the settings
+# they choose profiles or topics to show, so they are neither in a profile nor keys of the settings
 _ONLY_FLAGS = {
     "profile": "--profile",
     "profiles": "--profile",

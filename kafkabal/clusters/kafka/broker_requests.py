@@ -63,7 +63,7 @@ class KafkaClient:
         self._guard = threading.Lock()
 
     def deadline(self, seconds: float | None = None) -> Deadline:
-        """A deadline from now on; the request timeout of the settings unless told otherwise."""
+        """A deadline from now on; the request timeout of the settings by default."""
         return Deadline(self.settings.request_timeout_s if seconds is None else seconds, self.clock)
 
     @property
@@ -253,7 +253,7 @@ def _connected(link: BrokerLink, deadline: Deadline) -> BrokerLink:
 
 
 def _of_all(seeds: Sequence[Address], errors: Sequence[KafkabalError]) -> KafkabalError:
-    """One error for bootstrap servers that all failed: the one that is no matter of reach, else every reason once."""
+    """One error for bootstrap servers that all failed: one not about reachability, else every reason once."""
     refused = next((error for error in errors if not isinstance(error, UnreachableError)), None)
     if refused is not None or len(errors) == 1:
         return refused or errors[0]

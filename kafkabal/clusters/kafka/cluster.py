@@ -172,12 +172,12 @@ class KafkaCluster:
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
         """Ask brokers to keep replicas in these log dirs; returns those that failed.
 
-        A broker that does not hold the replica yet answers ``REPLICA_NOT_AVAILABLE`` and remembers the wish.
+        A broker that does not hold the replica yet answers ``REPLICA_NOT_AVAILABLE`` and stores the request.
         """
         return move_log_dirs(self._client, targets)
 
     def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
-        """Elect the first replica of each; returns those that failed; one that leads already is no failure."""
+        """Elect the first replica of each; returns those that failed; one that already leads counts as elected."""
         return elect_preferred_leaders(self._client, partitions)
 
     def configs(
@@ -209,7 +209,7 @@ class KafkaCluster:
         return GroupLock(self._settings, self._clock, owner, session_s, purpose, is_gone)
 
     def records(self) -> RecordStore:
-        """The internal topic in which runs are remembered; it is created by the first write."""
+        """The internal topic that holds run records; it is created by the first write."""
         return TopicRecordStore(self._client)
 
     def close(self) -> None:

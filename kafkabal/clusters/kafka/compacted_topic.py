@@ -28,7 +28,7 @@ _LARGEST_RECORD_BYTES = 10 * 2**20
 # from version 13 on topics are named by id
 _LAST_VERSION_WITH_NAMES = 12
 _ALL_IN_SYNC_REPLICAS = -1
-# request timeouts: a leader waits half a minute for a follower that has stopped before it goes on without it
+# request timeouts: a leader waits half a minute for a follower that has stopped before it continues without it
 _PATIENCE, _ATTEMPT = 1.5, 1 / 3
 _MAGIC, _GZIP = 2, 1
 
@@ -58,7 +58,7 @@ class TopicRecordStore:
         NotAuthorizedError
             If the principal may not create or write the topic.
         """
-        deadline = self._patience()
+        deadline = self._deadline()
         batch = _batch(key, value, self._client.clock.utc_now().timestamp())
         for pause_s in pauses():
             try:
@@ -84,7 +84,7 @@ class TopicRecordStore:
         NotAuthorizedError
             If the principal may not read the topic.
         """
-        deadline = self._patience()
+        deadline = self._deadline()
         for pause_s in pauses():
             try:
                 leader = self._leader()
@@ -97,7 +97,7 @@ class TopicRecordStore:
             self._client.clock.sleep(pause_s)
         return dict(self._found) if leader is not None else {}
 
-    def _patience(self) -> Deadline:
+    def _deadline(self) -> Deadline:
         return self._client.deadline(_PATIENCE * self._client.settings.request_timeout_s)
 
     def _attempt(self, whole: Deadline) -> Deadline:

@@ -76,7 +76,7 @@ def open_connection(
 
 
 class BrokerConnection:
-    """An open connection; whoever uses it sees to it that only one thread does at a time."""
+    """An open connection, for one thread at a time."""
 
     def __init__(self, address: Address, sock: socket.socket, client_id: str, clock: Clock) -> None:
         self.address = address
@@ -112,7 +112,7 @@ class BrokerConnection:
         try:
             answer = self._exchange(request, version, deadline, decode)
         except NoAnswerError as error:
-            # a broker hangs up on whoever does not give the credentials that it wants
+            # a broker closes the connection of a client without the credentials that it requires
             hint = None if self._has_answered or not _is_closed(error) else _SASL_HINT
             raise NoAnswerError(error.message, hint=hint) from error
         self._has_answered = True

@@ -19,7 +19,7 @@ _SUCCESS = (NO_ERROR, ELECTION_NOT_NEEDED)
 
 
 def elect_preferred_leaders(client: KafkaClient, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Fault]:
-    """Elect the first replica of each; returns those that failed; one that leads already is no failure.
+    """Elect the first replica of each; returns those that failed; a replica that already leads counts as elected.
 
     A chunk that gets no answer fails with its partitions; if it is the first one, the error is raised.
     """

@@ -1,7 +1,7 @@
 """Ranges of offsets of one topic, read exactly: from the right topic, the nearest replica, and committed records only.
 
-librdkafka reads partitions as streams: it seeks, then fetches ahead of what is wanted. Whoever wants blocks from all
-over a topic asks for these bytes and no others, several at once, each on a connection of its own.
+librdkafka reads partitions as streams: it seeks, then fetches ahead of what is wanted. A reader that needs blocks
+from all over a topic asks for these bytes and no others, several at once, each on a connection of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WAIT_MS = 500
 # of the expected bytes: records of a block may be a little larger than the mean
 _SPARE_SHARE = 0.02
 _LEAST_BYTES = 65_536
-_PATIENCE_S = 60.0
+_TIMEOUT_S = 60.0
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class RangeFetcher:
         As Kafka writes it; a topic that was created again under the name is refused.
     rack
         In-sync replicas in this rack are preferred to the leader (KIP-392).
-    patience_s
+    timeout_s
         How long an outage may take: brokers that are down, leaders that are elected.
     """
 
@@ -82,14 +82,14 @@ class RangeFetcher:
         *,
         rack: str | None = None,
         clock: Clock | None = None,
-        patience_s: float = _PATIENCE_S,
+        timeout_s: float = _TIMEOUT_S,
     ) -> None:
         self._clock = clock or SystemClock()
         self._client = KafkaClient(settings, self._clock)
         self._topic = topic
         self._topic_id = topic_id
         self._rack = rack
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._replicas: dict[int, _Replica] = {}
         self._uuid: UUID | None = None
         self._batch_bytes = 0
@@ -116,26 +116,26 @@ class RangeFetcher:
         DriftError
             If the topic was deleted or created again, or retention has deleted a part of the range.
         UnreachableError
-            If no replica answers for as long as patience lasts.
+            If no replica answers before the deadline.
         """
         got = FetchedRange()
         at = begin
-        patience = Deadline(self._patience_s, self._clock)
+        deadline = Deadline(self._timeout_s, self._clock)
         while at < end:
             wanted = max(_LEAST_BYTES, size_bytes * (end - at) // (end - begin))
-            found, after = self._once(partition, at, end, wanted, got, patience)
+            found, after = self._once(partition, at, end, wanted, got, deadline)
             got.records += found
             if after > at:
-                patience = Deadline(self._patience_s, self._clock)
-            elif patience.is_over:
+                deadline = Deadline(self._timeout_s, self._clock)
+            elif deadline.is_over:
                 raise UnreachableError(f"{self._topic}-{partition}: no data at offset {at}")
             at = after
         return got
 
     def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
-        """Records from ``begin`` on, as many as there are, up to about ``max_bytes``; and the offset to go on from."""
-        patience = Deadline(self._patience_s, self._clock)
-        return self._once(partition, begin, 2**63 - 1, max_bytes, FetchedRange(), patience)
+        """Records from ``begin`` on, up to about ``max_bytes``; and the offset to continue from."""
+        deadline = Deadline(self._timeout_s, self._clock)
+        return self._once(partition, begin, 2**63 - 1, max_bytes, FetchedRange(), deadline)
 
     def ranges(self) -> dict[int, tuple[int, int]]:
         """First offset and last stable offset of every partition.
@@ -143,15 +143,15 @@ class RangeFetcher:
         Raises
         ------
         UnreachableError
-            If a leader does not answer for as long as patience lasts.
+            If a leader does not answer before the deadline.
         DriftError
             If the topic is not the one that it was.
         """
-        patience = Deadline(self._patience_s, self._clock)
-        self._retried(self._locate, patience)
+        deadline = Deadline(self._timeout_s, self._clock)
+        self._retried(self._locate, deadline)
         found: dict[int, tuple[int, int]] = {}
         for partition in sorted(self._replicas):
-            found[partition] = self._retried(lambda p=partition: self._range(p), patience)
+            found[partition] = self._retried(lambda p=partition: self._range(p), deadline)
         return found
 
     def _range(self, partition: int) -> tuple[int, int]:
@@ -172,7 +172,7 @@ class RangeFetcher:
         return offsets[0], offsets[1]
 
     def _once(
-        self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, patience: Deadline
+        self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, deadline: Deadline
     ) -> tuple[list[RawRecord], int]:
         def ask() -> PartitionAnswer:
             if partition not in self._replicas:
@@ -183,7 +183,7 @@ class RangeFetcher:
             got.count(broker, len(answer.records), self._clock.monotonic() - asked_s)
             return self._checked(answer, partition, at, broker)
 
-        answer = self._retried(ask, patience)
+        answer = self._retried(ask, deadline)
         reader = BatchReader(answer.aborted)
         try:
             found, after = reader.records(answer.records, at, end)
@@ -238,7 +238,7 @@ class RangeFetcher:
         check(answer.error_code, f"read {self._topic}-{partition} from broker {broker}")
         return answer
 
-    def _retried(self, ask: Any, patience: Deadline) -> Any:
+    def _retried(self, ask: Any, deadline: Deadline) -> Any:
         """What ``ask`` answers, asked again while brokers are down or leaders change."""
         for pause_s in pauses():
             try:
@@ -246,7 +246,7 @@ class RangeFetcher:
             except (DriftError, NotAuthorizedError):
                 raise
             except KafkabalError as error:
-                if patience.remaining_s < pause_s:
+                if deadline.remaining_s < pause_s:
                     raise UnreachableError(
                         f"cannot read topic {self._topic}: {error.message}",
                         hint=error.hint or "check the brokers with 'kafkabal inspect'",

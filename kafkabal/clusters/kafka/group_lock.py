@@ -31,7 +31,7 @@ from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, Unr
 LOCK_GROUP = "__kafkabal-lock"
 _PROTOCOL_TYPE = "kafkabal"
 _HEARTBEATS_A_SESSION = 10
-# how long the end of a heartbeat is waited for on release: whoever comes next would wait for a whole session
+# how long the end of a heartbeat is waited for on release: the next holder would wait for a whole session
 _PATIENCE_S = 5.0
 
 

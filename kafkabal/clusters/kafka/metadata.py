@@ -79,6 +79,6 @@ def topics_refused(topics: Collection[str]) -> NotAuthorizedError:
 
 
 def _as_kafka_writes_it(topic_id: UUID | None) -> str:
-    """16 bytes as 22 characters; brokers before topics had ids tell none, which is all zeros."""
+    """16 bytes as 22 characters; brokers before topics had ids report all zeros."""
     packed = bytes(16) if topic_id is None else topic_id.bytes
     return urlsafe_b64encode(packed).rstrip(b"=").decode()

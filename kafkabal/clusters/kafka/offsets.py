@@ -17,7 +17,7 @@ from kafkabal.model import TopicPartition
 
 _EARLIEST, _LATEST = -2, -1
 _PARTITIONS_A_REQUEST = 10_000
-# how long a leader may look into tiered storage
+# how long a leader may search tiered storage
 _REMOTE_TIMEOUT_MS = 10_000
 _GROUPS_A_REQUEST = 200
 _FIRST_BATCHED_VERSION = 8
@@ -27,7 +27,7 @@ _LAST_VERSION_WITH_NAMES = 9
 
 @dataclass(frozen=True, slots=True)
 class LeaderOffsets:
-    """Offsets of the partitions that a broker leads; one that it would not tell is absent."""
+    """Offsets of the partitions that a broker leads; one that it did not report is absent."""
 
     start: dict[TopicPartition, int] = field(default_factory=dict)
     end: dict[TopicPartition, int] = field(default_factory=dict)

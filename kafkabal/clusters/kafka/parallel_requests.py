@@ -12,7 +12,7 @@ from kafkabal.errors import KafkabalError, NoAnswerError
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-# how long a task may overrun its deadline (in a look-up of a host name, which cannot be bounded) and still be heard
+# how long a task may overrun its deadline (in a look-up of a host name, which cannot be bounded) and still count
 _GRACE_S = 1.0
 
 

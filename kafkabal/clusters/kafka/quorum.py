@@ -11,7 +11,7 @@ _TOPIC = "__cluster_metadata"
 
 
 def quorum_voters(client: KafkaClient) -> frozenset[int] | None:
-    """Node ids; None where the cluster has no such quorum (ZooKeeper), or does not tell."""
+    """Node ids; None where the cluster has no such quorum (ZooKeeper), or does not report it."""
     if not client.supports(DescribeQuorumRequest):
         return None
     topic = DescribeQuorumRequest.TopicData

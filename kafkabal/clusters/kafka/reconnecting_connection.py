@@ -44,7 +44,7 @@ class BrokerLink:
         Raises
         ------
         UnreachableError
-            If there is no connection in time; nothing was sent.
+            If no connection is made in time; nothing was sent.
         NoAnswerError
             If the answer does not come; the request may have taken effect.
         """

@@ -1,7 +1,7 @@
 """Record batches as brokers keep and send them (magic 2, since Kafka 0.11), read without copying more than values.
 
 A reader that fetches ranges of offsets needs the batches themselves: which of them are control records, which belong
-to aborted transactions, and which offsets are missing. The layout is that of ``DefaultRecordBatch`` of Apache Kafka.
+to aborted transactions, and which offsets are missing. The layout is Apache Kafka's ``DefaultRecordBatch``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the answers of brokers to the rows of which a :class:`~kafkabal.model.cluster_state.ClusterState` is built."""
+"""From the answers of brokers to the rows that make a :class:`~kafkabal.model.cluster_state.ClusterState`."""
 
 from __future__ import annotations
 

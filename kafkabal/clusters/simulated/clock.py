@@ -1,4 +1,4 @@
-"""A clock that only moves when told, so that hours of a run pass in milliseconds and always in the same way."""
+"""A clock that only moves when it is advanced, so that hours of a run pass in milliseconds, always in the same way."""
 
 from __future__ import annotations
 

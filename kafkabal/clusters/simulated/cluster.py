@@ -83,7 +83,7 @@ class InMemoryCluster:
         return cls(kafka)
 
     def connect(self, name: str) -> InMemoryCluster:
-        """Another client, such as that of another host."""
+        """Another client, such as one on another host."""
         return InMemoryCluster(
             self.kafka,
             name=name,
@@ -223,7 +223,7 @@ class InMemoryCluster:
         }
 
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
-        """Ask brokers for log dirs; a replica that is not there yet is remembered and reported as missing."""
+        """Ask brokers for log dirs; a request for a missing replica is stored and reported."""
         silent = self._silent({replica.broker for replica in targets})
         self.kafka.catch_up()
         faults: dict[ReplicaOn, Fault] = {}
@@ -398,7 +398,7 @@ class MemoryRecords:
         self._records = records
 
     def put(self, key: str, value: bytes | None) -> None:
-        """Keep a value, or forget the key."""
+        """Keep a value, or delete the key."""
         if value is None:
             self._records.pop(key, None)
         else:

@@ -17,7 +17,7 @@ class LogDir:
 
     path: str
     total_bytes: int
-    """-1 where the broker does not tell."""
+    """-1 where the broker does not report it."""
     other_bytes: int = 0
     """What other programs keep on the volume."""
     online: bool = True
@@ -51,7 +51,7 @@ class Broker:
     response_s: float = 0.002
     """What it takes to answer the smallest request."""
     preferred_log_dirs: dict[TopicPartition, str] = field(default_factory=dict)
-    """Wishes for replicas that it does not hold yet (KIP-113); a restart forgets them."""
+    """Stored log dir requests for replicas that it does not hold yet (KIP-113); a restart drops them."""
 
     @property
     def answers(self) -> bool:

@@ -48,7 +48,7 @@ def cancel_reassignment(parts: Parts, name: TopicPartition) -> Fault | None:
 
 
 def elect_preferred(parts: Parts, name: TopicPartition) -> Fault | None:
-    """Make the first replica lead; one that leads already is no fault."""
+    """Make the first replica lead; one that already leads stays."""
     partition = parts.partition(name)
     if partition is None:
         return Fault("UNKNOWN_TOPIC_OR_PARTITION", f"unknown partition: {name}")

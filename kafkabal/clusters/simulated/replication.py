@@ -48,7 +48,7 @@ class _Flow:
 
 
 def advance(parts: Parts, seconds: float, bandwidth_bytes_per_s: float, disk_bytes_per_s: float) -> None:
-    """Let replication go on for some seconds."""
+    """Let replication run for some seconds."""
     left = seconds
     while left > 0:
         flows = list(_log_dir_flows(parts, disk_bytes_per_s)) + _replica_flows(parts, bandwidth_bytes_per_s)

@@ -78,7 +78,7 @@ def _offsets(partition: Partition) -> tuple[int | None, int | None]:
 
 
 def _seen(parts: Parts, partition: Partition, broker_id: int) -> tuple[int | None, int | None]:
-    """Size and log dir of a replica, as far as its broker tells."""
+    """Size and log dir of a replica, as far as its broker reports them."""
     broker, log = parts.brokers[broker_id], partition.logs.get(broker_id)
     if not broker.answers or log is None or not broker.log_dirs[log.log_dir].online:
         return None, None

@@ -58,7 +58,7 @@ class SnapshotCluster:
     Raises
     ------
     InputFileError
-        If the file is no snapshot.
+        If the file is not a snapshot.
     """
 
     def __init__(self, path: Path | str, *, save_to: Path | str | None = None) -> None:
@@ -90,7 +90,7 @@ class SnapshotCluster:
         """What a file can stand for."""
         return _CAPABILITIES
 
-    def read(self, request: ReadRequest) -> Reading:  # noqa: ARG002 - a file tells all that it holds
+    def read(self, request: ReadRequest) -> Reading:  # noqa: ARG002 - a file is always read whole
         """The whole state."""
         return Reading(self._current())
 
@@ -104,7 +104,7 @@ class SnapshotCluster:
         return frozenset(brokers.id[brokers.is_live].tolist())
 
     def quorum_voters(self) -> frozenset[int] | None:
-        """A snapshot does not tell."""
+        """A snapshot does not hold it."""
         return None
 
     def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002

@@ -162,7 +162,7 @@ def _read_log_dirs(path: Path) -> tuple[_Broker, ...]:
     what = "is not what LogDirsCommand --describe prints"
     brokers = decode_json(msgspec.json.Decoder(_LogDirs), line.encode(), path, what, line=number).brokers
     for broker, d in ((b, d) for b in brokers for d in b.log_dirs):
-        # a dir that failed is offline; any other error means that the broker told nothing at all
+        # a dir that failed is offline; any other error means that the broker reported nothing at all
         if d.error is not None and not d.error.endswith(_STORAGE_ERROR):
             raise InputFileError(path, f"broker {broker.broker} reported no log dirs: {d.error}", line=number)
     return brokers

@@ -47,7 +47,7 @@ class SnapshotContents:
         return build_cluster(self._header, list(self._brokers.values()), rows)
 
     def partitions(self, topic: str) -> Iterator[tuple[TopicPartition, PartitionRow]]:
-        """Yield the partitions of a topic; none where there is no such topic."""
+        """Yield the partitions of a topic; none where the topic is unknown."""
         for number, row in self._partitions.get(topic, {}).items():
             yield TopicPartition(topic, number), row
 
@@ -107,7 +107,7 @@ class SnapshotContents:
         return None
 
     def move(self, replica: ReplicaOn, path: str) -> Fault | None:
-        """Put a replica into another log dir of its broker, or remember to do so once it gets there."""
+        """Put a replica into another log dir of its broker, now or when the replica is created there."""
         broker = self.broker(replica.broker)
         if broker is None:
             return Fault("unreachable", f"broker {replica.broker} is not registered with the cluster", retriable=True)
@@ -220,7 +220,7 @@ def _sizes(row: PartitionRow) -> list[int | None]:
 
 
 def _copy_bytes(row: PartitionRow) -> int | None:
-    """Size of a new copy: that of the leader's, else the largest known."""
+    """Size of a new copy: the leader's, else the largest known."""
     sizes = dict(zip(row.replicas, _sizes(row), strict=True))
     of_leader = sizes.get(row.leader)
     return of_leader if of_leader is not None else max((s for s in sizes.values() if s is not None), default=None)

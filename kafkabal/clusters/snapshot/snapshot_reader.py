@@ -22,7 +22,7 @@ def read_snapshot(path: Path | str) -> ClusterState:
     Raises
     ------
     InputFileError
-        If the file cannot be opened, is no snapshot, is of a newer version, or a line of it is malformed or
+        If the file cannot be opened, is not a snapshot, is of a newer version, or a line of it is malformed or
         contradicts another; the line is named.
     """
     with open_input(path, ROWS) as file:
@@ -43,7 +43,7 @@ _A_TOPIC = _Kind(topic=msgspec.Raw())
 
 
 class _SnapshotFile:
-    """One pass over the lines; remembers on which line each broker and each topic stood, to name it in an error."""
+    """One pass over the lines; keeps the line number of each broker and each topic, to name it in an error."""
 
     def __init__(self, file: InputFile) -> None:
         self._file = file

@@ -89,7 +89,7 @@ class ZookeeperCluster(KafkaCluster):
         }
 
     def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:
-        """Elect the first replica of each; returns those that failed; one that leads already is no failure."""
+        """Elect the first replica of each; returns those that failed; one that already leads counts as elected."""
         if Capability.ELECT_LEADERS in super().capabilities:
             return super().elect_preferred_leaders(partitions)
         self._znodes.elect(partitions)

@@ -68,7 +68,7 @@ def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> Kazoo
         hint = "write host:port,host:port, with the chroot at the end, such as zk1:2181,zk2:2181/kafka"
         raise ConfigError(f"invalid ZooKeeper addresses: {servers!r}", hint=hint) from error
     with translated(servers), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of a chroot that is not there: found out and told by us
+        warnings.simplefilter("ignore", UserWarning)  # of a missing chroot, which is reported by our own check
         try:
             client.start(timeout=_CONNECT_TIMEOUT_S)
         except BaseException:

@@ -45,7 +45,7 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
         return Sightings(checked_at=self.checked_at, dead_since=since, seen=seen)
 
 
-def remember_brokers(path: Path, brokers: Collection[int], dead: Collection[int], now: datetime) -> Sightings:
+def record_brokers(path: Path, brokers: Collection[int], dead: Collection[int], now: datetime) -> Sightings:
     """Note which brokers there are and which of them are dead now, in a file of this host.
 
     Returns

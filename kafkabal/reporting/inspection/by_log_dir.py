@@ -12,7 +12,7 @@ from kafkabal.scoring import evaluate, has_several_log_dirs, load_score
 
 
 def log_dir_table(inspection: Inspection) -> Table:
-    """All log dirs that brokers told of; the share is taken within each broker, and shown where one has several."""
+    """All log dirs that brokers reported; the share is taken within each broker, and shown where one has several."""
     cluster, dirs = inspection.cluster, inspection.cluster.log_dirs
     score = load_score("log-dir")
     scored = Scored(score, evaluate(score, cluster, tolerance=inspection.tolerance))

@@ -193,7 +193,7 @@ def _on_sizes(cluster: ClusterState) -> Iterator[str]:
 
 
 def _rounded(inspection: Inspection) -> list[str]:
-    """Scores of which a share is farther from 1 than the tolerance, and every holder is inside its band."""
+    """Scores with a share farther from 1 than the tolerance, though every holder is inside its band."""
     return [
         s.score.name
         for s in inspection.scored

@@ -1,1 +1,1 @@
-"""Events posted to where people look: Alertmanager, Slack, or any webhook."""
+"""Events posted to Alertmanager, Slack, or any webhook."""

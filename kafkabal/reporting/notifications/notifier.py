@@ -79,7 +79,7 @@ def form_of(url: str) -> NotificationForm:
 
 
 def body_of(notification: Notification, cluster: str, form: NotificationForm) -> Any:
-    """The JSON that a receiver gets; None where it has no use for this one."""
+    """The JSON that a receiver gets; None where it does not take this event."""
     n = notification
     if form is NotificationForm.SLACK:
         return {"text": f"kafkabal {cluster}: {n.message}"}

@@ -16,7 +16,7 @@ _FAILED: Final = "run-failed"
 
 
 class RunNotifications:
-    """A listener that posts what people elsewhere want to know of a run; an error that ends its block is posted too.
+    """A listener that posts the start and the end of a run; an error that ends its block is posted too.
 
     Parameters
     ----------

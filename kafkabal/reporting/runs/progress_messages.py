@@ -1,4 +1,4 @@
-"""A run told to people: a line where something changes, and a progress display between."""
+"""A run shown to people: a line where something changes, and a progress display between."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ProgressMessages:
     say, warn
         Write one line.
     open_display
-        Opens a display for some bytes, given what is going on.
+        Opens a display for some bytes, given the name of the activity.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A run as a Prometheus textfile, kept current while it goes on."""
+"""A run as a Prometheus textfile, kept current while it lasts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PrometheusTextfile:
     wall_clock
         Seconds since the epoch.
     warn
-        Told once in a row of failures that the file cannot be written; the run goes on.
+        Called once in a row of failures to write the file; the run continues.
     """
 
     def __init__(

@@ -302,7 +302,7 @@ def test_a_file_that_changed_after_it_was_sent_is_told_and_not_sent_again(bench:
     assert bench.topic() == CONTENT
 
 
-def test_a_file_that_vanished_before_it_was_sent_is_forgotten(bench: Bench, data: Path) -> None:
+def test_a_file_that_vanished_before_it_was_sent_is_expired(bench: Bench, data: Path) -> None:
     """A file of an interrupted run that is no longer there is no obstacle."""
     source = FolderSource(data)
     with bench.open_manifest(source) as manifest:

@@ -11,7 +11,7 @@ from kafkabal.errors import UsageError
 from kafkabal.sandbox.create_sandbox import bring_up
 from kafkabal.sandbox.sandbox_record import readable_records
 from kafkabal.sandbox.sandbox_spec import SandboxSpec
-from kafkabal.sandbox.wait_until import Patience
+from kafkabal.sandbox.wait_until import WaitLimit
 
 
 @pytest.mark.parametrize("module", ["jgo.config", "jgo.maven"])
@@ -19,6 +19,6 @@ def test_without_its_extra_no_record_stays(tmp_path: Path, monkeypatch: pytest.M
     """It would be listed as a sandbox that is down, for good."""
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(UsageError, match="missing Python package: jgo"):
-        bring_up(tmp_path / "q", SandboxSpec(), tmp_path / "cache", patience=Patience(), on_step=lambda _step: None)
+        bring_up(tmp_path / "q", SandboxSpec(), tmp_path / "cache", wait_limit=WaitLimit(), on_step=lambda _step: None)
     assert list(readable_records(tmp_path)) == []
     assert not (tmp_path / "q").exists()

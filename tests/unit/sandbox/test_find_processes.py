@@ -24,7 +24,7 @@ def table(tmp_path: Path) -> Iterator[ProcessTable]:
     """Return a table whose processes below ``tmp_path`` are gone after the test."""
     table = ProcessTable()
     yield table
-    table.end(table.find(tmp_path).values(), signal.SIGKILL, patience_s=0)
+    table.end(table.find(tmp_path).values(), signal.SIGKILL, grace_s=0)
 
 
 def _spawn(table: ProcessTable, node_folder: Path, code: str = SLEEP) -> None:
@@ -63,7 +63,7 @@ def test_what_does_not_stop_is_killed(code: str, tmp_path: Path, table: ProcessT
     _spawn(table, tmp_path / "box" / "broker-1", code)
     (process,) = table.find(tmp_path / "box").values()
     assert not table.has_ended(process)
-    table.end([process], signal.SIGTERM, patience_s=0.2)
+    table.end([process], signal.SIGTERM, grace_s=0.2)
     assert table.has_ended(process)
     assert table.look_at(process) is None
     assert table.find(tmp_path / "box") == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.sandbox import Patience
+from kafkabal.sandbox import WaitLimit
 
 
 class Clock:
@@ -25,6 +25,6 @@ class Clock:
 def test_until(true_at_s: float, held: bool, ended_at_s: float) -> None:
     """What is true by the deadline is waited for; after it nobody waits."""
     clock = Clock()
-    patience = Patience(deadline_s=10, interval_s=1, clock=clock.read, sleep=clock.sleep)
-    assert patience.until(lambda: clock.now_s >= true_at_s) is held
+    wait_limit = WaitLimit(deadline_s=10, interval_s=1, clock=clock.read, sleep=clock.sleep)
+    assert wait_limit.until(lambda: clock.now_s >= true_at_s) is held
     assert clock.now_s == ended_at_s

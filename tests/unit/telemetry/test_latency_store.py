@@ -56,7 +56,7 @@ def test_brokers_are_bounded() -> None:
     assert set(table.latencies_s()) == {1, 3}
 
 
-def test_an_old_figure_is_forgotten() -> None:
+def test_an_old_figure_is_expired() -> None:
     """A broker that nobody measured lately is unknown, not fast."""
     clock = Clock()
     table = LatencyTable(max_age_s=10, clock=clock)

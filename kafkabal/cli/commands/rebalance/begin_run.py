@@ -45,7 +45,7 @@ class PlanCommand:
         command, environment = self.command, self._environment
         if self.begin.dry_run:
             return self
-        # before anything is looked at: who is busy is told so, not taken for one that crashed
+        # before anything is read: a live holder is busy, and must not be taken for one that crashed
         command.lock.take()
         if not self.begin.yes or self.begin.on_unfinished is OnUnfinished.REFUSE:
             return self
@@ -86,7 +86,7 @@ class PlanCommand:
             self._dry_run(plan, options)
             return _done(plan)
         if not begin.yes:
-            # nobody else is kept out while a question waits for its answer; the checks that matter are repeated
+            # the lock is released while a prompt waits for its answer; the checks that matter are repeated
             command.lock.release()
         if not begin.yes and not context.confirm(f"apply {len(plan.partitions)} changes?", flag="--yes"):
             context.say("nothing changed")
@@ -175,7 +175,7 @@ def _done(plan: Plan) -> ExitCode:
     Raises
     ------
     FindingsError
-        If the plan leaves something broken: whoever runs it from cron must hear of it.
+        If the plan leaves something broken: a cron job must report it.
     """
     if plan.unrepaired:
         raise FindingsError(

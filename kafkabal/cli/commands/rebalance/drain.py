@@ -87,7 +87,7 @@ def finish_drain(applying: "PlanCommand", planning: "PlanFlags", before: "Cluste
 
 
 def _on(state: "ClusterState", brokers: list[int]) -> "frozenset[TopicPartition]":
-    """Partitions of which one of the brokers holds a replica."""
+    """Partitions that have a replica on one of the brokers."""
     rows = [row for row in map(state.brokers.index_of, brokers) if row >= 0]
     held = {p for row in rows for p in state.replicas.partition[state.replicas.broker == row].tolist()}
     return frozenset(map(state.topic_partition, held))

@@ -52,7 +52,7 @@ def repair(
             context.say("not set by kafkabal, so kept; delete them with --remove")
             return ExitCode.FINDINGS
         if leftovers and not yes:
-            # nobody else is kept out while a question waits for its answer
+            # the lock is released while a prompt waits for its answer
             command.lock.release()
             if not context.confirm(f"remove {len(leftovers)} throttles?", flag="--yes"):
                 context.say("nothing changed")

@@ -195,7 +195,7 @@ class RunCommand:
             self.context.say(line)
         if yes or self.settings.snapshot:
             return True
-        # nobody else is kept out while a question waits for its answer
+        # the lock is released while a prompt waits for its answer
         self.lock.release()
         verb = "roll back" if goal is Goal.ROLL_BACK else "resume"
         is_confirmed = self.context.confirm(f"{verb} run {found.record.run_id}?", flag="--yes")

@@ -32,7 +32,7 @@ _TAIL = r"""        *) spec= ;;
     esac
 }
 
-# remember what tells kafkabal of which cluster, sandbox or plan names are wanted
+# keep the options that choose the cluster, sandbox or plan whose names are wanted
 _kafkabal_note() {
     case "$1" in
         -b | --bootstrap-server | --command-config | --profile | --snapshot | --zookeeper | --name)

@@ -1,4 +1,4 @@
-"""What can be typed where an option or argument wants a value, told by its choices, its name or its metavar."""
+"""What can be typed as the value of an option or argument, by its choices, its name or its metavar."""
 
 from __future__ import annotations
 

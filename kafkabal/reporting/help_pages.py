@@ -25,7 +25,7 @@ _FOLDERS: Final = ("", "how-to")
 def _pages() -> dict[str, Traversable]:
     """Pages by name: the file's without its ending."""
     installed = files("kafkabal") / _INSTALLED
-    # in a checkout they lie beside the package
+    # in a checkout they are beside the package
     root: Traversable = installed if installed.is_dir() else Path(__file__).parents[2] / "docs"
     found: dict[str, Traversable] = {}
     for folder in _FOLDERS:
@@ -75,7 +75,7 @@ def topics_report() -> Report:
 
 
 def draw_page(text: str, surface: Surface) -> str:
-    """A page as a terminal shows it; as it is written where there is no terminal."""
+    """A page as a terminal shows it; as it is written where stdout is not a terminal."""
     return text if surface.width is None else draw([Markdown(text)], surface)
 
 
