@@ -31,5 +31,6 @@ from .rack_structure import small_racks as small_racks
 from .uneven_group import worst_group as worst_group
 from .verdict import Severity as Severity
 from .verdict import Verdict as Verdict
+from .verdict import beyond_moves as beyond_moves
 from .verdict import counted_noun as counted_noun
 from .verdict import judge as judge

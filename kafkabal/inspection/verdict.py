@@ -59,12 +59,26 @@ def faults(cluster: ClusterState) -> Iterator[str]:
     if dead.any():
         held = int(lost[dead[cluster.replicas.broker]].sum())
         yield f"{brokers_named(cluster, dead)} {_is(dead)} dead with {counted_noun(held, 'replica')}"
-    silent = is_silent(cluster)
-    if silent.any():
-        yield f"{brokers_named(cluster, silent)} did not report {'its' if silent.sum() == 1 else 'their'} log dirs"
+    yield from _silent(cluster)
     offline = dirs_in(cluster, LogDirState.OFFLINE)
     if offline.any():
         yield f"{counted_noun(int(offline.sum()), 'log dir')} offline on {brokers_named(cluster, offline > 0)}"
+    yield from _lagging(cluster)
+
+
+def beyond_moves(cluster: ClusterState) -> Iterator[str]:
+    """The clauses of :func:`faults` that no move repairs: somebody has to see to a broker that lives."""
+    yield from _silent(cluster)
+    yield from _lagging(cluster)
+
+
+def _silent(cluster: ClusterState) -> Iterator[str]:
+    silent = is_silent(cluster)
+    if silent.any():
+        yield f"{brokers_named(cluster, silent)} did not report {'its' if silent.sum() == 1 else 'their'} log dirs"
+
+
+def _lagging(cluster: ClusterState) -> Iterator[str]:
     lagging = int(np.count_nonzero(lagging_partitions(cluster)))
     if lagging:
         yield f"{counted_noun(lagging, 'partition')} with live replicas out of sync"

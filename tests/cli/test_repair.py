@@ -244,6 +244,70 @@ def test_the_grace_counts_from_the_first_sight_of_any_command(simulation: Simula
     assert not any(5 in b for b in simulation.replicas().values())
 
 
+def test_a_short_grace_is_waited_for(simulation: Simulation) -> None:
+    """A broker that is dead for less than a grace of seconds is repaired by that very command, not left to a next."""
+    kafka = simulation.memory.kafka
+    kafka.kill(4)
+    done = simulation.run("rebalance", "--yes", "--dead-after", "30s")
+    assert done.code == 0, done.err
+    assert "waiting 30 s (--dead-after)" in done.err
+    assert not any(4 in b for b in simulation.replicas().values())
+    kafka.kill(5)
+    quiet = simulation.run("rebalance", "--yes", "-q", "--dead-after", "1s")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+    assert _broken(simulation) == 0
+
+
+def test_a_broker_that_comes_back_within_a_short_grace_keeps_its_replicas(simulation: Simulation) -> None:
+    """The cluster is read again after the wait, so nothing is copied off a broker that was only restarted."""
+    kafka, before = simulation.memory.kafka, simulation.replicas()
+    kafka.kill(4)
+    sleep = kafka.clock.sleep
+
+    def sleep_and_start(seconds: float) -> None:
+        sleep(seconds)
+        kafka.start(4)
+
+    kafka.clock.sleep = sleep_and_start  # type: ignore[method-assign]
+    assert simulation.run("rebalance", "--yes", "--dead-after", "30s").code == 0
+    assert {name: set(b) for name, b in simulation.replicas().items()} == {n: set(b) for n, b in before.items()}
+
+
+def test_what_no_move_repairs_is_named_with_exit_3(simulation: Simulation) -> None:
+    """Where inspect calls a cluster broken and the plan is empty, the command says what stays broken."""
+    _lagging(simulation.memory)
+    done = simulation.run("rebalance", "--yes", "-q")
+    assert done.code == 3
+    assert "not repaired: 1 partition with live replicas out of sync" in done.err
+
+
+def test_a_broker_that_is_about_to_be_fenced_counts_as_dead(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed but still registered, it is waited for; then the same command repairs it if its grace is short."""
+    monkeypatch.setattr("kafkabal.clusters.simulated.shared_cluster.BROKER_SESSION_S", 18.0)
+    _hung(simulation.memory)
+    done = simulation.run("rebalance", "--yes", "--dead-after", "0")
+    assert done.code == 0, done.err
+    assert "broker 3 did not respond: waiting" in done.err
+    assert not any(3 in b for b in simulation.replicas().values())
+
+
+def test_a_replica_that_catches_up_in_time_is_no_finding(simulation: Simulation) -> None:
+    """The end of a restart, over within half a minute, ends with 0 and in silence."""
+    _lagging(simulation.memory)
+    lagging = next(p for p in simulation.memory.kafka.parts.partitions())
+    sleep = simulation.memory.kafka.clock.sleep
+
+    def sleep_and_catch_up(seconds: float) -> None:
+        sleep(seconds)
+        lagging.isr = list(lagging.replicas)
+
+    simulation.memory.kafka.clock.sleep = sleep_and_catch_up  # type: ignore[method-assign]
+    quiet = simulation.run("rebalance", "--yes", "-q")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+
+
 def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
     simulation: Simulation, tmp_path: Path
 ) -> None:

@@ -65,9 +65,6 @@ def _until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
         sleep(1)
 
 
-@pytest.mark.xfail(
-    strict=False, reason="under-replicated partitions are left here, while the same commands from a shell repair all"
-)
 def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: Run, tmp_path: Path) -> None:
     """Not before its time, then by the plain command without a warning; afterwards a drain of it has nothing to do."""
     assert kafkabal("rebalance", "--yes", "--throttle", "none")[0] == 0  # makes Kafka create its internal topics

@@ -6,16 +6,68 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.framework.cluster_access import note_brokers, sightings_file
+from kafkabal.cli.framework.cluster_access import note_brokers, read_cluster, sightings_file
 from kafkabal.config import DEFAULT_DEAD_AFTER_S
 from kafkabal.units import format_duration
 
 if TYPE_CHECKING:
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.clusters import Cluster
+    from kafkabal.clusters import Clock, Cluster
     from kafkabal.config import Settings
     from kafkabal.executor import Sightings
     from kafkabal.model import ClusterState
+
+_LONGEST_STAY_S = 60.0
+"""A grace of at most so long is waited for by the command itself. Who gives a short one wants the broker replaced now,
+and a command that ended instead would leave it to a next one that may never come; a longer one is left to cron."""
+_LONGEST_FENCING_S = 30.0
+"""A broker that was killed stays registered for broker.session.timeout.ms, 9 s by default (18 s with ZooKeeper). A plan
+made meanwhile would find nothing to repair, and the command end with 0 over a broker that is dead a moment later."""
+_LOOK_EVERY_S = 5.0
+
+
+def look_past_grace(
+    cluster: Cluster, settings: Settings, context: CommandContext, clock: Clock, drained: Collection[int]
+) -> tuple[ClusterState, Mapping[int, float]]:
+    """Read the cluster once it is known which brokers are dead, and past their grace where that is short.
+
+    Returns
+    -------
+    tuple
+        The cluster, and those of its brokers that may still come back, as of :func:`recently_dead`.
+    """
+
+    def look() -> tuple[ClusterState, Mapping[int, float]]:
+        before = known_before(cluster, settings, context)
+        state = _when_answered(cluster, settings, context, clock)
+        return state, recently_dead(cluster, state, settings, context, drained=drained, before=before, tells=True)
+
+    state, waiting = look()
+    limit_s = _limit_s(settings)
+    if waiting and limit_s <= _LONGEST_STAY_S:
+        left_s = limit_s - min(waiting.values())
+        context.say(f"{_dead_for(waiting)} and may come back: waiting {format_duration(left_s)} (--dead-after)")
+        clock.sleep(left_s)
+        state, waiting = look()
+    return state, waiting
+
+
+def _when_answered(cluster: Cluster, settings: Settings, context: CommandContext, clock: Clock) -> ClusterState:
+    """The cluster when every registered broker has answered, or has not for long enough to be fenced."""
+    from kafkabal.model import is_silent
+
+    give_up_at_s, is_said = clock.monotonic() + _LONGEST_FENCING_S, False
+    while True:
+        state = read_cluster(cluster, settings, context).state
+        silent = state.brokers.id[is_silent(state)].tolist()
+        if not silent or settings.snapshot or clock.monotonic() >= give_up_at_s:
+            return state
+        if not is_said:
+            names = ", ".join(map(str, silent))
+            limit = format_duration(_LONGEST_FENCING_S)
+            context.say(f"broker {names} did not respond: waiting up to {limit} until it does or is dead")
+            is_said = True
+        clock.sleep(_LOOK_EVERY_S)
 
 
 def recently_dead(
@@ -47,7 +99,7 @@ def recently_dead(
     found = known_to_cluster(cluster, note_brokers(state, context), before)
     if tells:
         tell_cluster(cluster, found)
-    limit_s = DEFAULT_DEAD_AFTER_S if settings.dead_after_s is None else settings.dead_after_s
+    limit_s = _limit_s(settings)
     now = datetime.fromtimestamp(context.wall_clock(), UTC)
     ages = {b: (now - at).total_seconds() for b, at in found.dead_since.items()}
     waiting = {b: age_s for b, age_s in ages.items() if age_s < limit_s and b not in drained}
@@ -85,6 +137,13 @@ def known_before(cluster: Cluster, settings: Settings, context: CommandContext) 
 
 def waiting_for(waiting: Mapping[int, float], settings: Settings) -> str:
     """Why nothing is moved yet."""
-    limit_s = DEFAULT_DEAD_AFTER_S if settings.dead_after_s is None else settings.dead_after_s
-    brokers = ", ".join(f"broker {b} was first seen dead {format_duration(s)} ago" for b, s in waiting.items())
-    return f"{brokers} and may come back: nothing is moved before {format_duration(limit_s)} (--dead-after)"
+    limit = format_duration(_limit_s(settings))
+    return f"{_dead_for(waiting)} and may come back: nothing is moved before {limit} (--dead-after)"
+
+
+def _dead_for(waiting: Mapping[int, float]) -> str:
+    return ", ".join(f"broker {b} was first seen dead {format_duration(s)} ago" for b, s in waiting.items())
+
+
+def _limit_s(settings: Settings) -> float:
+    return DEFAULT_DEAD_AFTER_S if settings.dead_after_s is None else settings.dead_after_s

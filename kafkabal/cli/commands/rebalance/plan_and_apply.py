@@ -64,20 +64,30 @@ def rebalance(
     if check:
         return check_of_drain(context, settings, planning.drain, output)
     from kafkabal.cli.commands.rebalance.begin_run import PlanCommand
-    from kafkabal.cli.commands.rebalance.dead_after import gone_brokers, known_before, recently_dead, waiting_for
+    from kafkabal.cli.commands.rebalance.dead_after import (
+        gone_brokers,
+        known_before,
+        look_past_grace,
+        recently_dead,
+        waiting_for,
+    )
     from kafkabal.cli.commands.rebalance.plan_flags import make
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
+    from kafkabal.cli.commands.rebalance.still_broken import refuse_still_broken
+    from kafkabal.executor import Overridable
     from kafkabal.reporting.plan_moves import FIRST_MOVES
     from kafkabal.reporting.plan_report import plan_report
 
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
     with open_run_command("rebalance", settings, context, output, cluster, wait_s) as command:
         applying = PlanCommand(command, begin, flags).resume_unfinished()
-        before = known_before(cluster, settings, context)
-        state = read_cluster(cluster, settings, context).state
         drained = planning.drain or ()
-        tells = not begin.dry_run
-        waiting = recently_dead(cluster, state, settings, context, drained=drained, before=before, tells=tells)
+        if begin.dry_run:
+            before = known_before(cluster, settings, context)
+            state = read_cluster(cluster, settings, context).state
+            waiting = recently_dead(cluster, state, settings, context, drained=drained, before=before)
+        else:
+            state, waiting = look_past_grace(cluster, settings, context, command.environment.clock, drained)
         if waiting:
             applying.nothing_to_do(waiting_for(waiting, settings))
             return ExitCode.DONE
@@ -93,4 +103,6 @@ def rebalance(
         code = applying.apply(plan)
         if drained and output.output is RunFormat.TABLE and not begin.dry_run:
             finish_drain(applying, planning, state, gone)
+        if code is ExitCode.DONE and not begin.dry_run and Overridable.UNDER_REPLICATED not in begin.allowed:
+            refuse_still_broken(command, state)
         return code

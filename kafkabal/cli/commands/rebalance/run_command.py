@@ -176,7 +176,7 @@ class RunCommand:
             raise OperationError(
                 summary(result), hint="restore them with 'kafkabal rebalance repair' once the brokers respond"
             )
-        if self.output.output is RunFormat.TABLE:
+        if self.output.output is RunFormat.TABLE and not self.context.quiet:
             self.context.show_result(printable(summary(result)) + "\n")
         return ExitCode.DONE
 
