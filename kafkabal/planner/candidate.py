@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import I32, I64, ClusterState
-from kafkabal.planner.lower_bound import bound_bytes
+from kafkabal.planner.lower_bound import bound_bytes, guidance_of
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
@@ -59,7 +59,11 @@ def search(start: State, listener: PlanListener, *, once: bool = False) -> Draft
     InfeasibleError
         If a hard rule that was asked for cannot be met.
     """
-    problem, repaired = start.problem, start.copy()
+    problem = start.problem
+    if not once and problem.options.mode is Mode.FULL and not start.sizes_agree():
+        listener.step("potentials")
+        start.guidance = guidance_of(start)
+    repaired = start.copy()
     unplaced = repair(repaired, listener)
     if once or problem.home.size > SMALL or problem.options.mode is not Mode.FULL:
         return _attempt(start, repaired, unplaced, listener, USUAL_PACE)

@@ -87,7 +87,7 @@ def push(
     *,
     moved: bool = False,
     further: bool = False,
-    byte_yield: float | None = None,
+    cheapest: float | None = None,
 ) -> None:
     """Bring brokers near their targets; what is left is a matter of single replicas.
 
@@ -100,8 +100,9 @@ def push(
     further
         Only those below their targets at the beginning take: who has given a little too much in bytes, for the sake of
         its number, is not filled up again by those that do the same.
-    byte_yield
-        Least bytes that a replica takes off its broker for each byte that is copied, where copies differ in size.
+    cheapest
+        Only the replicas that cost least for what they are worth, so many that they sum up to this multiple of what
+        each broker has to give; where the state has guidance.
     """
     zone = zones(state.problem)
     targets = make_targets(state, zone)
@@ -112,15 +113,28 @@ def push(
     if not givers.any():
         return
     free = state.moved() if moved else state.at_home()
-    if byte_yield is not None:
-        free &= state.byte_yield() >= byte_yield
-    shelf = _Shelf(state, free & givers[state.place])
+    free = free & givers[state.place]
+    if cheapest is not None and state.guidance is not None:
+        free = _cheapest(state, free, state.guidance.price, cheapest * np.maximum(state.used - targets.bytes, 0))
+    shelf = _Shelf(state, free)
     idle = turn = 0
     while idle < _MOST_IDLE_ROUNDS and len(shelf):
         tried, done = _round(state, shelf, targets, takers, zone, turn, pace)
         poor = done <= tried * _LEAST_YIELD
         turn += int(poor)
         idle += int(poor and done < _WORTH_A_ROUND)
+
+
+def _cheapest(state: State, free: Bools, price: F64, most: F64) -> Bools:
+    """Those of the lowest price on each broker, as long as their bytes are not more than a number for each."""
+    p, k = np.nonzero(free)
+    order = np.lexsort((price[p, k], state.place[p, k]))
+    p, k = p[order], k[order]
+    broker = state.place[p, k]
+    fits = running_sum(broker, state.load(p, k, broker)) <= most[broker]
+    chosen = np.zeros_like(free)
+    chosen[p[fits], k[fits]] = True
+    return chosen
 
 
 def _round(

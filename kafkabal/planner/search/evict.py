@@ -77,7 +77,8 @@ def lift_for_topics(state: State) -> bool:
     """Lift what a broker holds too many of one topic.
 
     The replicas nearest to one size are taken from all topics of a broker, and that size is chosen so that they sum up
-    to their share of what the broker has to shed, or to as little as possible where it has nothing to shed. What was
+    to their share of what the broker has to shed, or to as little as possible where it has nothing to shed. Where the
+    copies of a partition differ in size, those that a linear program would move first are taken instead. What was
     lifted before and found no other place is left alone.
 
     Returns
@@ -88,9 +89,12 @@ def lift_for_topics(state: State) -> bool:
     crowd = _Crowd(state)
     if not len(crowd):
         return False
-    number = crowd.to_lose
-    share = number / np.maximum(np.maximum(state.count - state.bands.high_count, number), 1)
-    chosen = crowd.fitting(np.maximum(state.used - state.bands.high_bytes, 0) * share, number)
+    if state.guidance is not None:
+        chosen = crowd.cheapest(state.guidance.price * np.maximum(state.problem.arriving_bytes, 1)[:, None])
+    else:
+        number = crowd.to_lose
+        share = number / np.maximum(np.maximum(state.count - state.bands.high_count, number), 1)
+        chosen = crowd.fitting(np.maximum(state.used - state.bands.high_bytes, 0) * share, number)
     state.lift(chosen // state.width, chosen % state.width, Why.TOPIC)
     return bool(len(chosen))
 
@@ -129,9 +133,16 @@ class _Crowd:
             wanted = wanted * np.clip(to_shed / np.maximum(shed, 1), 0.5, 2.0)
         return self.cells[self._nearest(best_wanted)]
 
+    def cheapest(self, price: F64) -> I64:
+        """Cells to be taken by the price of their moves."""
+        return self.cells[self._least(price.reshape(-1)[self.cells])]
+
     def _nearest(self, wanted: F64) -> Bools:
         """The replicas of each pair that are nearest the size its broker wants to part with."""
-        misfit = np.abs(self.bytes - wanted[self.broker])
+        return self._least(np.abs(self.bytes - wanted[self.broker]))
+
+    def _least(self, misfit: F64) -> Bools:
+        """As many replicas of each pair as it has to lose, those of the least misfit."""
         order = np.lexsort((misfit, self.pair))
         taken = np.empty(len(order), np.bool_)
         taken[order] = self.rank < self.quota[order]

@@ -20,10 +20,10 @@ _MOST_REFINEMENTS = 5
 _MOST_TOPIC_ROUNDS = 3
 _FURTHER_PUSHES = 2
 """Brokers that took more replicas than they had to are givers only in a push that begins after it."""
-_LARGER_FIRST = (0.1, 0.2, 0.3, 0.4, 0.5)
-"""Shares of all copies, those that are the largest against others of their partition, that are moved first."""
-_NOTABLE = 1.01
-"""Bytes that leave for each that is copied, below which copies only lag behind each other."""
+_CHEAPEST_FIRST = (1.0, 1.1, 1.2, 1.4, 2.0)
+"""Where copies differ in size: bulk moves begin with the cheapest replicas, so many times what a broker has to give. Of
+five heavy and random clusters with followers that differ by 30 %, planned by disk and by all scores at 9 % and 2 %, no
+plan is above 1.011 x the bound with these, 1.017 x with (1, 1, 1), 1.016 x with (0.5, 1, 1, 1.5, 2)."""
 _NARROWED = 2e-4
 """How far the bands of bytes are drawn in while the total may still change a little."""
 
@@ -93,22 +93,14 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
 
 
 def _in_bulk(state: State, pace: float, narrowed: float) -> None:
-    for byte_yield in _byte_yields(state):
-        push(state, pace, byte_yield=byte_yield)
-        state.refresh_bands(narrowed)
+    if state.guidance is not None:
+        for multiple in _CHEAPEST_FIRST:
+            push(state, pace, cheapest=multiple)
+            state.refresh_bands(narrowed)
     push(state, pace)
     push(state, pace, moved=True)
     for _ in range(_FURTHER_PUSHES):
         push(state, pace, further=True)
-
-
-def _byte_yields(state: State) -> list[float]:
-    """Falling bytes that leave for each that is copied: the larger of differing copies are moved first."""
-    found = state.byte_yield()[state.at_home() & state.problem.loose]
-    if not found.size or found.max() < _NOTABLE:
-        return []
-    yields = np.quantile(found, 1 - np.array(_LARGER_FIRST), method="lower")
-    return [float(y) for y in yields if y >= _NOTABLE]
 
 
 def is_outside(state: State) -> bool:

@@ -6,7 +6,7 @@ A slot is named by its partition and its position, or by one number, its *cell*:
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,15 @@ from kafkabal.planner.move_cause import Why
 from kafkabal.planner.problem import NONE, Problem
 
 Counts: TypeAlias = NDArray[np.unsignedinteger[Any]]
+
+
+class Guidance(NamedTuple):
+    """What moves are worth, by a linear relaxation of the whole problem."""
+
+    potential: F64
+    """shape (n_brokers,): what a byte on each broker is worth being taken away."""
+    price: F64
+    """shape (n_partitions, width): what moving each slot costs, net of what that is worth, for each byte copied."""
 
 
 class State:
@@ -35,6 +44,8 @@ class State:
         self.one_a_rack = bool((problem.slots <= problem.n_racks).all())
         self.why: I8 = np.zeros(self.place.shape, np.int8)
         """A :class:`~kafkabal.planner.move_cause.Why` for each slot that has left its place."""
+        self.guidance: Guidance | None = None
+        """Where copies of a partition differ in size: some take more off their broker than they cost."""
         self._recount()
         self.due: DueShares = due_shares(problem, self.place, bytes_agree=self.sizes_agree())
         self.bands: Bands = make_bands(problem, self.due, self._total_bytes())
@@ -114,11 +125,6 @@ class State:
         """Whether every copy of a partition is as large as a new one would be."""
         problem = self.problem
         return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.home < 0)).all())
-
-    def byte_yield(self) -> F64:
-        """float64, shape (n_partitions, width): bytes that leave the home of a slot for each that has to be copied."""
-        problem = self.problem
-        return problem.held_bytes / np.maximum(problem.arriving_bytes, 1)[:, None]
 
     def moved_bytes(self) -> int:
         """Bytes that the plan so far moves."""

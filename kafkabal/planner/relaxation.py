@@ -1,0 +1,232 @@
+"""The relaxation behind the lower bound: brokers have potentials, moves pay the fall between them.
+
+For any potentials :meth:`Relaxation.evaluate` gives bytes that no plan can do without, and :meth:`Relaxation.prices`
+what each move costs net of what it is worth to the loads. ``docs/planner.md`` has the proof.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkabal.model import F64, I32, I64, Bools
+from kafkabal.planner.problem import NONE
+from kafkabal.planner.search.grouped_arrays import running_count
+from kafkabal.planner.search.load_targets import zones
+from kafkabal.planner.search.solution import State
+
+_SLACK = 1e-9
+"""Of a band: what a score forgives (``SHARE_EPSILON``), so that the bound holds for plans that make use of it."""
+
+
+class Point(NamedTuple):
+    """The bound at some potentials."""
+
+    value: float
+    gradient: F64
+    """shape (n_brokers,): a direction in which no point is larger than the value allows (a supergradient)."""
+
+
+class Relaxation:
+    """Loads of brokers, replicas that may move, and those of which some have to."""
+
+    def __init__(self, state: State) -> None:
+        problem = state.problem
+        self.state = state
+        self.problem = problem
+        tolerance = problem.options.tolerance
+        rows = problem.weighed & problem.has_score("disk")
+        capacity = np.where(rows, state.due.bytes, 0.0)
+        share = capacity / capacity.sum() if rows.any() else capacity
+        # the edges as shares of the total, so that they follow it where copies differ in size
+        self.rows = rows
+        self.high: F64 = share * (1 + tolerance + _SLACK)
+        self.low: F64 = share * (1 - tolerance - _SLACK)
+        p, k = np.nonzero((state.place >= 0) & problem.movable[:, None])
+        self.p, self.k = p, k
+        self.n_cells = len(p)
+        self.broker = state.place[p, k]
+        self.cost = problem.arriving_bytes[p].astype(np.float64)
+        self.held = np.where(rows[self.broker], problem.held_bytes[p, k], 0).astype(np.float64)
+        self.forced: Bools = problem.leaves[self.broker]
+        self.used: F64 = np.where(rows, state.used, 0).astype(np.float64)
+        self.total = float(self.used.sum())
+        self.zone = zones(problem)
+        self.pinned = self.zone.any() and not self._crowded_racks().any()
+        self.entered = self._entered()
+        self._group()
+
+    def corners(self) -> list[F64]:
+        """Potentials that give the two simple bounds: what must leave, and what must enter; also rack by rack."""
+        total = self.total + float(self.cost[self.forced].sum())
+        above = np.where(self.used > self.high * total, 1.0, 0.0)
+        below = np.where(self.rows & (self.used < self.low * total), -1.0, 0.0)
+        found = [above, below]
+        if self.pinned:
+            by_rack = above.copy()
+            for z in np.unique(self.zone[self.rows]):
+                inside = self.rows & (self.zone == z)
+                excess = float((self.used - self.high * total)[inside & (above > 0)].sum())
+                deficit = float((self.low * total - self.used)[inside & (below < 0)].sum())
+                if deficit > excess:
+                    by_rack[inside] = below[inside]
+            found.append(by_rack)
+        return found
+
+    def evaluate(self, potential: F64) -> Point:
+        """Value of the bound at these potentials, and the direction in which it grows."""
+        drift = self._drift(potential)
+        lowest, where = self._lowest(potential)
+        price = self._price(potential, lowest, drift)
+        edge = np.where(potential >= 0, self.high, self.low)
+        value = float((potential * self.used).sum()) - drift * self.total
+        chosen = self._cheapest(price)
+        value += float(price[chosen].sum())
+        # a forced replica comes from outside the total, so it adds its whole size
+        gradient = self.used - edge * self.total
+        leaving = np.bincount(self.broker[chosen], self.held[chosen], len(potential))
+        arriving = np.bincount(where[chosen], self.cost[chosen], len(potential))
+        growth = float((self.cost[chosen] - self.held[chosen]).sum())
+        gradient = gradient - leaving + arriving - edge * growth
+        return Point(value, np.where(self.rows, gradient, 0.0))
+
+    def prices(self, potential: F64) -> F64:
+        """float64, shape (n_partitions, width): price of the cheapest move of each slot; infinite if it may not."""
+        price = np.full(self.state.place.shape, np.inf)
+        price[self.p, self.k] = self._price(potential, self._lowest(potential)[0], self._drift(potential))
+        return price
+
+    def _drift(self, potential: F64) -> float:
+        """What a further byte in the cluster is worth, since the bands grow with it."""
+        up, down = np.maximum(potential, 0), np.maximum(-potential, 0)
+        return float((up * self.high - down * self.low).sum())
+
+    def _price(self, potential: F64, lowest: F64, drift: float) -> F64:
+        return np.asarray(self.cost * (1 + lowest - drift) - self.held * (potential[self.broker] - drift))
+
+    def _lowest(self, potential: F64) -> tuple[F64, I64]:
+        """Lowest potential that each replica can come to, and where that is."""
+        takes = self.problem.takes
+        inside = np.where(takes, potential, np.inf)
+        if not takes.any():
+            return np.zeros(self.n_cells), np.zeros(self.n_cells, np.int64)
+        if not self.pinned:
+            best = int(inside.argmin())
+            return np.full(self.n_cells, inside[best]), np.full(self.n_cells, best)
+        anywhere = int(inside.argmin())
+        of_zone = np.full(int(self.zone.max()) + 1, anywhere)
+        for z in np.unique(self.zone[takes]):
+            of_zone[z] = int(np.where(self.zone == z, inside, np.inf).argmin())
+        # what has no taker in its own rack may come to any
+        where = np.where(self.entered >= 0, of_zone[np.maximum(self.entered, 0)], anywhere)
+        return inside[where], where
+
+    def _entered(self) -> I32:
+        """int32, shape (n_cells,): zone that each replica comes to: its own, or one that its partition lacks."""
+        entered = self.zone[self.broker]
+        lost = np.flatnonzero(entered < 0)
+        if not self.pinned or not lost.size:
+            return entered
+        entered = entered.copy()
+        partition = self.p[lost]
+        there = self.state.rack[self.state.place[partition]]
+        lacked = np.ones((len(lost), int(self.zone.max()) + 1), np.bool_)
+        lacked[:, ~np.isin(np.arange(lacked.shape[1]), self.zone[self.rows])] = False
+        for column in range(there.shape[1]):
+            row = np.flatnonzero(there[:, column] >= 0)
+            lacked[row, there[row, column]] = False
+        # of several that a partition lost each comes to another rack; without racks left anything goes
+        order = np.argsort(~lacked, axis=1, kind="stable")
+        rank = np.minimum(running_count(partition), lacked.sum(1) - 1)
+        entered[lost] = np.where(rank >= 0, order[np.arange(len(lost)), np.maximum(rank, 0)], NONE)
+        return entered
+
+    def _group(self) -> None:
+        """Find replicas of which a number has to move: for racks, for topics, for counts."""
+        state, problem = self.state, self.problem
+        crowded = self._crowded_racks()
+        for_racks = crowded[self.p, self.k]
+        empty = state.required_racks - state.distinct_racks(state.place) - problem.leaves[state.place].any(1)
+        self.rack_need: I64 = np.maximum(empty, 0).astype(np.int64)[self.p]
+        rest = ~for_racks & ~self.forced
+        self.rack_groups = _Groups(for_racks & (self.rack_need > 0), self.p)
+        topic, broker = problem.topic[self.p].astype(np.int64), self.broker
+        need = np.zeros(self.n_cells, np.int64)
+        if state.topic_count is not None:
+            need = (state.topic_count[topic, broker] - state.bands.topic_most(topic, broker)).astype(np.int64)
+        self.pair_need: I64 = np.where(problem.counted[broker], np.maximum(need, 0), 0)
+        self.topic_groups = _Groups((self.pair_need > 0) & ~self.forced, topic * problem.n_brokers + broker)
+        surplus = np.where(problem.counted, np.maximum(state.count - state.bands.high_count, 0), 0)
+        self.count_need: I64 = surplus
+        self.for_count = (surplus[broker] > 0) & ~self.forced
+        self.count_groups = _Groups(self.for_count, broker)
+        # what moves for its rack's sake is not charged a second time
+        self.free_of_charge = ~rest
+
+    def _crowded_racks(self) -> Bools:
+        """Slots that share their rack with another one of a partition that could be in more racks."""
+        state, problem = self.state, self.problem
+        places = np.where(problem.leaves[state.place], -1, state.place)
+        racks = state.rack[places]
+        crowded = np.zeros(racks.shape, np.bool_)
+        for i in range(racks.shape[1]):
+            for j in range(racks.shape[1]):
+                if i != j:
+                    crowded[:, i] |= (racks[:, i] == racks[:, j]) & (racks[:, i] >= 0)
+        lacking = (state.distinct_racks(places) < state.required_racks) & problem.movable
+        return crowded & lacking[:, None]
+
+    def _cheapest(self, price: F64) -> Bools:
+        """The cheapest set of moves that has every forced one and enough of each group."""
+        chosen = self.forced | (price < 0)
+        positive = np.maximum(price, 0.0)
+        chosen |= self.rack_groups.cheapest(positive, self.rack_need)
+        charged = np.where(self.free_of_charge, 0.0, positive)
+        by_topic = self.topic_groups.cheapest(charged, self.pair_need)
+        by_count = self.count_groups.cheapest(charged, self._count_left(charged), positive > 0)
+        n = self.problem.n_brokers
+        topics = np.bincount(self.broker[by_topic], charged[by_topic], n)
+        counts = np.bincount(self.broker[by_count], charged[by_count], n)
+        best = np.where((counts > topics)[self.broker], by_count, by_topic)
+        return np.asarray(chosen | (best & ~self.free_of_charge))
+
+    def _count_left(self, charged: F64) -> I64:
+        """How many charged replicas each broker must shed once all that cost nothing are gone."""
+        gratis = self.for_count & (charged <= 0)
+        free = np.bincount(self.broker[gratis], minlength=self.problem.n_brokers)
+        return np.asarray(np.maximum(self.count_need - free, 0)[self.broker])
+
+
+class _Groups:
+    """Replicas in groups, of each of which a number has to move."""
+
+    def __init__(self, among: Bools, group: I32 | I64) -> None:
+        self.rows: I64 = np.flatnonzero(among)
+        distinct, code = np.unique(group[self.rows], return_inverse=True)
+        # numbers of 16 bits are sorted by their digits, several times as fast
+        self.code = code.astype(np.min_scalar_type(len(distinct)))
+        self.n_cells = len(among)
+
+    def cheapest(self, price: F64, need: I64, among: Bools | None = None) -> Bools:
+        """bool, shape (n_cells,): the cheapest of each group, as many as it needs.
+
+        Parameters
+        ----------
+        need
+            shape (n_cells,): how many of the group of each replica.
+        among
+            shape (n_cells,): those that may be chosen; None for all.
+        """
+        rows, code = self.rows, self.code
+        if among is not None:
+            left = among[rows]
+            rows, code = rows[left], code[left]
+        order = np.argsort(price[rows], kind="stable")
+        order = order[np.argsort(code[order], kind="stable")]
+        ordered = code[order]
+        rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+        order = rows[order]
+        chosen = np.zeros(self.n_cells, np.bool_)
+        chosen[order[rank < need[order]]] = True
+        return chosen
