@@ -5,7 +5,7 @@
 _kafkabal_words() {
     case "$1" in
         "kafkabal") words="inspect create produce read rebalance watch sandbox demo route-simulate policies scores telemetry profiles config help completion|--version -h --help" ;;
-        "kafkabal inspect") words="|--by --top --sample --watch --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --topics -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal inspect") words="|--by --top --sample --watch --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --topics -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout --record --growth --over --full-within -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal create") words="|--placement --if-not-exists --dry-run --exit-code --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal produce") words="|-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal read") words="|-b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -85,6 +85,8 @@ _kafkabal_spec() {
         "kafkabal inspect -w" | "kafkabal inspect --warning") spec="value" ;;
         "kafkabal inspect -c" | "kafkabal inspect --critical") spec="value" ;;
         "kafkabal inspect -t" | "kafkabal inspect --timeout") spec="value" ;;
+        "kafkabal inspect --over") spec="value" ;;
+        "kafkabal inspect --full-within") spec="value" ;;
         "kafkabal inspect --color") spec="words auto always never" ;;
         "kafkabal create --placement") spec="words score even brokers+2 binomial:0.5" ;;
         "kafkabal create -b" | "kafkabal create --bootstrap-server") spec="value" ;;

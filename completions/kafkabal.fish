@@ -144,6 +144,7 @@ set -g __kafkabal_valued \
     '--file' \
     '--for' \
     '--format' \
+    '--full-within' \
     '--heal' \
     '--heap' \
     '--interval' \
@@ -178,6 +179,7 @@ set -g __kafkabal_valued \
     '--out' \
     '--output' \
     '--output-file' \
+    '--over' \
     '--partition-bytes' \
     '--partitions' \
     '--placement' \
@@ -282,6 +284,10 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l nagios -d 'Monitorin
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s w -l warning -r -f -d 'Warning threshold for --nagios. [default: 10%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s c -l critical -r -f -d 'Critical threshold for --nagios. [default: 25%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s t -l timeout -r -f -d 'With --nagios: CRITICAL if there is no result after TIME. [default: 30s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l record -d 'Keep bytes and offsets in the state folder.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l growth -d 'Show bytes a day and time to full, by --by broker, log-dir or topic; needs --record before.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l over -r -f -d 'With --growth: how far to look back. [default: 7d]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l full-within -r -f -d 'With --growth: exit 3 if a disk is full within TIME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'

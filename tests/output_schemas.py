@@ -57,6 +57,8 @@ def check_output(words: Sequence[str], code: int, text: str) -> None:
 def _command(words: Sequence[str]) -> str:
     pairs = [" ".join(words[:2]), words[0]]
     command = next(name for name in pairs if (SCHEMAS / f"{name.replace(' ', '-')}.schema.json").is_file())
+    if command == "inspect" and "--growth" in words:
+        return "inspect --growth"
     if command == "inspect" and ("--all-profiles" in words or words.count("--profile") > 1):
         return "inspect --topics" if "--topics" in words else "inspect --all-profiles"
     return f"{command} --frontier" if "--frontier" in words else command

@@ -48,6 +48,8 @@ class Member:
     inspection: Inspection | None = None
     figures: ClusterFigures | None = None
     problem: str = ""
+    full_s: float | None = None
+    """Seconds until its first disk is full, by its history; infinite for never, None where nothing was recorded."""
 
     @property
     def badness(self) -> tuple[int, float]:
@@ -57,9 +59,9 @@ class Member:
         return _RANKS[self.figures.verdict.severity], self.figures.skew or 0.0
 
 
-def member_of(name: str, inspection: Inspection) -> Member:
+def member_of(name: str, inspection: Inspection, full_s: float | None = None) -> Member:
     """A cluster that answered."""
-    return Member(name=name, inspection=inspection, figures=cluster_figures(inspection))
+    return Member(name=name, inspection=inspection, figures=cluster_figures(inspection), full_s=full_s)
 
 
 def worst_members_first(members: Iterable[Member]) -> tuple[Member, ...]:

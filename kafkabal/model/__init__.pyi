@@ -35,11 +35,15 @@ from .kafka_configs import FOLLOWER_RATE as FOLLOWER_RATE
 from .kafka_configs import FOLLOWER_REPLICAS as FOLLOWER_REPLICAS
 from .kafka_configs import LEADER_RATE as LEADER_RATE
 from .kafka_configs import LEADER_REPLICAS as LEADER_REPLICAS
+from .kafka_configs import LOCAL_RETENTION_BYTES as LOCAL_RETENTION_BYTES
+from .kafka_configs import LOCAL_RETENTION_MS as LOCAL_RETENTION_MS
 from .kafka_configs import LOG_DIR_RATE as LOG_DIR_RATE
 from .kafka_configs import MAX_MESSAGE_BYTES as MAX_MESSAGE_BYTES
 from .kafka_configs import MIN_INSYNC_REPLICAS as MIN_INSYNC_REPLICAS
 from .kafka_configs import REMOTE_STORAGE_ENABLE as REMOTE_STORAGE_ENABLE
+from .kafka_configs import RETENTION_BYTES as RETENTION_BYTES
 from .kafka_configs import RETENTION_MS as RETENTION_MS
+from .kafka_configs import SEGMENT_BYTES as SEGMENT_BYTES
 from .kafka_configs import SEGMENT_MS as SEGMENT_MS
 from .replica_health import has_source as has_source
 from .replica_health import in_offline_dir as in_offline_dir

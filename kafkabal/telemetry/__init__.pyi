@@ -8,6 +8,7 @@ from .lagging_groups import groups_behind as groups_behind
 from .latency_store import LatencySource as LatencySource
 from .latency_store import LatencyTable as LatencyTable
 from .latency_store import as_column as as_column
+from .partition_rates import bytes_per_record as bytes_per_record
 from .partition_rates import with_rates as with_rates
 from .prometheus import PrometheusSource as PrometheusSource
 from .subscriptions import DEFAULT_INTERVAL_S as DEFAULT_INTERVAL_S

@@ -159,7 +159,7 @@ def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) ->
         (["--profile", "lab", "--profile", "gone"], "unknown profile: 'gone'"),
         (["--profile", "lab", "--profile", ""], "empty value"),
         (["--all-profiles", "-b", "a:1"], "--bootstrap-server cannot be combined with several profiles"),
-        (["--all-profiles", "--save", "x.jsonl"], "--save and --watch take one cluster"),
+        (["--all-profiles", "--save", "x.jsonl"], "take one cluster"),
         (["--profile", "lab", "--topics", "a"], "--topics needs several clusters"),
         (["--profile", "lab", "--cluster-timeout", "1s"], "--cluster-timeout needs several clusters"),
     ],

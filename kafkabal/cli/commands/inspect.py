@@ -16,6 +16,16 @@ from kafkabal.cli.commands.inspect_fleet import (
     fleet_nagios,
     show_fleet,
 )
+from kafkabal.cli.commands.inspect_growth import (
+    DEFAULT_OVER_S,
+    HistoryOptions,
+    growth_exit_code,
+    has_history,
+    measured_growth,
+    no_history,
+    record,
+    soonest_full,
+)
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.chosen_scores import chosen_scores
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
@@ -34,8 +44,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kafkabal.clusters import Cluster, Reading, ReadRequest
-    from kafkabal.inspection import Inspection
+    from kafkabal.inspection import Inspection, Member
     from kafkabal.model import ClusterState
+    from kafkabal.reporting.inspection.growth_report import Growth
     from kafkabal.reporting.report import Report
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
@@ -125,6 +136,7 @@ def inspect(
     clusters: Annotated[ChosenClusters, Uses(*SEVERAL_CLUSTERS, "scores", "tolerance", "data_sets")],
     output: OutputOptions,
     checks: CheckOptions,
+    history: HistoryOptions,
     by: Annotated[
         By | None,
         typer.Option("--by", help="Group rows by. [default: broker; with several clusters: one row a cluster]"),
@@ -178,45 +190,105 @@ def inspect(
       kafkabal inspect --profile 'prod-*' --by broker
 
       kafkabal inspect --all-profiles --topics 'images*'
+
+      kafkabal inspect --record -q
+
+      kafkabal inspect --growth --by log-dir --full-within 14d
     """
-    thresholds, limit_s = checks.thresholds(), checks.limit_s(sample_s)
+    fleet_only = (tuple(clusters.flags.get("data_sets") or ()), cluster_timeout_s)
+    view = _View(by=by, top=top, sample_s=sample_s, watch_s=watch_s, save=save, history=history)
+    limit_s = _checked(view, output, checks)
+    if clusters.one is None:
+        return _inspect_fleet(clusters, view.of_fleet(*fleet_only, limit_s), output, checks, context)
+    if any(fleet_only):
+        flag = "--topics" if fleet_only[0] else "--cluster-timeout"
+        raise UsageError(f"{flag} needs several clusters", hint="add --all-profiles, or repeat --profile")
+    with time_limit(limit_s):
+        return _inspect_one(clusters.one, view, output, checks, context)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What is wanted of a cluster."""
+
+    by: By | None
+    top: int | None
+    sample_s: float | None
+    watch_s: float | None
+    save: Path | None
+    history: HistoryOptions
+
+    @property
+    def rows(self) -> By:
+        """What a row of one cluster stands for."""
+        return self.by or By.BROKER
+
+    @property
+    def is_detailed(self) -> bool:
+        """Whether offsets and configs have to be read."""
+        return self.save is not None or self.by is By.TOPIC or self.history.is_wanted
+
+    def of_fleet(self, topics: tuple[str, ...], cluster_timeout_s: float | None, limit_s: float | None) -> FleetView:
+        """The same of several clusters.
+
+        Raises
+        ------
+        UsageError
+            If something is wanted that only one cluster has.
+        """
+        if self.save is not None or self.watch_s is not None or self.history.growth:
+            raise UsageError("--save, --watch and --growth take one cluster", hint="choose it with --profile NAME")
+        return FleetView(
+            by=self.by,
+            shown_rows=self.top,
+            topics=topics,
+            sample_s=self.sample_s,
+            record=self.history.record,
+            limit_s=cluster_limit_s(cluster_timeout_s, self.sample_s, limit_s),
+        )
+
+
+def _checked(view: _View, output: OutputOptions, checks: CheckOptions) -> float | None:
+    """See that the options fit together; gives after how many seconds ``--nagios`` gives up."""
+    checks.thresholds()
+    view.history.check(nagios=checks.nagios)
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
-    data_sets = tuple(clusters.flags.get("data_sets") or ())
-    if clusters.one is None:
-        if save is not None or watch_s is not None:
-            raise UsageError("--save and --watch take one cluster", hint="choose it with --profile NAME")
-        view = FleetView(
-            by=by,
-            shown_rows=top,
-            topics=data_sets,
-            sample_s=sample_s,
-            limit_s=cluster_limit_s(cluster_timeout_s, sample_s, limit_s),
-        )
-        return _inspect_fleet(clusters, view, output, checks, context)
-    if data_sets or cluster_timeout_s is not None:
-        flag = "--topics" if data_sets else "--cluster-timeout"
-        raise UsageError(f"{flag} needs several clusters", hint="add --all-profiles, or repeat --profile")
-    settings, by = clusters.one, by or By.BROKER
-    detailed = save is not None or by is By.TOPIC
-    is_redrawn = watch_s is not None and output.output is Format.TABLE and output.output_file is None
-    with (
-        time_limit(limit_s),
-        open_cluster(settings, context) as cluster,
-        _screen(context, is_redrawn=is_redrawn) as draw,
-    ):
-        for state in _states(cluster, settings, context, sample_s=sample_s, watch_s=watch_s, detailed=detailed):
+    return checks.limit_s(view.sample_s)
+
+
+def _inspect_one(
+    settings: Settings, view: _View, output: OutputOptions, checks: CheckOptions, context: CommandContext
+) -> ExitCode | int:
+    is_redrawn = view.watch_s is not None and output.output is Format.TABLE and output.output_file is None
+    with open_cluster(settings, context) as cluster, _screen(context, is_redrawn=is_redrawn) as draw:
+        for state in _states(
+            cluster, settings, context, sample_s=view.sample_s, watch_s=view.watch_s, detailed=view.is_detailed
+        ):
             inspection = _inspection(state, settings)
-            if save is not None:
-                _save(state, save, context)
+            if view.save is not None:
+                _save(state, view.save, context)
+            growth = _growth(cluster, state, view.history, context) if view.history.growth else None
+            if view.history.record:
+                record(state, _seconds(state.taken_at) or context.wall_clock(), context)
             if checks.nagios:
-                return _nagios(inspection, thresholds, context)
-            report = _report(inspection, by, top, settings, context)
-            if draw is None or watch_s is None:
+                return _nagios(inspection, checks.thresholds(), context)
+            report = _report(inspection, growth, view, settings, context)
+            if draw is None or view.watch_s is None:
                 show(report, output, context)
             else:
-                draw(_frame(report, watch_s, context))
+                draw(_frame(report, view.watch_s, context))
+    if growth is not None and growth_exit_code(growth, view.history.full_within_s) is not ExitCode.DONE:
+        return ExitCode.FINDINGS
     return _exit_code(inspection) if checks.check else ExitCode.DONE
+
+
+def _growth(cluster: "Cluster", state: "ClusterState", history: HistoryOptions, context: CommandContext) -> "Growth":
+    over_s = DEFAULT_OVER_S if history.over_s is None else history.over_s
+    growth = measured_growth(cluster, state, over_s, _seconds(state.taken_at) or context.wall_clock(), context)
+    if growth is None:
+        raise no_history(over_s)
+    return growth
 
 
 def _inspect_fleet(
@@ -225,16 +297,20 @@ def _inspect_fleet(
     quiet = replace(context, quiet=True)
 
     def read(cluster: "Cluster", settings: Settings) -> "Reading":
-        return _read_twice(
-            partial(_read_plainly, cluster, settings),
-            cluster,
-            quiet,
-            sample_s=view.sample_s,
-            detailed=bool(view.topics),
-        )
+        detailed = view.needs_details or has_history(cluster.cluster_id(), context)
+        plainly = partial(_read_plainly, cluster, settings)
+        return _read_twice(plainly, cluster, quiet, sample_s=view.sample_s, detailed=detailed)
 
-    def inspect_one(reading: "Reading", settings: Settings) -> "Inspection":
-        return _inspection(reading.state, settings)
+    def inspect_one(name: str, reading: "Reading", cluster: "Cluster", settings: Settings) -> "Member":
+        from kafkabal.inspection import member_of
+
+        state = reading.state
+        now_s = _seconds(state.taken_at) or context.wall_clock()
+        has_offsets = view.needs_details or has_history(state.cluster_id, context)
+        growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, quiet) if has_offsets else None
+        if view.record:
+            record(state, now_s, quiet)
+        return member_of(name, _inspection(state, settings), None if growth is None else soonest_full(growth))
 
     reader = FleetReader(chosen=clusters, context=context, read=read, inspect=inspect_one)
     members = reader.members(view.limit_s)
@@ -313,16 +389,23 @@ def _inspection(state: "ClusterState", settings: Settings) -> "Inspection":
     return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)
 
 
-def _report(inspection: "Inspection", by: By, top: int | None, settings: Settings, context: CommandContext) -> "Report":
+def _report(
+    inspection: "Inspection", growth: "Growth | None", view: _View, settings: Settings, context: CommandContext
+) -> "Report":
+    from kafkabal.reporting.inspection.growth_report import growth_report
     from kafkabal.reporting.inspection.inspection_report import inspection_report
 
+    label = cluster_label(settings, context)
+    if growth is not None:
+        within_s = view.history.full_within_s
+        return growth_report(growth, view.rows, shown_rows=view.top, full_within_s=within_s, cluster_label=label)
     return inspection_report(
         inspection,
-        by,
-        shown_rows=top,
+        view.rows,
+        shown_rows=view.top,
         cluster_flags=cluster_flags(settings, context),
         read_at_s=_seconds(inspection.cluster.taken_at),
-        cluster_label=cluster_label(settings, context),
+        cluster_label=label,
     )
 
 

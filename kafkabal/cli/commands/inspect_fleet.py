@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kafkabal.clusters import Cluster, Reading
     from kafkabal.config import Settings
-    from kafkabal.inspection import Inspection, Member
+    from kafkabal.inspection import Member
     from kafkabal.reporting.inspection.grouping import By
 
 DEFAULT_CLUSTER_TIMEOUT_S: Final = 60.0
@@ -34,8 +34,15 @@ class FleetView:
     topics: tuple[str, ...]
     """Patterns; empty for no view by data set."""
     sample_s: float | None
+    record: bool
+    """Keep each cluster in its history."""
     limit_s: float
     """How long each cluster may take."""
+
+    @property
+    def needs_details(self) -> bool:
+        """Whether offsets and configs have to be read of every cluster."""
+        return bool(self.topics) or self.record
 
 
 def cluster_limit_s(given_s: float | None, sample_s: float | None, nagios_s: float | None) -> float:
@@ -52,11 +59,12 @@ class FleetReader:
     context: CommandContext
     read: Callable[[Cluster, Settings], Reading]
     """Reads one cluster; it is called in threads, and says nothing."""
-    inspect: Callable[[Reading, Settings], Inspection]
+    inspect: Callable[[str, Reading, Cluster, Settings], Member]
+    """Makes one row of what was read; it is called in threads too."""
 
     def members(self, limit_s: float) -> tuple[Member, ...]:
         """All clusters, worst first; one that did not answer, or could not be judged, says why."""
-        from kafkabal.inspection import Member, member_of, worst_members_first
+        from kafkabal.inspection import Member, worst_members_first
 
         found = run_on_each(self.chosen.profiles, self._one, limit_s)
         members = []
@@ -64,15 +72,15 @@ class FleetReader:
             if isinstance(outcome, KafkabalError):
                 members.append(Member(name=name, problem=outcome.message))
                 continue
-            reading, inspection, is_live = outcome
+            reading, member, is_live = outcome
             for problem in reading.problems:
                 self.context.warn(f"{name}: broker {problem.broker}: {problem.message}")
             if is_live:
-                note_brokers(inspection.cluster, self.context)
-            members.append(member_of(name, inspection))
+                note_brokers(reading.state, self.context)
+            members.append(member)
         return worst_members_first(members)
 
-    def _one(self, name: str) -> tuple[Reading, Inspection, bool]:
+    def _one(self, name: str) -> tuple[Reading, Member, bool]:
         from kafkabal.clusters import connect
         from kafkabal.config import cluster_address
 
@@ -80,7 +88,7 @@ class FleetReader:
         settings = self.chosen.settings_of(name, quiet)
         with connect(cluster_address(settings)) as cluster:
             reading = self.read(cluster, settings)
-        return reading, self.inspect(reading, settings), settings.snapshot is None
+            return reading, self.inspect(name, reading, cluster, settings), settings.snapshot is None
 
 
 def show_fleet(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -10,6 +11,7 @@ from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity, To
 from kafkabal.reporting.inspection.grouping import By
 from kafkabal.reporting.inspection.inspection_report import holder_table, score_table
 from kafkabal.reporting.report import Column, Kind, Metric, Report, Table, Tone
+from kafkabal.units import format_duration
 
 _NO_ANSWER: Final = "no-answer"
 _TONES: Final[Mapping[str, Tone]] = {
@@ -195,6 +197,28 @@ def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
                 help_="Under-replicated partitions.",
                 quiet=True,
                 dispensable=4,
+            ),
+            Column(
+                key="full_s",
+                title="",
+                values=[None if m.full_s is None or math.isinf(m.full_s) else m.full_s for m in members],
+            ),
+            Column(
+                key="seconds_to_full",
+                title="",
+                for_people=True,
+                values=[m.full_s for m in members],
+                metric=Metric("kafkabal_full_seconds", "Seconds until the first disk is full; +Inf for never."),
+            ),
+            Column(
+                key="time_to_full",
+                title="full in",
+                for_people=True,
+                values=[
+                    None if m.full_s is None else "never" if math.isinf(m.full_s) else format_duration(m.full_s)
+                    for m in members
+                ],
+                quiet=True,
             ),
             Column(key="problem", title="", values=[m.problem or None for m in members]),
             Column(

@@ -1,0 +1,137 @@
+"""``kafkabal inspect --record`` and ``--growth``: history of a cluster on this host, and what it says of the future."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.errors import ExitCode, OperationError, UsageError
+from kafkabal.units import format_duration, parse_some_time
+
+if TYPE_CHECKING:
+    from kafkabal.clusters import Cluster
+    from kafkabal.model import ClusterState
+    from kafkabal.reporting.inspection.growth_report import Growth
+
+DEFAULT_OVER_S = 7 * 86400.0
+_SECTION = "History"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryOptions:
+    """What to do with the history of a cluster."""
+
+    record: Annotated[
+        bool,
+        typer.Option("--record", help="Keep bytes and offsets in the state folder.", rich_help_panel=_SECTION),
+    ] = False
+    growth: Annotated[
+        bool,
+        typer.Option(
+            "--growth",
+            help="Show bytes a day and time to full, by --by broker, log-dir or topic; needs --record before.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = False
+    over_s: Annotated[
+        float | None,
+        typer.Option(
+            "--over",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="With --growth: how far to look back. [default: 7d]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    full_within_s: Annotated[
+        float | None,
+        typer.Option(
+            "--full-within",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="With --growth: exit 3 if a disk is full within TIME.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+
+    def check(self, *, nagios: bool) -> None:
+        """See that the options fit together.
+
+        Raises
+        ------
+        UsageError
+            If one has no effect.
+        """
+        for flag, value in (("--over", self.over_s), ("--full-within", self.full_within_s)):
+            if value is not None and not self.growth:
+                raise UsageError(f"{flag} requires --growth")
+        if self.growth and nagios:
+            raise UsageError("--growth and --nagios cannot be combined", hint="--full-within TIME sets the exit code")
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether offsets and configs have to be read."""
+        return self.record or self.growth
+
+
+def measured_growth(
+    cluster: "Cluster", state: "ClusterState", over_s: float, now_s: float, context: CommandContext
+) -> "Growth | None":
+    """How a cluster grows by what was recorded of it in the last ``over_s`` seconds; None where nothing was."""
+    from kafkabal.history import HistoryFolder, chosen_times, measure_growth, read_defaults, retention_of
+    from kafkabal.reporting.inspection.growth_report import Growth
+
+    folder = HistoryFolder(context.state_dir, state.cluster_id, context.warn)
+    points = folder.read(chosen_times(folder.times_s(), now_s, over_s))
+    if not points:
+        return None
+    live = state.brokers.id[state.brokers.is_live].tolist()
+    defaults = read_defaults(cluster, tuple(live))
+    retention = retention_of(state, defaults)
+    return Growth(
+        state=state,
+        partitions=measure_growth(points, state, now_s, retention.is_compacted),
+        retention=retention,
+        oldest=points[0],
+        points=len(points),
+        now_s=now_s,
+        is_default_read=defaults.is_read,
+    )
+
+
+def has_history(cluster_id: str, context: CommandContext) -> bool:
+    """Whether anything was recorded of a cluster."""
+    from kafkabal.history import HistoryFolder
+
+    return bool(HistoryFolder(context.state_dir, cluster_id).times_s())
+
+
+def soonest_full(growth: "Growth") -> float | None:
+    """Seconds until the first disk of the cluster is full; infinite for never, None where no size is known."""
+    from kafkabal.history import soonest_full_s
+
+    return soonest_full_s(growth.state, growth.partitions, growth.retention)
+
+
+def no_history(over_s: float) -> OperationError:
+    """The error of a cluster of which nothing was recorded."""
+    return OperationError(
+        f"no history of this cluster in the last {format_duration(over_s)}",
+        hint="run 'kafkabal inspect --record' now and again later, for example from cron every hour",
+    )
+
+
+def record(state: "ClusterState", now_s: float, context: CommandContext) -> None:
+    """Keep what is known of a cluster now."""
+    from kafkabal.history import HistoryFolder, point_of
+
+    path = HistoryFolder(context.state_dir, state.cluster_id, context.warn).record(point_of(state, now_s))
+    context.detail(f"recorded {path}")
+
+
+def growth_exit_code(growth: "Growth", full_within_s: float | None) -> ExitCode:
+    """3 where a disk is full sooner than ``full_within_s``."""
+    soonest_s = soonest_full(growth)
+    is_near = full_within_s is not None and soonest_s is not None and soonest_s < full_within_s
+    return ExitCode.FINDINGS if is_near else ExitCode.DONE

@@ -1,0 +1,138 @@
+"""How full log dirs will be: every replica grows at the rate of its partition until retention deletes as much.
+
+::
+
+    bytes(t) = min(now + rate x t, steady)                     while it grows
+             = max(steady, now - (now - steady) x t / keep)    where less is written than used to be
+
+A line that is drawn on as it has been raises an alarm for every topic younger than its retention; this one does only
+where the disk is too small for what its topics become.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkabal.history.partition_growth import PartitionGrowth
+from kafkabal.history.retention import Retention
+from kafkabal.model import F64, I64, ClusterState, LogDirState, freeze, log_bytes, replica_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Forecast:
+    """The future of every replica of a state, as straight lines that end."""
+
+    state: ClusterState
+    now_bytes: F64
+    """float64, shape (n_replicas,)."""
+    slope: F64
+    """float64, shape (n_replicas,): bytes a second, negative where it shrinks."""
+    until_s: F64
+    """float64, shape (n_replicas,): seconds until it stays as it is; infinite where nothing limits it."""
+
+    def replica_bytes_at(self, after_s: float) -> F64:
+        """float64, shape (n_replicas,): bytes of each replica so many seconds from now."""
+        return np.asarray(self.now_bytes + self.slope * np.minimum(self.until_s, after_s))
+
+    def steady_bytes(self) -> F64:
+        """float64, shape (n_replicas,): bytes that each ends at; infinite where nothing limits it."""
+        with np.errstate(invalid="ignore"):
+            grown = np.where(self.slope == 0, 0.0, self.slope * self.until_s)
+        return np.asarray(self.now_bytes + grown)
+
+    def state_at(self, after_s: float) -> ClusterState:
+        """The cluster with the replicas as large as they will be, and as much less room on its volumes."""
+        later = np.rint(self.replica_bytes_at(after_s)).astype(np.int64)
+        replicas, dirs = self.state.replicas, self.state.log_dirs
+        grown = replace(replicas, size_bytes=np.where(replicas.size_bytes >= 0, later, replicas.size_bytes))
+        more = log_bytes(dirs, grown) - log_bytes(dirs, replicas)
+        n_volumes = int(dirs.volume.max(initial=-1)) + 1
+        on_volume = np.bincount(dirs.volume, more, n_volumes)[dirs.volume] if len(dirs) else np.empty(0)
+        left = np.maximum(dirs.usable_bytes - np.rint(on_volume).astype(np.int64), 0)
+        usable = np.where(dirs.usable_bytes >= 0, left, dirs.usable_bytes)
+        freeze(grown.size_bytes, usable)
+        return self.state.replace(replicas=grown, log_dirs=replace(dirs, usable_bytes=usable))
+
+    def full_after_s(self) -> F64:
+        """float64, shape (n_dirs,): seconds until the volume of each dir has no byte left.
+
+        Infinite where it never is; NaN where its size is not known, or it is offline. Other programs are taken to
+        keep the bytes that they have.
+        """
+        dirs = self.state.log_dirs
+        room, found = _room(self.state), np.full(len(dirs), np.nan)
+        held = self.state.replicas.log_dir
+        rows = np.flatnonzero(held >= 0)
+        volume = dirs.volume[held[rows]]
+        order = np.argsort(volume, kind="stable")
+        edges = np.searchsorted(volume[order], np.arange(int(dirs.volume.max(initial=-1)) + 2))
+        for number in range(len(edges) - 1):
+            on_it = dirs.volume == number
+            if np.isnan(room[on_it]).all():
+                continue
+            own = rows[order[edges[number] : edges[number + 1]]]
+            found[on_it & ~np.isnan(room)] = _crossing(
+                self.slope[own], self.until_s[own], float(np.nanmax(room[on_it]))
+            )
+        return found
+
+
+def forecast_cluster(
+    state: ClusterState, growth: PartitionGrowth, retention: Retention, *, rate_factor: float = 1.0
+) -> Forecast:
+    """The future of a state.
+
+    Parameters
+    ----------
+    rate_factor
+        Take every partition to be written to so many times as fast, for the ends of an interval.
+    """
+    rate = growth.mean * rate_factor
+    steady = retention.steady_bytes(rate)
+    partition = state.replicas.partition
+    now = replica_bytes(state).astype(np.float64)
+    target, inflow = steady[partition], rate[partition]
+    # compaction and the limits of time may shrink what is there, but never say when it grows beyond
+    is_known = growth.is_known[partition]
+    grows = (now < target) & is_known
+    shrinks = (now > target) & is_known & ~retention.is_compacted[partition]
+    keep_s = np.maximum(np.minimum(retention.keep_s, 1e10), 1.0)[partition]
+    by_bytes = (retention.keep_bytes <= steady)[partition]
+    shrink_s = np.where(by_bytes, max(retention.check_s, 1.0), keep_s)
+    slope = np.where(grows, inflow, np.where(shrinks, (target - now) / shrink_s, 0.0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        until = np.where(grows & (inflow > 0), (target - now) / inflow, np.where(shrinks, shrink_s, 0.0))
+    return Forecast(state=state, now_bytes=now, slope=np.where(until > 0, slope, 0.0), until_s=until)
+
+
+def _room(state: ClusterState) -> F64:
+    """float64, shape (n_dirs,): bytes that are free on the volume of each dir; NaN where not known."""
+    dirs = state.log_dirs
+    logs: I64 = log_bytes(dirs, state.replicas)
+    on_volume = np.bincount(dirs.volume, logs)[dirs.volume] if len(dirs) else np.empty(0)
+    free = np.where(dirs.usable_bytes >= 0, dirs.usable_bytes, dirs.total_bytes - on_volume).astype(np.float64)
+    known = (dirs.total_bytes >= 0) & (dirs.state != LogDirState.OFFLINE)
+    return np.where(known, np.maximum(free, 0.0), np.nan)
+
+
+def _crossing(slope: F64, until_s: F64, room: float) -> float:
+    """Seconds until lines that end have added more than ``room``; infinite if they never do."""
+    if room <= 0:
+        return 0.0
+    order = np.argsort(until_s, kind="stable")
+    ends, each = until_s[order], slope[order]
+    starts = np.concatenate([[0.0], ends])
+    total = np.concatenate([[each.sum()], each.sum() - np.cumsum(each)])
+    finite = np.isfinite(ends)
+    lengths = np.diff(starts[: int(finite.sum()) + 1])
+    added = np.concatenate([[0.0], np.cumsum(lengths * total[: len(lengths)])])
+    over = np.flatnonzero(added > room)
+    if over.size:
+        step = int(over[0]) - 1
+        return float(starts[step] + (room - added[step]) / total[step])
+    last = len(lengths)
+    # what is left grows without limit; sums of the slopes that ended may leave a trace of rounding
+    rest = float(each[last:].sum())
+    return float(starts[last] + (room - added[last]) / rest) if rest > 0 else float("inf")

@@ -1,0 +1,212 @@
+"""Growth by broker, log dir and topic: bytes a day, an interval, and when it is full or steady."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kafkabal.history.forecast import Forecast, forecast_cluster
+from kafkabal.history.history_point import HistoryPoint
+from kafkabal.history.partition_growth import PartitionGrowth
+from kafkabal.history.retention import Retention
+from kafkabal.model import F64, I32, I64, ClusterState, log_bytes, replica_bytes
+
+# two-sided 90 % quantiles of Student's t by degrees of freedom (spans less one)
+_QUANTILES: Final = (np.nan, 6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HolderGrowth:
+    """One value a broker, or a log dir; NaN where not known, infinite for never."""
+
+    written: F64
+    """Bytes a second written to its replicas."""
+    low: F64
+    high: F64
+    """Ends of the 90 % interval of :attr:`written`."""
+    net: F64
+    """Bytes a second that its logs have grown or shrunk: a straight line."""
+    steady_bytes: F64
+    """Bytes that its replicas end at."""
+    full_s: F64
+    """Seconds until its volume (of a broker: the first of its volumes) is full."""
+    full_low_s: F64
+    full_high_s: F64
+    """The same if as much is written as the ends of the interval say."""
+    straight_full_s: F64
+    """The same by the straight line, for comparison."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TopicGrowth:
+    """One value a topic."""
+
+    written: F64
+    """Bytes a second written to all its replicas."""
+    low: F64
+    high: F64
+    bytes: I64
+    steady_bytes: F64
+    """Bytes that all its replicas end at; infinite where nothing limits them."""
+    steady_s: F64
+    """Seconds until it no longer grows; 0 where it does not now."""
+    limit: tuple[str, ...]
+    """``time``, ``bytes``, ``none`` or ``compaction``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Futures:
+    """The forecast, and those at the ends of the interval of the whole cluster."""
+
+    middle: Forecast
+    slow: Forecast
+    fast: Forecast
+
+
+def dir_growth(
+    state: ClusterState, growth: PartitionGrowth, retention: Retention, oldest: HistoryPoint, now_s: float
+) -> HolderGrowth:
+    """Growth of every log dir.
+
+    Parameters
+    ----------
+    oldest
+        The moment that the straight line starts from.
+    """
+    holder, n = state.replicas.log_dir, len(state.log_dirs)
+    written, low, high = _interval(growth, state.replicas.partition, holder, n)
+    futures = _futures(state, growth, retention)
+    net = _net(state, oldest, now_s)
+    return HolderGrowth(
+        written=written,
+        low=low,
+        high=high,
+        net=net,
+        steady_bytes=_sum(holder, futures.middle.steady_bytes(), n),
+        full_s=futures.middle.full_after_s(),
+        full_low_s=futures.fast.full_after_s(),
+        full_high_s=futures.slow.full_after_s(),
+        straight_full_s=_straight(state, net),
+    )
+
+
+def broker_growth(state: ClusterState, by_dir: HolderGrowth, growth: PartitionGrowth) -> HolderGrowth:
+    """Growth of every broker, from that of its log dirs: full as soon as its first volume is."""
+    broker, n = state.log_dirs.broker, len(state.brokers)
+    written, low, high = _interval(growth, state.replicas.partition, state.replicas.broker, n)
+
+    def soonest(values: F64) -> F64:
+        found = np.full(n, np.inf)
+        known = ~np.isnan(values)
+        np.minimum.at(found, broker[known], values[known])
+        return np.where(np.bincount(broker[known], minlength=n) > 0, found, np.nan)
+
+    return HolderGrowth(
+        written=written,
+        low=low,
+        high=high,
+        net=_sum(broker, np.nan_to_num(by_dir.net), n),
+        steady_bytes=_sum(broker, by_dir.steady_bytes, n),
+        full_s=soonest(by_dir.full_s),
+        full_low_s=soonest(by_dir.full_low_s),
+        full_high_s=soonest(by_dir.full_high_s),
+        straight_full_s=soonest(by_dir.straight_full_s),
+    )
+
+
+def topic_growth(state: ClusterState, growth: PartitionGrowth, retention: Retention) -> TopicGrowth:
+    """Growth of every topic."""
+    n, topic = len(state.topics), state.partitions.topic
+    of_replica = topic[state.replicas.partition]
+    written, low, high = _interval(growth, state.replicas.partition, of_replica, n)
+    forecast = forecast_cluster(state, growth, retention)
+    growing_s = np.where(forecast.slope > 0, forecast.until_s, 0.0)
+    steady_s = np.zeros(n)
+    np.maximum.at(steady_s, of_replica, growing_s)
+    first = np.searchsorted(topic, np.arange(n))
+    has_rows = np.bincount(topic, minlength=n) > 0
+    return TopicGrowth(
+        written=written,
+        low=low,
+        high=high,
+        bytes=_sum(of_replica, replica_bytes(state).astype(np.float64), n).astype(np.int64),
+        steady_bytes=_sum(of_replica, forecast.steady_bytes(), n),
+        steady_s=steady_s,
+        limit=tuple(
+            _limit(retention, growth, int(row)) if known else "none"
+            for row, known in zip(first.tolist(), has_rows.tolist(), strict=True)
+        ),
+    )
+
+
+def soonest_full_s(state: ClusterState, growth: PartitionGrowth, retention: Retention) -> float | None:
+    """Seconds until the first volume of the cluster is full; infinite for never, None where no size is known."""
+    full = forecast_cluster(state, growth, retention).full_after_s()
+    known = full[~np.isnan(full)]
+    return float(known.min()) if known.size else None
+
+
+def _limit(retention: Retention, growth: PartitionGrowth, row: int) -> str:
+    if retention.is_compacted[row]:
+        return "compaction"
+    if np.isinf(retention.keep_s[row]) and np.isinf(retention.keep_bytes[row]):
+        return "none"
+    return "bytes" if retention.keep_bytes[row] < growth.mean[row] * retention.keep_s[row] else "time"
+
+
+def _futures(state: ClusterState, growth: PartitionGrowth, retention: Retention) -> _Futures:
+    """Forecasts at the ends of the interval of what is written to the whole cluster.
+
+    The load of a cluster rises and falls as a whole, so that its spread is what matters; that of a single partition
+    evens out on a disk that holds hundreds.
+    """
+    all_of_it = np.zeros(len(state.replicas), np.int32)
+    written, low, high = (float(a[0]) for a in _interval(growth, state.replicas.partition, all_of_it, 1))
+    slow, fast = (low / written, high / written) if written > 0 and not np.isnan(low) else (1.0, 1.0)
+
+    def make(factor: float) -> Forecast:
+        return forecast_cluster(state, growth, retention, rate_factor=factor)
+
+    middle = make(1.0)
+    return _Futures(
+        middle=middle, slow=middle if slow == 1 else make(max(slow, 0.0)), fast=middle if fast == 1 else make(fast)
+    )
+
+
+def _interval(growth: PartitionGrowth, partition: I32, holder: I32, n: int) -> tuple[F64, F64, F64]:
+    """Bytes a second by holder, and the ends of the 90 % interval; these are NaN with a single span."""
+    mean = _sum(holder, growth.mean[partition], n)
+    spans = len(growth.span_s)
+    if spans < 2:
+        return mean, np.full(n, np.nan), np.full(n, np.nan)
+    each = np.vstack([_sum(holder, np.nan_to_num(rates)[partition], n) for rates in growth.rates])
+    weight = growth.span_s / growth.span_s.sum()
+    spread = np.sqrt((weight[:, np.newaxis] * (each - mean) ** 2).sum(axis=0) * spans / (spans - 1))
+    margin = spread / np.sqrt(spans) * _QUANTILES[min(spans - 1, len(_QUANTILES) - 1)]
+    return mean, np.maximum(mean - margin, 0.0), mean + margin
+
+
+def _net(state: ClusterState, oldest: HistoryPoint, now_s: float) -> F64:
+    """float64, shape (n_dirs,): bytes a second that the logs of each dir have grown; NaN for a dir that is new."""
+    dirs, used = state.log_dirs, log_bytes(state.log_dirs, state.replicas).tolist()
+    ids = state.brokers.id[dirs.broker].tolist()
+    before = [oldest.used_bytes.get((broker, path)) for broker, path in zip(ids, dirs.path, strict=True)]
+    elapsed_s = max(now_s - oldest.at_s, 1e-9)
+    found = [np.nan if b is None else (u - b) / elapsed_s for u, b in zip(used, before, strict=True)]
+    return np.array(found, np.float64)
+
+
+def _straight(state: ClusterState, net: F64) -> F64:
+    dirs = state.log_dirs
+    free = np.where(dirs.usable_bytes >= 0, dirs.usable_bytes, np.nan)
+    on_volume = np.bincount(dirs.volume, np.nan_to_num(net))[dirs.volume] if len(dirs) else np.empty(0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.isnan(free), np.nan, np.where(on_volume > 0, free / on_volume, np.inf))
+
+
+def _sum(holder: I32 | I64, values: F64, n: int) -> F64:
+    """float64, shape (n,): sums by holder; those of holder -1 count nowhere."""
+    rows = holder >= 0
+    return np.asarray(np.bincount(holder[rows], values[rows], n), np.float64)

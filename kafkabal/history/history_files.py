@@ -1,0 +1,177 @@
+"""History on this host: one packed file of JSON Lines a moment, in a folder a cluster.
+
+::
+
+    {"kafkabal_history":1,"cluster_id":"Mk...","at_s":1790000000.5,"dirs":[[1,"/d0",1000]]}
+    {"topic":"img","partitions":[0,1],"sizes":[120,-1],"end_offsets":[7,9]}
+
+A file appears whole or not at all, under a name of its own, and is never changed: any number of processes may record
+at the same time, and none waits for another. What another process removes meanwhile is not missed. Files of other
+names are left alone; one that is damaged, or of a newer version, is skipped and named.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Annotated, Final
+
+import msgspec
+import numpy as np
+
+from kafkabal.errors import InputFileError, OutputError
+from kafkabal.files import replacing
+from kafkabal.history.history_point import HistoryPoint, point_from_rows
+from kafkabal.history.thinning import kept_within
+from kafkabal.input_files import ROWS, InputFile, Int32, open_input
+
+VERSION: Final = 1
+MOST_BYTES: Final = 128 * 2**20
+"""Of one cluster on disk: of 200,000 partitions, whose moments take 1.5 MB each, some 85 of them."""
+_GZIP_LEVEL: Final = 1
+_NAME: Final = re.compile(r"(\d{10,16})\.jsonl\.gz")
+_FROM_MS: Final = 1000
+_Count = Annotated[int, msgspec.Meta(ge=-1, le=2**60)]
+
+
+class _Header(msgspec.Struct, frozen=True):
+    kafkabal_history: int
+    cluster_id: str
+    at_s: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+    dirs: list[tuple[Int32, str, _Count]] = []
+
+
+class _Topic(msgspec.Struct, frozen=True, gc=False):
+    topic: str
+    partitions: list[Annotated[int, msgspec.Meta(ge=0, lt=2**31)]]
+    sizes: list[_Count]
+    end_offsets: list[_Count]
+
+
+class HistoryFolder:
+    """The history of one cluster.
+
+    Parameters
+    ----------
+    state_dir
+        Folder of what outlives a command; the history of every cluster has a folder of its own in it.
+    warn
+        Is given a line for a file that cannot be read.
+    """
+
+    def __init__(self, state_dir: Path, cluster_id: str, warn: Callable[[str], None] = lambda _: None) -> None:
+        # an id that comes from outside must not lead out of the folder
+        is_plain = cluster_id.replace("-", "").replace("_", "").isalnum() and len(cluster_id) < 100
+        name = cluster_id if is_plain else sha256(cluster_id.encode()).hexdigest()
+        self.path = state_dir / "history" / name
+        self._cluster_id, self._warn = cluster_id, warn
+
+    def record(self, point: HistoryPoint) -> Path:
+        """Keep a moment, and thin out older ones.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written.
+        """
+        path = self.path / f"{round(point.at_s * _FROM_MS):013d}.jsonl.gz"
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot write: {error.strerror or error}") from error
+        with replacing(path) as file, gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as packed:
+            _write(point, packed)
+        self._thin(point.at_s)
+        return path
+
+    def times_s(self) -> list[float]:
+        """When something was recorded, oldest first."""
+        return [at_s for at_s, _ in self._files()]
+
+    def read(self, times_s: Sequence[float]) -> list[HistoryPoint]:
+        """What was recorded at these moments; a file that is gone or cannot be read is left out."""
+        paths = dict(self._files())
+        found = (self._read_one(paths[at_s]) for at_s in times_s if at_s in paths)
+        return [point for point in found if point is not None]
+
+    def _files(self) -> list[tuple[float, Path]]:
+        try:
+            names = sorted(self.path.iterdir())
+        except OSError:
+            return []
+        matched = ((_NAME.fullmatch(path.name), path) for path in names)
+        return [(int(match[1]) / _FROM_MS, path) for match, path in matched if match]
+
+    def _thin(self, now_s: float) -> None:
+        files = self._files()
+        sizes = [(at_s, _bytes_of(path)) for at_s, path in files if at_s <= now_s]
+        left = {*kept_within(sizes, now_s, MOST_BYTES)}
+        for at_s, path in files:
+            if at_s <= now_s and at_s not in left:
+                try:
+                    path.unlink(missing_ok=True)
+                except OSError as error:
+                    self._warn(f"{path}: cannot remove: {error.strerror or error}")
+
+    def _read_one(self, path: Path) -> HistoryPoint | None:
+        try:
+            with open_input(path, ROWS) as file:
+                point = _read(file)
+        except InputFileError as error:
+            if path.exists():
+                self._warn(f"history: {error.message}; skipped")
+            return None
+        if point.cluster_id != self._cluster_id:
+            self._warn(f"history: {path}: of another cluster ({point.cluster_id[:40]}); skipped")
+            return None
+        return point
+
+
+def _bytes_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _write(point: HistoryPoint, file: IO[bytes] | gzip.GzipFile) -> None:
+    encode = msgspec.json.Encoder().encode
+    dirs = [(broker, path, used) for (broker, path), used in point.used_bytes.items()]
+    header = _Header(kafkabal_history=VERSION, cluster_id=point.cluster_id, at_s=point.at_s, dirs=dirs)
+    file.write(encode(header) + b"\n")
+    ends = np.searchsorted(point.topic, np.arange(len(point.topics) + 1)).tolist()
+    number, size, end = point.number.tolist(), point.size_bytes.tolist(), point.end_offset.tolist()
+    for row, name in enumerate(point.topics):
+        own = slice(ends[row], ends[row + 1])
+        file.write(encode(_Topic(name, number[own], size[own], end[own])) + b"\n")
+
+
+def _read(file: InputFile) -> HistoryPoint:
+    lines = file.lines()
+    first = next(lines, None)
+    if first is None:
+        raise file.error("is empty")
+    header = file.decode(msgspec.json.Decoder(_Header), first, "not a history file")
+    if header.kafkabal_history > VERSION:
+        raise file.error(f"history version {header.kafkabal_history} is not supported (up to {VERSION})")
+    return point_from_rows(header.cluster_id, header.at_s, header.dirs, _topics(file, lines))
+
+
+def _topics(file: InputFile, lines: Iterator[bytes]) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    decoder, seen = msgspec.json.Decoder(_Topic), set[str]()
+    for text in lines:
+        row = file.decode(decoder, text, "not a line of history", has_bounds=True)
+        if row.topic in seen or not len(row.partitions) == len(row.sizes) == len(row.end_offsets):
+            raise file.error(f"topic {row.topic[:40]!r}: twice, or of unequal columns")
+        if len({*row.partitions}) != len(row.partitions):
+            raise file.error(f"topic {row.topic[:40]!r}: a partition twice")
+        seen.add(row.topic)
+        yield (
+            row.topic,
+            np.array(row.partitions, np.int64),
+            np.array(row.sizes, np.int64),
+            np.array(row.end_offsets, np.int64),
+        )

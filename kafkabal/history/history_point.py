@@ -1,0 +1,82 @@
+"""What is kept of a cluster at one moment: bytes and end offset of every partition, bytes of every log dir."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkabal.model import I32, I64, ClusterState, log_bytes, move_bytes
+
+_NUMBER_BITS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HistoryPoint:
+    """Columns of the partitions, sorted by topic and number, at one moment."""
+
+    cluster_id: str
+    at_s: float
+    """Seconds since the epoch."""
+    topics: tuple[str, ...]
+    """Sorted."""
+    topic: I32
+    """int32, shape (n_partitions,): row of :attr:`topics`."""
+    number: I32
+    size_bytes: I64
+    """Of the leader's copy, else of the largest; -1 where not known."""
+    end_offset: I64
+    """-1 where not known."""
+    used_bytes: dict[tuple[int, str], int]
+    """Bytes of the logs in each log dir, by broker id and path."""
+
+    def rows_of(self, state: ClusterState) -> I64:
+        """int64, shape (n_partitions of the state,): row of the same partition here, -1 where there is none."""
+        by_name = {name: row for row, name in enumerate(self.topics)}
+        topic = np.fromiter((by_name.get(name, -1) for name in state.topics.name), np.int64, len(state.topics))
+        keys = (self.topic.astype(np.int64) << _NUMBER_BITS) | self.number
+        wanted_topic = topic[state.partitions.topic]
+        wanted = (wanted_topic << _NUMBER_BITS) | state.partitions.number
+        if not len(keys):
+            return np.full(len(wanted), -1, np.int64)
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where((wanted_topic >= 0) & (keys[at] == wanted), at, -1)
+
+
+def point_of(state: ClusterState, at_s: float) -> HistoryPoint:
+    """What is kept of a state."""
+    dirs, used = state.log_dirs, log_bytes(state.log_dirs, state.replicas).tolist()
+    ids = state.brokers.id[dirs.broker].tolist()
+    return HistoryPoint(
+        cluster_id=state.cluster_id,
+        at_s=at_s,
+        topics=state.topics.name,
+        topic=state.partitions.topic,
+        number=state.partitions.number,
+        size_bytes=move_bytes(state),
+        end_offset=state.partitions.end_offset,
+        used_bytes={(broker, path): each for broker, path, each in zip(ids, dirs.path, used, strict=True)},
+    )
+
+
+def point_from_rows(
+    cluster_id: str, at_s: float, dirs: Iterable[tuple[int, str, int]], topics: Iterable[tuple[str, I64, I64, I64]]
+) -> HistoryPoint:
+    """A point from one entry a log dir, and one a topic with partition numbers, sizes and end offsets, in any order."""
+    ordered = sorted(topics, key=lambda entry: entry[0])
+    none = np.empty(0, np.int64)
+    counts = [len(numbers) for _, numbers, _, _ in ordered]
+    number, size, end = (np.concatenate([none, *(entry[i] for entry in ordered)]) for i in (1, 2, 3))
+    topic = np.repeat(np.arange(len(ordered), dtype=np.int64), counts)
+    order = np.lexsort((number, topic))
+    return HistoryPoint(
+        cluster_id=cluster_id,
+        at_s=at_s,
+        topics=tuple(name for name, _, _, _ in ordered),
+        topic=topic[order].astype(np.int32),
+        number=number[order].astype(np.int32),
+        size_bytes=size[order],
+        end_offset=end[order],
+        used_bytes={(broker, path): used for broker, path, used in dirs},
+    )

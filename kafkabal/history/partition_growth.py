@@ -1,0 +1,106 @@
+"""Bytes a second that are written to each partition, over spans of the past.
+
+::
+
+    written in a span = advance of the end offset x bytes a record now, over the seconds of the span
+    without offsets   = growth of the size, where it grew
+    compacted         = growth of the size alone, since what is written mostly replaces what is there
+
+A partition that an earlier moment does not have began empty then; where an offset or size went back, the topic was
+re-created or truncated, and what lies before is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkabal.history.history_point import HistoryPoint
+from kafkabal.model import F64, I64, Bools, ClusterState, move_bytes
+from kafkabal.telemetry import bytes_per_record
+
+MOST_SPANS: Final = 8
+"""More spans narrow the interval hardly further (the quantile of 8 is 1.89, of infinitely many 1.64) and each takes a
+file to read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartitionGrowth:
+    """What was written to every partition of a state."""
+
+    span_s: F64
+    """float64, shape (n_spans,): seconds of each span, oldest first."""
+    rates: NDArray[np.float64]
+    """float64, shape (n_spans, n_partitions): bytes a second; NaN where it is not known."""
+    mean: F64
+    """float64, shape (n_partitions,): over all spans in which it is known; 0 where it is known of none."""
+    is_known: Bools
+
+    @property
+    def over_s(self) -> float:
+        """Seconds from the oldest moment until now."""
+        return float(self.span_s.sum())
+
+
+def chosen_times(times_s: Sequence[float], now_s: float, over_s: float) -> list[float]:
+    """Moments to compare with now: at most :data:`MOST_SPANS`, evenly over the window, the oldest of it among them."""
+    inside = [t for t in times_s if now_s - over_s <= t < now_s]
+    if len(inside) <= MOST_SPANS:
+        return inside
+    wanted = np.linspace(inside[0], now_s, MOST_SPANS + 1)[:-1]
+    at = np.asarray(inside)
+    return sorted({float(at[np.abs(at - t).argmin()]) for t in wanted.tolist()})
+
+
+def measure_growth(
+    points: Sequence[HistoryPoint], state: ClusterState, now_s: float, is_compacted: Bools
+) -> PartitionGrowth:
+    """What was written between these moments and now.
+
+    Parameters
+    ----------
+    points
+        Oldest first, all before ``now_s``; at least one.
+    """
+    n = len(state.partitions)
+    times = np.array([*(point.at_s for point in points), now_s])
+    end = np.vstack([*(_column(point, state, "end_offset") for point in points), _known(state.partitions.end_offset)])
+    size = np.vstack([*(_column(point, state, "size_bytes") for point in points), _known(move_bytes(state))])
+    span_s = np.diff(times)
+    by_offset = _steps(end) * np.where(np.isnan(bytes_per_record(state)), 0.0, bytes_per_record(state))
+    by_size = _steps(size, falls_mean_restart=False)
+    has_offsets = ~np.isnan(end[-1]) & ~is_compacted
+    rates = np.where(has_offsets, by_offset, np.maximum(by_size, 0.0)) / span_s[:, np.newaxis]
+    known_s = np.where(np.isnan(rates), 0.0, span_s[:, np.newaxis]).sum(axis=0)
+    written = np.nansum(rates * span_s[:, np.newaxis], axis=0)
+    mean = np.divide(written, known_s, out=np.zeros(n), where=known_s > 0)
+    return PartitionGrowth(span_s=span_s, rates=rates, mean=mean, is_known=known_s > 0)
+
+
+def _column(point: HistoryPoint, state: ClusterState, name: str) -> F64:
+    """A column of a moment in the order of the state; 0 where the partition was not there, NaN where not known."""
+    rows = point.rows_of(state)
+    values: I64 = getattr(point, name)
+    found = _known(values[np.maximum(rows, 0)]) if len(values) else np.zeros(len(rows))
+    return np.where(rows >= 0, found, 0.0)
+
+
+def _known(values: I64) -> F64:
+    return np.where(values >= 0, values, np.nan).astype(np.float64)
+
+
+def _steps(values: NDArray[np.float64], *, falls_mean_restart: bool = True) -> NDArray[np.float64]:
+    """Differences of following rows; NaN up to the last one that fell, and before the first that is above 0."""
+    steps = np.diff(values, axis=0)
+    if not falls_mean_restart:
+        return np.asarray(steps)
+    # a fall, and whatever was before it
+    fell = np.logical_or.accumulate((steps < 0)[::-1], axis=0)[::-1]
+    # before the partition was there nothing was written, which says nothing of how much is now
+    absent = np.logical_and.accumulate(values[1:] == 0, axis=0)
+    was_never = absent[-1]
+    return np.where(fell | (absent & ~was_never), np.nan, steps)

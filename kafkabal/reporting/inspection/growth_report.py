@@ -1,0 +1,286 @@
+"""The report of ``inspect --growth``: bytes a day, an interval, and when it is full or steady."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+
+from kafkabal.errors import UsageError
+from kafkabal.history import HistoryPoint as _Point
+from kafkabal.history import (
+    HolderGrowth,
+    PartitionGrowth,
+    Retention,
+    TopicGrowth,
+    broker_growth,
+    dir_growth,
+    topic_growth,
+)
+from kafkabal.inspection import broker_figures, counted_noun, dir_figures
+from kafkabal.model import F64, I64, ClusterState, broker_capacity_bytes, dir_capacity_bytes
+from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table, Tone, known
+from kafkabal.units import format_bytes, format_duration
+
+GROWTH_VIEWS: Final = (By.BROKER, By.LOG_DIR, By.TOPIC)
+_DAY_S: Final = 86400.0
+_SHOWN_TOPICS: Final = 20
+# of a datetime; and a disk that is full in 300 years never is
+_FARTHEST_S: Final = 300 * 365 * _DAY_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Growth:
+    """What was measured of one cluster, and what it was measured from."""
+
+    state: ClusterState
+    partitions: PartitionGrowth
+    retention: Retention
+    oldest: _Point
+    points: int
+    now_s: float
+    is_default_read: bool
+    """Whether the brokers said what holds for topics that set no retention."""
+
+
+def growth_report(
+    growth: Growth,
+    by: By,
+    *,
+    shown_rows: int | None = None,
+    full_within_s: float | None = None,
+    cluster_label: str = "",
+) -> Report:
+    """How a cluster grows.
+
+    Parameters
+    ----------
+    by
+        One of :data:`GROWTH_VIEWS`.
+    full_within_s
+        A disk that is full sooner is marked.
+
+    Raises
+    ------
+    UsageError
+        If there is no such view.
+    """
+    if by not in GROWTH_VIEWS:
+        raise UsageError(f"--growth has no view by {by}", hint=f"choose from: {', '.join(GROWTH_VIEWS)}")
+    dirs = _dirs(growth)
+    brokers = broker_growth(growth.state, dirs, growth.partitions)
+    if by is By.TOPIC:
+        table = _topic_table(growth, topic_growth(growth.state, growth.partitions, growth.retention), shown_rows)
+    else:
+        table = _holder_table(growth, by, brokers if by is By.BROKER else dirs, shown_rows, full_within_s)
+    soonest = brokers.full_s[~np.isnan(brokers.full_s)]
+    is_near = full_within_s is not None and bool((soonest < full_within_s).any())
+    return Report(
+        command="inspect --growth",
+        headline=_headline(growth, brokers),
+        tone=Tone.BAD if is_near else Tone.PLAIN if full_within_s is None else Tone.GOOD,
+        facts=(
+            Fact(key="cluster_id", value=growth.state.cluster_id),
+            Fact(key="over_s", value=growth.partitions.over_s),
+            Fact(key="points", value=growth.points),
+            Fact(key="written_bytes_per_day", value=float(np.nansum(brokers.written)) * _DAY_S),
+            Fact(key="first_full_s", value=_finite(float(soonest.min())) if soonest.size else None),
+        ),
+        tables=(table,),
+        notes=tuple(_notes(growth)),
+        metric_labels={"cluster": cluster_label or growth.state.cluster_id},
+    )
+
+
+def _dirs(growth: Growth) -> HolderGrowth:
+    return dir_growth(growth.state, growth.partitions, growth.retention, growth.oldest, growth.now_s)
+
+
+def _holder_table(
+    growth: Growth, by: By, found: HolderGrowth, shown_rows: int | None, full_within_s: float | None
+) -> Table:
+    state = growth.state
+    if by is By.BROKER:
+        used, capacity = broker_figures(state).bytes, broker_capacity_bytes(state)
+    else:
+        used, capacity = dir_figures(state).bytes, dir_capacity_bytes(state)
+    order = np.lexsort((np.arange(len(used)), -found.written, np.where(np.isnan(found.full_s), np.inf, found.full_s)))
+    prefix = "broker" if by is By.BROKER else "log_dir"
+    return Table(
+        key="brokers" if by is By.BROKER else "log_dirs",
+        shown_rows=shown_rows or None,
+        columns=(
+            *_names(state, by, order),
+            Column(key="used_bytes", title="used", kind=Kind.BYTES, values=used[order].tolist()),
+            Column(
+                key="full",
+                title="full",
+                kind=Kind.SHARE,
+                values=known((used / np.where(capacity > 0, capacity, np.nan))[order]),
+                quiet=True,
+            ),
+            *_written(prefix, found.written, found.low, found.high, order),
+            Column(key="net_bytes_per_day", title="", values=known(_finite_or_nan(found.net * _DAY_S)[order])),
+            Column(
+                key="steady_bytes",
+                title="steady at",
+                kind=Kind.BYTES,
+                values=known(_finite_or_nan(found.steady_bytes)[order]),
+                dispensable=3,
+            ),
+            *_full(prefix, found, order, growth.now_s, full_within_s),
+        ),
+    )
+
+
+def _names(state: ClusterState, by: By, order: I64) -> Iterator[Column]:
+    broker = np.arange(len(state.brokers)) if by is By.BROKER else state.log_dirs.broker
+    yield Column(key="broker", title="broker", values=state.brokers.id[broker][order].tolist(), label=True)
+    if by is By.LOG_DIR:
+        paths = [state.log_dirs.path[row] for row in order.tolist()]
+        yield Column(key="log_dir", title="log dir", values=paths, label=True)
+
+
+def _written(prefix: str, written: F64, low: F64, high: F64, order: I64) -> Iterator[Column]:
+    per_day, least, most = (known((values * _DAY_S)[order]) for values in (written, low, high))
+    metric = Metric(f"kafkabal_{prefix}_written_bytes_per_second", "Bytes per second written to the replicas.")
+    yield Column(key="written_bytes_per_s", title="", values=known(written[order]), metric=metric)
+    yield Column(key="written_bytes_per_day", title="written a day", kind=Kind.BYTES, values=per_day)
+    yield Column(key="written_low_bytes_per_day", title="", values=least)
+    yield Column(key="written_high_bytes_per_day", title="", values=most)
+    spans = [
+        None if a is None or b is None else f"{format_bytes(a)} to {format_bytes(b)}"
+        for a, b in zip(least, most, strict=True)
+    ]
+    yield Column(key="interval", title="90 % between", for_people=True, values=spans, quiet=True, dispensable=4)
+
+
+def _full(prefix: str, found: HolderGrowth, order: I64, now_s: float, within_s: float | None) -> Iterator[Column]:
+    seconds = found.full_s[order].tolist()
+    soon = [within_s is not None and s < within_s for s in seconds]
+    yield Column(key="outlook", title="", values=["unknown" if math.isnan(s) else _outlook(s) for s in seconds])
+    yield Column(key="full_s", title="", values=[_finite(s) for s in seconds])
+    for key, values in (("full_low_s", found.full_low_s), ("full_high_s", found.full_high_s)):
+        yield Column(key=key, title="", values=[_finite(s) for s in values[order].tolist()])
+    yield Column(
+        key="straight_line_full_s", title="", values=[_finite(s) for s in found.straight_full_s[order].tolist()]
+    )
+    yield Column(
+        key="seconds_to_full",
+        title="",
+        for_people=True,
+        values=known(np.array(seconds)),
+        metric=Metric(f"kafkabal_{prefix}_full_seconds", "Seconds until the volume is full; +Inf for never."),
+    )
+    yield Column(
+        key="time_to_full",
+        title="full in",
+        for_people=True,
+        values=[_duration(s) for s in seconds],
+        tones=[Tone.BAD if is_soon else Tone.PLAIN for is_soon in soon],
+    )
+    ends = zip(found.full_low_s[order].tolist(), found.full_high_s[order].tolist(), strict=True)
+    spans = [None if a == b or math.isnan(a) else f"{_duration(a)} to {_duration(b)}" for a, b in ends]
+    yield Column(key="full_between", title="between", for_people=True, values=spans, quiet=True, dispensable=5)
+    yield Column(key="full_on", title="on", values=[_date(now_s, s) for s in seconds], quiet=True, dispensable=2)
+
+
+def _topic_table(growth: Growth, found: TopicGrowth, shown_rows: int | None) -> Table:
+    state = growth.state
+    order = np.lexsort((np.arange(len(found.written)), -found.bytes, -found.written))
+    seconds = found.steady_s[order].tolist()
+    limits = [found.limit[row] for row in order.tolist()]
+    return Table(
+        key="topics",
+        shown_rows=_SHOWN_TOPICS if shown_rows is None else shown_rows or None,
+        columns=(
+            Column(key="topic", title="topic", values=[state.topics.name[row] for row in order.tolist()], label=True),
+            Column(key="used_bytes", title="used", kind=Kind.BYTES, values=found.bytes[order].tolist()),
+            *_written("topic", found.written, found.low, found.high, order),
+            Column(key="limit", title="limited by", values=limits),
+            Column(
+                key="steady_bytes",
+                title="steady at",
+                kind=Kind.BYTES,
+                values=known(_finite_or_nan(found.steady_bytes)[order]),
+                metric=Metric("kafkabal_topic_steady_bytes", "Bytes that all replicas of the topic end at."),
+            ),
+            Column(key="steady_s", title="", values=[_finite(s) for s in seconds]),
+            Column(
+                key="time_to_steady",
+                title="reached in",
+                for_people=True,
+                values=["now" if s == 0 else _duration(s) for s in seconds],
+            ),
+        ),
+    )
+
+
+def _headline(growth: Growth, brokers: HolderGrowth) -> str:
+    a_day = f"{format_bytes(float(np.nansum(brokers.written)) * _DAY_S)} a day written"
+    measured = f"measured over {format_duration(growth.partitions.over_s)}"
+    if np.isnan(brokers.full_s).all():
+        return f"{a_day} ({measured}); when disks are full is unknown, since their size is."
+    row = int(np.nanargmin(brokers.full_s))
+    seconds = float(brokers.full_s[row])
+    if _outlook(seconds) == "never":
+        steady = float(np.nansum(brokers.steady_bytes))
+        reached = f": retention keeps it at {format_bytes(steady)}" if math.isfinite(steady) else ""
+        return f"No disk becomes full{reached}. {a_day} ({measured})."
+    low, high = float(brokers.full_low_s[row]), float(brokers.full_high_s[row])
+    span = f", between {_duration(low)} and {_duration(high)}" if low != high else ""
+    broker = growth.state.brokers.id[row]
+    return f"Broker {broker} is full in {_duration(seconds)}{span}. {a_day} ({measured})."
+
+
+def _notes(growth: Growth) -> Iterator[str]:
+    state, retention = growth.state, growth.retention
+    compacted = np.unique(state.partitions.topic[retention.is_compacted & (growth.partitions.mean > 0)]).size
+    if compacted:
+        yield f"{counted_noun(compacted, 'topic')} compacted: what that leaves is unknown, growth of size counts"
+    unlimited = np.isinf(retention.keep_s) & np.isinf(retention.keep_bytes) & ~retention.is_compacted
+    topics = np.unique(state.partitions.topic[unlimited & (growth.partitions.mean > 0)])
+    if topics.size:
+        names = _listed([state.topics.name[t] for t in topics.tolist()])
+        yield f"without retention, growing without limit: {names}"
+    unknown = int(np.count_nonzero(~growth.partitions.is_known))
+    if unknown:
+        yield f"{counted_noun(unknown, 'partition')} of unknown growth, counted as they are"
+    if not growth.is_default_read:
+        yield "topics that set no retention are taken to have Kafka's own defaults (7 days)"
+    if growth.points == 1:
+        yield "no interval: only one moment to compare with; record more of them"
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _outlook(seconds: float) -> str:
+    return "never" if seconds > _FARTHEST_S else "full"
+
+
+def _duration(seconds: float) -> str | None:
+    if math.isnan(seconds):
+        return None
+    return "never" if seconds > _FARTHEST_S else format_duration(seconds)
+
+
+def _date(now_s: float, seconds: float) -> str | None:
+    if math.isnan(seconds) or seconds > _FARTHEST_S:
+        return None
+    return datetime.fromtimestamp(now_s + seconds, UTC).strftime("%Y-%m-%d")
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) else None
+
+
+def _finite_or_nan(values: F64) -> F64:
+    return np.where(np.isfinite(values), values, np.nan)

@@ -1,0 +1,110 @@
+"""``kafkabal inspect --record`` and ``--growth`` on snapshots that were taken one after the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOTAL = 1000
+
+
+def snapshot(folder: Path, hour: int, *, retention_ms: int = -1, kb_per_hour: int = 50) -> str:
+    """A broker with a disk of 1000 bytes, into which a topic without limits writes."""
+    used = kb_per_hour * hour
+    lines = [
+        {"kafkabal_snapshot": 1, "cluster_id": "growing", "taken_at": f"2026-01-01T{hour:02}:00:00Z"},
+        {"broker": 1, "log_dirs": [{"path": "/d0", "total_bytes": TOTAL, "usable_bytes": TOTAL - used}]},
+        {
+            "topic": "t",
+            "partitions": [
+                {
+                    "partition": 0,
+                    "leader": 1,
+                    "replicas": [1],
+                    "sizes": [used],
+                    "start_offset": 0,
+                    "end_offset": used,
+                    "log_dirs": [0],
+                }
+            ],
+            "configs": {"retention.ms": str(retention_ms), "segment.bytes": "1"},
+        },
+    ]
+    path = folder / f"{hour}-{retention_ms}.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Without history there is one line that says how to get some."""
+    shown = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 4))
+    assert shown.code == 1
+    assert "no history of this cluster" in shown.err
+    assert "--record" in shown.err
+
+
+@pytest.mark.parametrize(("by", "key"), [("broker", "brokers"), ("log-dir", "log_dirs")])
+def test_recorded_twice_tells_when_it_is_full(run_cli: Callable[..., Any], tmp_path: Path, by: str, key: str) -> None:
+    """50 bytes an hour into 750 bytes of room: full in 15 hours, and exit 3 where that is too soon."""
+    for hour in (1, 2, 3, 4):
+        assert run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, hour)).code == 0
+    words = ("inspect", "--growth", "--by", by, "--snapshot", snapshot(tmp_path, 5))
+    shown = run_cli(*words, "-o", "json")
+    assert shown.code == 0, shown.err
+    (row,) = json.loads(shown.out)[key]
+    assert row["full_s"] == pytest.approx(15 * 3600, rel=0.001)
+    assert row["written_bytes_per_day"] == pytest.approx(1200)
+    assert row["full_on"] == "2026-01-01"
+    assert run_cli(*words, "--full-within", "14h").code == 0
+    assert run_cli(*words, "--full-within", "16h").code == 3
+    assert "full_seconds" in run_cli(*words, "-o", "prometheus").out
+    assert "is full in 15 h" in run_cli(*words).out
+    assert run_cli(*words, "-o", "csv").out.count("\n") == 2
+
+
+def test_retention_keeps_it_from_becoming_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Ten hours of retention are 500 bytes: never full, where a straight line says 15 hours."""
+    limit = 10 * 3600 * 1000
+    run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 1, retention_ms=limit))
+    words = ("inspect", "--growth", "--snapshot", snapshot(tmp_path, 5, retention_ms=limit), "--full-within", "90d")
+    shown = run_cli(*words, "-o", "json")
+    (row,) = json.loads(shown.out)["brokers"]
+    assert (shown.code, row["outlook"], row["full_s"]) == (0, "never", None)
+    assert row["straight_line_full_s"] == pytest.approx(15 * 3600, rel=0.001)
+    assert "+Inf" in run_cli(*words, "-o", "prometheus").out
+    topics = json.loads(run_cli(*words, "--by", "topic", "-o", "json").out)["topics"]
+    assert (topics[0]["limit"], round(topics[0]["steady_bytes"])) == ("time", 503)
+    assert topics[0]["steady_s"] == pytest.approx(5 * 3600, rel=0.02)
+
+
+def test_many_clusters_show_when_the_first_disk_is_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """What was recorded of a cluster stands in its row of the fleet; --record works on all of them."""
+    assert run_cli("profiles", "add", "p", "--snapshot", snapshot(tmp_path, 1)).code == 0
+    first = run_cli("inspect", "--all-profiles", "--record", "-o", "json")
+    assert json.loads(first.out)["clusters"][0]["full_s"] is None
+    assert run_cli("profiles", "add", "q", "--snapshot", snapshot(tmp_path, 5)).code == 0
+    rows = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
+    assert {row["cluster"]: row["full_s"] for row in rows}["q"] == pytest.approx(15 * 3600, rel=0.001)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--over", "1d"], "--over requires --growth"),
+        (["--full-within", "1d"], "--full-within requires --growth"),
+        (["--growth", "--nagios"], "--growth and --nagios cannot be combined"),
+        (["--growth", "--by", "rack"], "--growth has no view by rack"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    run_cli: Callable[..., Any], tmp_path: Path, words: list[str], message: str
+) -> None:
+    """One clear line."""
+    run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 1))
+    refused = run_cli("inspect", "--snapshot", snapshot(tmp_path, 4), *words)
+    assert refused.code in (2, 3)
+    assert message in refused.err + refused.out

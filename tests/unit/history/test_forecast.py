@@ -1,0 +1,221 @@
+"""Growth and forecast: rates from what was recorded, steady states from retention, and when a disk is full."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kafkabal.history.forecast import Forecast, forecast_cluster
+from kafkabal.history.growth_figures import broker_growth, dir_growth, topic_growth
+from kafkabal.history.history_point import HistoryPoint, point_of
+from kafkabal.history.partition_growth import MOST_SPANS, chosen_times, measure_growth
+from kafkabal.history.retention import RetentionDefaults, kafka_defaults, read_defaults, retention_of
+from kafkabal.model import ClusterState, LogDirRow, TopicRow
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
+
+HOUR_S = 3600.0
+NOW_S = 1_700_000_000.0
+MB = 10**6
+TOTAL = 1000 * MB
+
+
+def a_cluster(
+    size: int, configs: dict[str, str], *, end: int = 1000, name: str = "t", usable: int | None = None
+) -> ClusterState:
+    """One broker with one log dir of 1000 MB, and one partition of records of ``size / end`` bytes."""
+    row = partition(0, [1], size)
+    row = replace_struct(row, start_offset=0, end_offset=end)
+    (broker,) = brokers(1, dir_bytes=TOTAL)
+    free = TOTAL - size if usable is None else usable
+    broker = replace_struct(broker, log_dirs=[LogDirRow(path="/d0", total_bytes=TOTAL, usable_bytes=free, volume="v")])
+    return cluster([broker], [TopicRow(topic=name, partitions=[row], configs=configs)])
+
+
+def replace_struct(struct: object, **changes: object) -> object:
+    """A msgspec struct with some fields replaced."""
+    import msgspec
+
+    return msgspec.structs.replace(struct, **changes)
+
+
+def past(state: ClusterState, ago_s: float, records: int, size: int) -> HistoryPoint:
+    """The only partition as it was."""
+    return replace(
+        point_of(state, NOW_S - ago_s),
+        end_offset=np.array([records]),
+        size_bytes=np.array([size]),
+        used_bytes={(1, "/d0"): size},
+    )
+
+
+def forecast_of(state: ClusterState, points: list[HistoryPoint], defaults: RetentionDefaults | None = None) -> Forecast:
+    """The future of the state."""
+    retention = retention_of(state, defaults or kafka_defaults())
+    return forecast_cluster(state, measure_growth(points, state, NOW_S, retention.is_compacted), retention)
+
+
+def test_a_topic_without_limits_fills_the_disk_in_a_straight_line() -> None:
+    """100 MB an hour into 900 MB of room: full in nine hours."""
+    state = a_cluster(100 * MB, {"retention.ms": "-1"})
+    forecast = forecast_of(state, [past(state, HOUR_S, 0, 0)])
+    assert forecast.full_after_s()[0] == pytest.approx(9 * HOUR_S)
+    assert forecast.replica_bytes_at(2 * HOUR_S)[0] == pytest.approx(300 * MB)
+
+
+def test_retention_by_time_keeps_the_disk_from_becoming_full() -> None:
+    """Three hours of 100 MB are 300 MB and some, which the disk holds: a line alarms, the forecast does not."""
+    state = a_cluster(100 * MB, {"retention.ms": str(3 * 3600 * 1000), "segment.bytes": str(10 * MB)})
+    before = past(state, HOUR_S, 0, 0)
+    forecast = forecast_of(state, [before])
+    assert np.isinf(forecast.full_after_s()[0])
+    assert forecast.steady_bytes()[0] == pytest.approx(300 * MB + 5 * MB + 100 * MB / 3600 * 150)
+    retention = retention_of(state, kafka_defaults())
+    growth = measure_growth([before], state, NOW_S, retention.is_compacted)
+    assert dir_growth(state, growth, retention, before, NOW_S).straight_full_s[0] == pytest.approx(9 * HOUR_S)
+
+
+def test_retention_by_bytes_counts_where_it_is_smaller() -> None:
+    """The lesser of both limits ends the growth, with half a segment on top."""
+    state = a_cluster(100 * MB, {"retention.ms": "-1", "retention.bytes": str(200 * MB), "segment.bytes": str(20 * MB)})
+    forecast = forecast_of(state, [past(state, HOUR_S, 0, 0)])
+    assert forecast.steady_bytes()[0] == pytest.approx(210 * MB, rel=0.03)
+
+
+def test_local_retention_counts_with_tiered_storage() -> None:
+    """With remote storage the local limit holds; -2 means that of the whole log."""
+    tiered = {"remote.storage.enable": "true", "retention.ms": "-1", "segment.bytes": str(MB)}
+    state = a_cluster(100 * MB, {**tiered, "local.retention.ms": str(2 * 3600 * 1000)})
+    assert forecast_of(state, [past(state, HOUR_S, 0, 0)]).steady_bytes()[0] == pytest.approx(200 * MB, rel=0.05)
+    state = a_cluster(100 * MB, {**tiered, "local.retention.ms": "-2"})
+    assert np.isinf(forecast_of(state, [past(state, HOUR_S, 0, 0)]).steady_bytes()[0])
+    state = a_cluster(100 * MB, {**tiered, "remote.storage.enable": "false", "local.retention.ms": "1000"})
+    assert np.isinf(forecast_of(state, [past(state, HOUR_S, 0, 0)]).steady_bytes()[0])
+
+
+def test_a_steady_topic_stays_as_it_is() -> None:
+    """Written at 100 MB an hour and kept for an hour: no growth, although offsets advance."""
+    state = a_cluster(105 * MB, {"retention.ms": "3600000", "segment.bytes": str(10 * MB)}, usable=1 * MB, end=1050)
+    forecast = forecast_of(state, [past(state, HOUR_S, 50, 105 * MB)])
+    assert forecast.replica_bytes_at(100 * HOUR_S)[0] == pytest.approx(105 * MB, rel=0.1)
+
+
+def test_less_written_than_before_shrinks_over_the_retention() -> None:
+    """What was written faster goes within retention.ms, not at once."""
+    state = a_cluster(400 * MB, {"retention.ms": str(4 * 3600 * 1000), "segment.bytes": str(MB)})
+    forecast = forecast_of(state, [past(state, HOUR_S, 975, 400 * MB)])
+    assert forecast.replica_bytes_at(0)[0] == 400 * MB
+    assert 40 * MB < forecast.replica_bytes_at(4 * HOUR_S)[0] < 45 * MB
+    assert forecast.replica_bytes_at(2 * HOUR_S)[0] == pytest.approx(220 * MB, rel=0.02)
+
+
+def test_compaction_is_unknown_and_never_promises_room() -> None:
+    """A compacted topic grows as its size did, and is not taken to shrink."""
+    state = a_cluster(100 * MB, {"cleanup.policy": "compact"})
+    forecast = forecast_of(state, [past(state, HOUR_S, 0, 90 * MB)])
+    assert forecast.full_after_s()[0] == pytest.approx(90 * HOUR_S)
+    assert topic_growth(
+        state,
+        measure_growth([past(state, HOUR_S, 0, 90 * MB)], state, NOW_S, np.array([True])),
+        retention_of(state, kafka_defaults()),
+    ).limit == ("compaction",)
+
+
+def test_a_topic_that_was_created_or_recreated_counts_from_then() -> None:
+    """An offset that went back ends what is known before it; a new topic has begun empty."""
+    state = a_cluster(100 * MB, {"retention.ms": "-1"})
+    points = [past(state, 3 * HOUR_S, 5000, 500 * MB), past(state, HOUR_S, 500, 50 * MB)]
+    growth = measure_growth(points, state, NOW_S, np.array([False]))
+    assert growth.mean[0] == pytest.approx(50 * MB / HOUR_S)
+    other = a_cluster(1, {}, name="other")
+    growth = measure_growth([point_of(other, NOW_S - HOUR_S)], state, NOW_S, np.array([False]))
+    assert growth.mean[0] == pytest.approx(100 * MB / HOUR_S)
+
+
+def test_the_interval_is_as_wide_as_the_spans_differ() -> None:
+    """Equal spans have none, unequal ones a wide one, and one span cannot tell."""
+    state = a_cluster(100 * MB, {"retention.ms": "-1"})
+    retention = retention_of(state, kafka_defaults())
+
+    def figures(records: list[int]) -> tuple[float, float, float]:
+        points = [past(state, (len(records) - i) * HOUR_S, n, n * MB // 10) for i, n in enumerate(records)]
+        growth = measure_growth(points, state, NOW_S, retention.is_compacted)
+        found = broker_growth(state, dir_growth(state, growth, retention, points[0], NOW_S), growth)
+        return float(found.low[0]), float(found.written[0]), float(found.high[0])
+
+    low, middle, high = figures([200, 400, 600, 800])
+    assert (low, high) == (pytest.approx(middle), pytest.approx(middle))
+    low, middle, high = figures([200, 250, 600, 700])
+    assert low < 0.7 * middle
+    assert high > 1.3 * middle
+    assert np.isnan(figures([200])[0])
+
+
+def test_the_state_of_the_future_is_larger_and_has_less_room() -> None:
+    """Replicas grow, usable bytes of their volume go down as much, unknown ones stay unknown."""
+    state = a_cluster(100 * MB, {"retention.ms": "-1"})
+    later = forecast_of(state, [past(state, HOUR_S, 0, 0)]).state_at(3 * HOUR_S)
+    assert later.replicas.size_bytes[0] == pytest.approx(400 * MB)
+    assert later.log_dirs.usable_bytes[0] == pytest.approx(600 * MB)
+    assert later.log_dirs.total_bytes[0] == TOTAL
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_when_a_disk_is_full_agrees_with_adding_up(seed: int) -> None:
+    """The moment found from sorted breaks is the one at which the sum of all replicas reaches the room."""
+    from kafkabal.history.forecast import _crossing
+
+    rng = np.random.default_rng(seed)
+    slope, until = rng.normal(1, 1, 50), rng.exponential(100, 50)
+    until[rng.random(50) < 0.1] = np.inf
+    slope[np.isinf(until)] = np.abs(slope[np.isinf(until)])
+    room = float(rng.uniform(0, 3000))
+    found = _crossing(slope, until, room)
+
+    def added(t: float) -> float:
+        return float((slope * np.minimum(until, t)).sum())
+
+    if np.isinf(found):
+        assert max(added(t) for t in [*until[np.isfinite(until)], 1e6]) <= room
+    else:
+        assert added(found) == pytest.approx(room)
+        assert all(added(t) <= room * (1 + 1e-9) for t in until[until < found])
+
+
+def test_moments_to_compare_with_are_spread_over_the_window() -> None:
+    """At most eight, the oldest of the window first, nothing from before it or after now."""
+    times = [NOW_S - i * 600 for i in range(100)][::-1]
+    chosen = chosen_times(times, NOW_S, 10 * HOUR_S)
+    assert len(chosen) == MOST_SPANS
+    assert chosen[0] == NOW_S - 10 * HOUR_S
+    assert max(chosen) < NOW_S
+    assert chosen_times([NOW_S, NOW_S + 5], NOW_S, HOUR_S) == []
+
+
+def test_defaults_of_the_brokers_count_where_a_topic_sets_nothing() -> None:
+    """The strongest of log.retention.* wins, in its own unit."""
+    from kafkabal.clusters import Capability, ConfigSource, ConfigValue
+
+    class Asked:
+        capabilities = frozenset({Capability.CONFIGS})
+
+        def configs(self, resources: list[object], keys: list[str]) -> object:
+            values = {
+                "log.retention.ms": None,
+                "log.retention.minutes": "90",
+                "log.retention.hours": "168",
+                "log.segment.bytes": "1000",
+                "log.roll.hours": "2",
+                "log.retention.check.interval.ms": "1000",
+                "log.cleanup.policy": "delete",
+            }
+            found = {key: ConfigValue(value, ConfigSource.STATIC) for key, value in values.items() if key in keys}
+            return {resources[0]: found}, {}
+
+    defaults = read_defaults(Asked(), (1,))  # type: ignore[arg-type]  # what is asked of a cluster
+    state = a_cluster(100 * MB, {})
+    retention = retention_of(state, defaults)
+    assert (retention.keep_s[0], retention.segment_bytes[0], retention.segment_s[0]) == (5400, 1000, 7200)
+    assert retention.check_s == 1
+    assert np.isinf(retention.keep_bytes[0])
