@@ -4,8 +4,11 @@
 # words=  commands and options of the command $1
 _kafkabal_words() {
     case "$1" in
-        "kafkabal") words="inspect create produce read rebalance watch sandbox demo route-simulate policies scores telemetry profiles config help completion|--version -h --help" ;;
-        "kafkabal inspect") words="|--by --top --sample --watch --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --topics -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout --record --growth --over --full-within -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal") words="inspect snapshot create produce read rebalance watch sandbox demo route-simulate policies scores telemetry profiles doctor config help completion|--version -h --help" ;;
+        "kafkabal inspect") words="diff|--by --top --sample --watch --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --topics -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout --record --growth --over --full-within -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal inspect diff") words="|--all --score --tolerance -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal snapshot") words="import|-h --help" ;;
+        "kafkabal snapshot import") words="|--out --topics --assignment --log-dirs --cluster-id -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal create") words="|--placement --if-not-exists --dry-run --exit-code --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal produce") words="|-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal read") words="|-b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -49,6 +52,7 @@ _kafkabal_words() {
         "kafkabal profiles use") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal profiles check") words="|-t --timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal profiles add") words="|-b --bootstrap-server --command-config --zookeeper --snapshot --set --use -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal doctor") words="|--for -b --bootstrap-server --command-config --profile --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal config") words="show|-h --help" ;;
         "kafkabal config show") words="|-b --bootstrap-server --bootstrap-controller --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --count-capacity --throttle --log-dir-throttle --dead-after --window --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal help") words="|-q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -88,6 +92,19 @@ _kafkabal_spec() {
         "kafkabal inspect --over") spec="value" ;;
         "kafkabal inspect --full-within") spec="value" ;;
         "kafkabal inspect --color") spec="words auto always never" ;;
+        "kafkabal inspect diff --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
+        "kafkabal inspect diff --tolerance") spec="value" ;;
+        "kafkabal inspect diff -o" | "kafkabal inspect diff --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal inspect diff --output-file") spec="files" ;;
+        "kafkabal inspect diff --color") spec="words auto always never" ;;
+        "kafkabal inspect diff #0") spec="value" ;;
+        "kafkabal inspect diff #1") spec="value" ;;
+        "kafkabal snapshot import --out") spec="files" ;;
+        "kafkabal snapshot import --topics") spec="files" ;;
+        "kafkabal snapshot import --assignment") spec="files" ;;
+        "kafkabal snapshot import --log-dirs") spec="files" ;;
+        "kafkabal snapshot import --cluster-id") spec="names brokers" ;;
+        "kafkabal snapshot import --color") spec="words auto always never" ;;
         "kafkabal create --placement") spec="words score even brokers+2 binomial:0.5" ;;
         "kafkabal create -b" | "kafkabal create --bootstrap-server") spec="value" ;;
         "kafkabal create --command-config") spec="files" ;;
@@ -532,6 +549,15 @@ _kafkabal_spec() {
         "kafkabal profiles add --set") spec="value" ;;
         "kafkabal profiles add --color") spec="words auto always never" ;;
         "kafkabal profiles add #0") spec="names profiles" ;;
+        "kafkabal doctor --for") spec="words inspect create rebalance watch telemetry" ;;
+        "kafkabal doctor -b" | "kafkabal doctor --bootstrap-server") spec="value" ;;
+        "kafkabal doctor --command-config") spec="files" ;;
+        "kafkabal doctor --profile") spec="names profiles" ;;
+        "kafkabal doctor --zookeeper") spec="value" ;;
+        "kafkabal doctor --broker-timeout") spec="value" ;;
+        "kafkabal doctor -o" | "kafkabal doctor --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal doctor --output-file") spec="files" ;;
+        "kafkabal doctor --color") spec="words auto always never" ;;
         "kafkabal config show -b" | "kafkabal config show --bootstrap-server") spec="value" ;;
         "kafkabal config show --bootstrap-controller") spec="value" ;;
         "kafkabal config show --command-config") spec="files" ;;
@@ -576,7 +602,7 @@ _kafkabal_spec() {
     esac
 }
 
-# remember what tells kafkabal of which cluster, sandbox or plan names are wanted
+# keep the options that choose the cluster, sandbox or plan whose names are wanted
 _kafkabal_note() {
     case "$1" in
         -b | --bootstrap-server | --command-config | --profile | --snapshot | --zookeeper | --name)

@@ -59,6 +59,9 @@ end
 
 set -g __kafkabal_commands \
     'kafkabal inspect' \
+    'kafkabal inspect diff' \
+    'kafkabal snapshot' \
+    'kafkabal snapshot import' \
     'kafkabal create' \
     'kafkabal produce' \
     'kafkabal read' \
@@ -102,6 +105,7 @@ set -g __kafkabal_commands \
     'kafkabal profiles use' \
     'kafkabal profiles check' \
     'kafkabal profiles add' \
+    'kafkabal doctor' \
     'kafkabal config' \
     'kafkabal config show' \
     'kafkabal help' \
@@ -114,6 +118,7 @@ set -g __kafkabal_commands \
 
 set -g __kafkabal_valued \
     '--allow' \
+    '--assignment' \
     '--below' \
     '--bootstrap-controller' \
     '--bootstrap-server' \
@@ -128,6 +133,7 @@ set -g __kafkabal_valued \
     '--capacity' \
     '--chunk' \
     '--class-path' \
+    '--cluster-id' \
     '--cluster-timeout' \
     '--color' \
     '--command-config' \
@@ -243,6 +249,7 @@ set -g __kafkabal_valued \
 complete -c kafkabal -f
 
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a inspect -d 'Show how evenly load is distributed, worst first.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a snapshot -d 'Make snapshots of what Kafka\'s own tools print.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a create -d 'Create topics on the least loaded brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a produce -d 'Produce files or rows to the least loaded brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a read -d 'Measure how fast a topic can be read, restore its files, or print its records.'
@@ -255,17 +262,19 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a policies -d 'List routing po
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a scores -d 'List scores: what each measures and needs, and whether this cluster supplies it.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a telemetry -d 'Collect client metrics for latency-aware routing (KIP-714).'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a profiles -d 'List, show, check and add the profiles of clusters.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a doctor -d 'Check whether kafkabal can work on a cluster, and change nothing.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a config -d 'Show which settings hold, and where each comes from.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a help -d 'Show the help of a command, or a page of the documentation.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a completion -d 'Complete commands, options and names in bash, zsh and fish.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -l version -d 'Show the version.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -s h -l help -d 'Show this message and exit.'
 
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -a diff -d 'Show what differs between two snapshots.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l by -r -f -a 'broker log-dir rack topic partition' -d 'Group rows by. [default: broker; with several clusters: one row a cluster]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l top -r -f -d 'Number of rows, 0 for all. [default: 20 topics or partitions] [x>=0]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l sample -r -f -d 'Sample twice, TIME apart, to measure rates.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l watch -r -f -d 'Refresh every TIME until Ctrl-C.'
-complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l save -r -F -d 'Save a snapshot of the cluster; compressed if FILE ends in .gz.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l save -r -F -d 'Save a snapshot of the cluster; compressed if FILE ends in .gz; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l cluster-timeout -r -f -d 'With several clusters: how long each may take. [default: 1m]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
@@ -278,7 +287,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l score -r -f -a 'disk
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l topics -r -f -a '(__kafkabal_names topics)' -d 'With several clusters: where topics that match are, and how far mirrors are behind. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s o -l output -r -f -a 'table json jsonl yaml csv markdown prometheus' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l check -d 'Exit 3 if the cluster is unbalanced or unhealthy.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l nagios -d 'Monitoring plugin: one line of output, exit 0 to 3.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s w -l warning -r -f -d 'Warning threshold for --nagios. [default: 10%]'
@@ -293,6 +302,31 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s v -l verbose -d 'Ver
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect diff' -l all -d 'List all topics and partitions, not only 20.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect diff' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to balance by (see \'kafkabal scores\'), or package.module:object. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect diff' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect diff' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect diff' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect diff' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect diff' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect diff' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect diff' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect diff' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot' -a import -d 'Make a snapshot of what Kafka\'s own tools print.'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l out -r -F -d 'Write the snapshot to FILE; compressed if FILE ends in .gz; - is standard output. [required]'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l topics -r -F -d 'What \'kafka-topics --describe\' printed.'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l assignment -r -F -d 'JSON of kafka-reassign-partitions, where --topics cannot be had.'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l log-dirs -r -F -d 'What \'kafka-log-dirs --describe\' printed.'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l cluster-id -r -f -a '(__kafkabal_names brokers)' -d 'Id of the cluster, which these texts do not tell. [default: imported]'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_argument 0 kafkabal create' -a '(__kafkabal_names topics)'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l placement -r -f -a 'score even brokers+2 binomial:0.5' -d 'How leaders are spread: score, even, brokers+2[:SEED] or binomial:P[:SEED]. [default: score]'
@@ -310,14 +344,14 @@ complete -c kafkabal -n '__kafkabal_at kafkabal create' -l score -r -f -a 'disk 
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l exclude-brokers -r -f -a '(__kafkabal_list brokers)' -d 'Brokers that receive no replicas or leaders.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal create' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal create' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s p -l partitions -r -f -d 'Number of partitions. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s r -l replication-factor -r -f -d 'Replication factor. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l preset -r -f -a 'training' -d '\'training\': 10 partitions, factor 3, lz4, 168 h, messages up to 10 MiB. Other flags override it.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l config -r -f -d 'Topic config. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l partition-bytes -r -f -d 'Expected size of a partition. [default: mean of the cluster]'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s f -l file -r -F -d 'Create the topics in a topics.yaml. Existing topics are compared, not changed.'
-complete -c kafkabal -n '__kafkabal_at kafkabal create' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE.'
+complete -c kafkabal -n '__kafkabal_at kafkabal create' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -331,7 +365,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l command-config -r -F
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to balance by (see \'kafkabal scores\'), or package.module:object. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l format -r -f -d 'Format of rows: jsonl, text, csv or parquet. [default: by the file name]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l key -r -f -d 'Record key: a field of the row; for files, \'path\' or \'label\'.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l value -r -f -d 'Send only this field of each row. [default: the whole row]'
@@ -359,7 +393,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal read' -s b -l bootstrap-server -
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal read' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l to -r -F -d 'Write the files that were sent from a folder there.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l follow -d 'Print records as they come, from now on.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l from-start -d 'With --follow: begin with the first record of the topic.'
@@ -438,7 +472,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l one-replica-at-a-t
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -s o -l output -r -f -a 'table json jsonl' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l textfile -r -F -d 'Update a Prometheus textfile during the run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l notify -r -f -d 'Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -478,7 +512,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l broker-limit 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l keep-moved -r -F -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l replication-factor -r -f -d 'Change the replication factor. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -516,7 +550,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l broker-lim
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l keep-moved -r -F -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l replication-factor -r -f -d 'Change the replication factor. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -s o -l output -r -f -a 'table json yaml' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -526,7 +560,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -s h -l help 
 complete -c kafkabal -n '__kafkabal_argument 0 kafkabal rebalance show' -F
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -l all -d 'List all partitions, not only the first 20.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -535,7 +569,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance show' -s h -l help -d 
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -l all -d 'List all partitions, not only the first 20.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance diff' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -571,7 +605,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l one-replica-
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -s o -l output -r -f -a 'table json jsonl' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l textfile -r -F -d 'Update a Prometheus textfile during the run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l notify -r -f -d 'Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -586,7 +620,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l snapshot -r
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -s o -l output -r -f -a 'table json yaml' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -614,7 +648,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l one-replica
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -s o -l output -r -f -a 'table json jsonl' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l textfile -r -F -d 'Update a Prometheus textfile during the run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l notify -r -f -d 'Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -634,7 +668,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l bootstrap-c
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -s o -l output -r -f -a 'table json jsonl' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l textfile -r -F -d 'Update a Prometheus textfile during the run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l notify -r -f -d 'Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -654,7 +688,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l bootstrap
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -s o -l output -r -f -a 'table json jsonl' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l textfile -r -F -d 'Update a Prometheus textfile during the run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l notify -r -f -d 'Post every event to Alertmanager (/api/v2/alerts), Slack or a webhook.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l save -r -F -d 'With --snapshot: write the changed snapshot to FILE; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -716,7 +750,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l snapshot -
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -791,7 +825,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l broker-property -
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l listener -r -f -d 'Additional listener, such as TLS=SSL. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l class-path -r -F -d 'Jar for the class path of all nodes. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -s o -l output -r -f -a 'table json yaml' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -800,7 +834,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -s h -l help -d 'Sho
 
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -l name -r -f -a '(__kafkabal_names sandboxes)' -d 'Sandbox name. [default: all]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -s o -l output -r -f -a 'table json yaml' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox status' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -875,7 +909,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l zookeeper -r 
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to balance by (see \'kafkabal scores\'), or package.module:object. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l workload -r -f -a 'delayed-broker events images records slow-broker uneven' -d 'Built-in workload or .yaml file. [default: records]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l records -r -f -d 'Number of records to write. [x>=1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l bytes -r -f -d 'Bytes to write.'
@@ -891,7 +925,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s h -l help -d 
 
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -a 'random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load'
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal policies' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal policies' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal policies' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -906,7 +940,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l snapshot -r -F -d 'Us
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal scores' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -938,7 +972,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s b -l bootstra
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry list' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -970,7 +1004,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s b -l boots
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -985,7 +1019,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal profiles' -a add -d 'Add a profi
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -994,7 +1028,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal profiles list' -s h -l help -d '
 
 complete -c kafkabal -n '__kafkabal_argument 0 kafkabal profiles show' -a '(__kafkabal_names profiles)'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles show' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -1011,7 +1045,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal profiles use' -s h -l help -d 'S
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -a '(__kafkabal_names profiles)'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -s t -l timeout -r -f -d 'How long each cluster may take. [default: 15s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles check' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
@@ -1030,6 +1064,20 @@ complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -s v -l verbose -d
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal profiles add' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -l for -r -f -a 'inspect create rebalance watch telemetry' -d 'Check only the permissions that this command needs. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal doctor' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal config' -a show -d 'Show every setting that is set, with its value and where it comes from.'
 complete -c kafkabal -n '__kafkabal_at kafkabal config' -s h -l help -d 'Show this message and exit.'
@@ -1057,7 +1105,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l exclude-topics -
 complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l exclude-brokers -r -f -a '(__kafkabal_list brokers)' -d 'Brokers that receive no replicas or leaders.'
 complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l include-internal -d 'Also balance internal topics.'
 complete -c kafkabal -n '__kafkabal_at kafkabal config show' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
-complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l output-file -r -F -d 'Write the output to FILE atomically.'
+complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal config show' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal config show' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal config show' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from kafkabal.errors import OutputError, UsageError
+
+STDOUT: Final = Path("-")
+"""Stands for standard output where a file is written."""
 
 _LONGEST_NAME = 255
 _LONGEST_PATH = 4095
@@ -40,6 +44,8 @@ def check_replaceable(path: Path | str) -> Path:
         If it is a folder, its folder is missing, or nothing may be written there.
     """
     target = parse_path(str(path))
+    if target == STDOUT:
+        return target
     try:
         if target.is_dir():
             reason = "is a folder"
@@ -65,7 +71,7 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
     """Open a file to be written in place of ``path``: flushed to disk and renamed on success, removed on any error.
 
     A symbolic link stays, and what it points to is replaced. A device or a pipe is written to as it is, since
-    nothing can be renamed over it.
+    nothing can be renamed over it. ``-`` is standard output.
 
     Parameters
     ----------
@@ -78,6 +84,10 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
         If it cannot be written (no such folder, no permission, disk full); ``path`` is untouched.
     """
     target = Path(path)
+    if target == STDOUT:
+        yield _stdout()
+        _stdout().flush()
+        return
     try:
         if target.exists() and not target.is_file():
             with target.open("wb") as file:
@@ -91,6 +101,13 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
             Path(file.name).replace(target.resolve())
     except OSError as error:
         raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
+
+
+def _stdout() -> IO[bytes]:
+    stream: IO[bytes] | None = getattr(sys.stdout, "buffer", None)
+    if stream is None or stream.closed:
+        raise OutputError("cannot write the output: standard output is closed, or takes no bytes")
+    return stream
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from .broker_condition import dir_conditions as dir_conditions
 from .check import has_findings as has_findings
 from .check import is_broken as is_broken
 from .check import performance_data as performance_data
+from .compare_states import Comparison as Comparison
+from .compare_states import compare as compare
 from .data_set import TopicCopy as TopicCopy
 from .data_set import data_set_copies as data_set_copies
 from .figures import HolderFigures as HolderFigures

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafkabal.sandbox.sandbox_spec import SandboxSpec
 
 DEFAULT_NAME: Final = "default"
+_SHOWN: Final = 40
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 
 
@@ -110,10 +111,11 @@ def _resolved(home: Path | None) -> Path:
 
 def _folder_of(name: str, home: Path | None) -> Path:
     folder = _resolved(home) / name
-    if not (folder / RECORD_FILE).is_file():
-        known = ", ".join(path.name for path in recorded_folders(folder.parent))
+    # any other name could lead out of the home
+    if not _NAME.fullmatch(name) or not (folder / RECORD_FILE).is_file():
+        known = ", ".join(path.name for path in recorded_folders(_resolved(home)))
         raise UsageError(
-            f"unknown sandbox: {name}",
+            f"unknown sandbox: {name[:_SHOWN]}",
             hint=f"choose from: {known}" if known else "start one with 'kafkabal sandbox up'",
         )
     return folder

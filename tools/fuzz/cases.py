@@ -103,6 +103,24 @@ _RECORD = b"""\
  "broker_class_path":{},"jvm_options":[]},"cluster_id":"Mk","created_at_s":1.5,
  "nodes":[{"id":1,"role":"broker+controller","rack":"r0","ports":{"PLAINTEXT":1,"TLS":1,"CONTROLLER":1}}],"kafkabal_sandbox":1}
 """
+_TOPICS_TEXT = """\
+Topic: a-b\tTopicId: Xy_1\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: cleanup.policy=compact,delete,a=5
+\tTopic: a-b\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 2,1\tElr: \tLastKnownElr: \t
+\tTopic: a-b\tPartition: 1\tLeader: none\tReplicas: 9,3,1\tIsr: 3\tAdding Replicas: 3\tRemoving Replicas: 9
+"""
+_DIRS_TEXT = """\
+Received log directory information from brokers 1,2
+{"version":1,"brokers":[{"broker":1,"logDirs":[{"logDir":"/d1","error":null,"partitions":[{"partition":"a-b-0","size":21,\
+"offsetLag":0,"isFuture":false}]},{"logDir":"/d2","error":null,"partitions":[{"partition":"a-b-0","size":5,"offsetLag":0,\
+"isFuture":true}]}]}]}
+"""
+_ASSIGNED = """\
+Current partition replica assignment
+{"version":1,"partitions":[{"topic":"a-b","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}
+
+Proposed partition reassignment configuration
+{"version":1,"partitions":[]}
+"""
 _NAMES = b'{"topics":["img","t"],"brokers":[1,2,3]}\n'
 _RECORD_FILE = "state/sandboxes/default/sandbox.json"
 # of the snapshot's cluster
@@ -167,6 +185,7 @@ _KINDS = (
             f"inspect {_ON} --by topic -o prometheus",
             f"inspect {_ON} --by partition -o yaml",
             f"inspect {_ON} --check",
+            "inspect diff s.jsonl s2.jsonl --all",
             f"watch {_ON} --once",
             f"watch {_ON} --once -o json",
             f"completion candidates topics {_ON}",
@@ -209,6 +228,16 @@ _KINDS = (
     _Kind("topics.yaml", (f"create -f topics.yaml {_ON} --dry-run",)),
     _Kind("w.yaml", ("route-simulate --workload w.yaml --records 300 --policy score --policy default",)),
     _Kind("m.jsonl", ("route-simulate --workload wm.yaml --records 300 --policy score",)),
+    _Kind(
+        "topics.txt",
+        (
+            "snapshot import --topics topics.txt --log-dirs dirs.txt --out out.jsonl",
+            "snapshot import --topics topics.txt --out out.jsonl.gz",
+        ),
+    ),
+    _Kind("dirs.txt", ("snapshot import --topics topics.txt --log-dirs dirs.txt --out out.jsonl",)),
+    _Kind("assigned.json", ("snapshot import --assignment assigned.json --log-dirs dirs.txt --out out.jsonl",)),
+    _Kind("s2.jsonl", ("inspect diff s.jsonl s2.jsonl", "inspect diff s2.jsonl s.jsonl -o json")),
     _Kind(
         "training.yaml",
         (f"route-simulate {_ON} --topic t --training training.yaml --storage nas --records 300 --policy score",),
@@ -253,7 +282,8 @@ def write_sound_files(folder: Path) -> None:
     ]
     topics[1].partitions[0].future.append(FutureRow(broker=1, log_dir=1, bytes=5))
     state = cluster_builders.cluster(brokers, topics)
-    write_snapshot(state, folder / "s.jsonl")
+    for name in ("s.jsonl", "s2.jsonl"):
+        write_snapshot(state, folder / name)
     plan = make_plan(state, PlanOptions())
     for name in ("p.json", "p2.json"):
         write_plan(plan, folder / name)
@@ -264,6 +294,9 @@ def write_sound_files(folder: Path) -> None:
         "topics.yaml": _TOPICS,
         "w.yaml": _WORKLOAD,
         "training.yaml": _TRAINING,
+        "topics.txt": _TOPICS_TEXT,
+        "dirs.txt": _DIRS_TEXT,
+        "assigned.json": _ASSIGNED,
         "wm.yaml": "size: {manifest: m.jsonl}\ncluster: {brokers: 3}\n",
     }
     for name, text in texts.items():

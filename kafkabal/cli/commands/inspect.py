@@ -36,6 +36,7 @@ from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
+from kafkabal.files import STDOUT, check_replaceable
 from kafkabal.reporting.inspection.grouping import By
 from kafkabal.units import parse_share, parse_some_time
 
@@ -157,7 +158,12 @@ def inspect(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE", help="Save a snapshot of the cluster; compressed if FILE ends in .gz."),
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            parser=check_replaceable,
+            help="Save a snapshot of the cluster; compressed if FILE ends in .gz; - is standard output.",
+        ),
     ] = None,
     cluster_timeout_s: Annotated[
         float | None,
@@ -440,7 +446,8 @@ def _save(state: "ClusterState", path: Path, context: CommandContext) -> None:
     from kafkabal.clusters.snapshot import write_snapshot
 
     write_snapshot(state, path)
-    context.say(f"wrote snapshot {path}")
+    if path != STDOUT:
+        context.say(f"wrote snapshot {path}")
 
 
 def _exit_code(inspection: "Inspection") -> ExitCode:

@@ -23,7 +23,21 @@ class Row(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Row]] = {
-    "inspect": Row("Show how evenly load is distributed, worst first.", "kafkabal.cli.commands.inspect:inspect"),
+    "inspect": Row(
+        "Show how evenly load is distributed, worst first.",
+        "kafkabal.cli.commands.inspect:inspect",
+        commands={
+            "diff": Row("Show what differs between two snapshots.", "kafkabal.cli.commands.snapshot:diff"),
+        },
+    ),
+    "snapshot": Row(
+        "Make snapshots of what Kafka's own tools print.",
+        commands={
+            "import": Row(
+                "Make a snapshot of what Kafka's own tools print.", "kafkabal.cli.commands.snapshot:import_snapshot"
+            ),
+        },
+    ),
     "create": Row("Create topics on the least loaded brokers.", "kafkabal.cli.commands.create:create"),
     "produce": Row("Produce files or rows to the least loaded brokers.", "kafkabal.cli.commands.produce:produce"),
     "read": Row(
@@ -148,6 +162,9 @@ COMMANDS: Final[Mapping[str, Row]] = {
             ),
             "add": Row("Add a profile.", "kafkabal.cli.commands.profiles:add"),
         },
+    ),
+    "doctor": Row(
+        "Check whether kafkabal can work on a cluster, and change nothing.", "kafkabal.cli.commands.doctor:doctor"
     ),
     "config": Row(
         "Show which settings hold, and where each comes from.",

@@ -20,14 +20,13 @@ def show(report: Report, options: OutputOptions, context: CommandContext) -> Non
     OutputError
         If the file cannot be written; what stood there before is untouched.
     """
+    from kafkabal.files import STDOUT, replacing
     from kafkabal.reporting.drawable_area import PLAIN
     from kafkabal.reporting.output_formats import render
 
-    if options.output_file is None:
+    if options.output_file in (None, STDOUT):
         context.stdout.write(render(report, options.output.value, context.out))
         return
-    from kafkabal.files import replacing
-
     text = render(report, options.output.value, PLAIN)
     with replacing(options.output_file) as file:
         file.write(text.encode())

@@ -146,7 +146,7 @@ class OutputOptions:
             "--output-file",
             metavar="FILE",
             parser=check_replaceable,
-            help="Write the output to FILE atomically.",
+            help="Write the output to FILE atomically; - is standard output.",
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None
@@ -162,7 +162,7 @@ class SaveOptions:
             "--save",
             metavar="FILE",
             parser=check_replaceable,
-            help="With --snapshot: write the changed snapshot to FILE.",
+            help="With --snapshot: write the changed snapshot to FILE; - is standard output.",
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ from kafkabal.cli.framework.chosen_clusters import choose_clusters
 from kafkabal.cli.framework.command_settings import settle
 from kafkabal.cli.framework.lazy_groups import Command, Group
 from kafkabal.cli.framework.library_logs import direct_logs
-from kafkabal.cli.framework.shared_options import CommonOptions
+from kafkabal.cli.framework.shared_options import CommonOptions, SaveOptions
 from kafkabal.cli.framework.typer_parameters import Signature, common_leaves, read_signature
 from kafkabal.errors import ExitCode, UsageError
+from kafkabal.files import STDOUT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -88,5 +90,16 @@ def _call(
     choose = choose_clusters if signature.takes_several else settle
     arguments = signature.arguments(given, lambda flags: choose(flags, context), from_environment)
     if signature.context_name:
-        arguments[signature.context_name] = context
+        arguments[signature.context_name] = _beside_snapshot(context) if _saves_to_stdout(arguments) else context
     return function(**arguments)
+
+
+def _saves_to_stdout(arguments: Mapping[str, Any]) -> bool:
+    """Whether ``--save -`` sends a snapshot where the report would go."""
+    groups = [value.save for value in arguments.values() if isinstance(value, SaveOptions)]
+    return STDOUT in (arguments.get("save"), *groups)
+
+
+def _beside_snapshot(context: CommandContext) -> CommandContext:
+    """The same world, where what a command reports goes to stderr."""
+    return replace(context, stdout=context.stderr)

@@ -1,9 +1,13 @@
+from .authorized_operations import Operation as Operation
 from .broker_address import Address as Address
 from .broker_requests import KafkaClient as KafkaClient
 from .broker_requests import Node as Node
 from .broker_requests import Nodes as Nodes
 from .cluster import KafkaCluster as KafkaCluster
+from .compacted_topic import RECORDS_TOPIC as RECORDS_TOPIC
 from .fetch import RangeFetcher as RangeFetcher
+from .group_lock import LOCK_GROUP as LOCK_GROUP
+from .reach import BrokerReach as BrokerReach
 from .read_state import KafkaReader as KafkaReader
 from .reassignments import factor_changes as factor_changes
 from .record_batches import Headers as Headers

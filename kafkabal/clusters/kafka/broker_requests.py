@@ -141,6 +141,17 @@ class KafkaClient:
             raise UnreachableError(f"broker {broker} is not registered with the cluster")
         return self._link(node.address).call(request, deadline, decode)
 
+    def versions_of(self, broker: int, deadline: Deadline) -> Any:
+        """What a registered broker speaks, asked over a connection: kafka-python's ``BrokerVersionData``.
+
+        Raises
+        ------
+        UnreachableError
+            If it cannot be connected to in time.
+        """
+        with translated(f"broker {broker}"):
+            return self._link(self.nodes().by_id[broker].address).versions(deadline)
+
     def for_each(
         self, brokers: Iterable[int], task: Callable[[int, Deadline], _V], seconds: float | None = None
     ) -> dict[int, _V | KafkabalError]:

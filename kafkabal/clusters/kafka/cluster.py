@@ -18,15 +18,22 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import JoinGroupRequest, ListOffsetsRequest, OffsetFetchRequest
 
 from kafkabal.clusters.clock import Clock, SystemClock
+from kafkabal.clusters.kafka.authorized_operations import (
+    Operation,
+    cluster_operations,
+    group_operations,
+    topic_operations,
+)
 from kafkabal.clusters.kafka.broker_requests import KafkaClient
 from kafkabal.clusters.kafka.compacted_topic import TopicRecordStore
 from kafkabal.clusters.kafka.configs import alter_configs, describe_configs
 from kafkabal.clusters.kafka.create_topics import create_topics
 from kafkabal.clusters.kafka.elections import elect_preferred_leaders
-from kafkabal.clusters.kafka.group_lock import GroupLock
+from kafkabal.clusters.kafka.group_lock import GroupLock, lock_holders
 from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
 from kafkabal.clusters.kafka.quorum import quorum_voters
+from kafkabal.clusters.kafka.reach import BrokerReach, controller_time_s, reach_brokers
 from kafkabal.clusters.kafka.read_state import KafkaReader
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
 from kafkabal.clusters.kafka.response_times import response_times
@@ -197,6 +204,38 @@ class KafkaCluster:
     def client_metrics_names(self) -> tuple[str, ...]:
         """Names of the subscriptions to metrics of clients; not of the protocol, since only live brokers have any."""
         return client_metrics_names(self._client)
+
+    def cluster_operations(self) -> frozenset[Operation]:
+        """What the principal may do to the cluster itself, see :mod:`.authorized_operations`."""
+        return cluster_operations(self._client)
+
+    def topic_operations(
+        self, topics: Collection[str] | None
+    ) -> tuple[Mapping[str, frozenset[Operation]], Mapping[str, Fault]]:
+        """What the principal may do to topics, see :mod:`.authorized_operations`."""
+        return topic_operations(self._client, topics)
+
+    def group_operations(self, group: str) -> frozenset[Operation]:
+        """What the principal may do to a consumer group, see :mod:`.authorized_operations`."""
+        return group_operations(self._client, group)
+
+    def reach(self, deadline_s: float) -> Mapping[int, BrokerReach]:
+        """How each registered broker answers at the address that it advertises."""
+        return reach_brokers(self._client, deadline_s)
+
+    def controller_time_s(self) -> float | None:
+        """What the clock of the controller shows, in seconds since the epoch; None where it does not say."""
+        return controller_time_s(self._client)
+
+    def lock_holders(self) -> tuple[str, ...]:
+        """Who holds the lock of this cluster now, as they named themselves.
+
+        Raises
+        ------
+        NotAuthorizedError
+            If the principal may not describe the group of the lock.
+        """
+        return lock_holders(self._client)
 
     def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
         """Take the lock of this cluster, or one of its own for another purpose than changing it.

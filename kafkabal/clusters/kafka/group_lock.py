@@ -166,9 +166,7 @@ class GroupLock:
 
     def _busy(self) -> BusyError:
         members = self._members()
-        names = [
-            member.metadata.decode(errors="replace") or f"{member.client_id} at {member.host}" for member in members
-        ]
+        names = list(map(_name, members))
         return BusyError(
             f"cluster locked by {' and '.join(names) or 'another kafkabal'}",
             hint=f"wait for it to finish; if it crashed, its lock expires within {self._session_s:g} s",
@@ -202,3 +200,18 @@ class GroupLock:
     def _call(self, request: Any) -> Any:
         deadline = self._client.deadline(max(self._session_s / 2, self._client.settings.connect_timeout_s))
         return call_coordinator(self._client, self._group, request, lambda answer: (answer.error_code,), deadline)
+
+
+def lock_holders(client: KafkaClient) -> tuple[str, ...]:
+    """Who holds the lock of a cluster now, as they named themselves.
+
+    Raises
+    ------
+    NotAuthorizedError
+        If the principal may not describe the group.
+    """
+    return tuple(map(_name, describe_group(client, LOCK_GROUP, client.deadline())))
+
+
+def _name(member: GroupMember) -> str:
+    return member.metadata.decode(errors="replace") or f"{member.client_id} at {member.host}"

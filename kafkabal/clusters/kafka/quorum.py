@@ -14,10 +14,8 @@ def quorum_voters(client: KafkaClient) -> frozenset[int] | None:
     """Node ids; None where the cluster has no such quorum (ZooKeeper), or does not report it."""
     if not client.supports(DescribeQuorumRequest):
         return None
-    topic = DescribeQuorumRequest.TopicData
-    asked = topic(topic_name=_TOPIC, partitions=[topic.PartitionData(partition_index=0)])
     try:
-        answer = client.call_any(DescribeQuorumRequest(topics=[asked]))
+        answer = client.call_any(quorum_request())
     except KafkabalError:
         return None
     voters = [
@@ -28,3 +26,9 @@ def quorum_voters(client: KafkaClient) -> frozenset[int] | None:
         for voter in partition.current_voters
     ]
     return frozenset(voters) if voters and not answer.error_code else None
+
+
+def quorum_request() -> DescribeQuorumRequest:
+    """The question for the quorum of the cluster's metadata."""
+    topic = DescribeQuorumRequest.TopicData
+    return DescribeQuorumRequest(topics=[topic(topic_name=_TOPIC, partitions=[topic.PartitionData(partition_index=0)])])

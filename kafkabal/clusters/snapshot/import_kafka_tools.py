@@ -2,12 +2,13 @@
 
 ``TopicCommand --describe`` prints a line for each topic and one for each of its partitions; ``LogDirsCommand
 --describe`` prints two lines of prose and one of JSON, without the bytes of the volumes and without racks.
+``ReassignPartitionsCommand`` reads and prints JSON of assignments.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -67,6 +68,16 @@ class _LogDirs(msgspec.Struct, frozen=True):
     brokers: tuple[_Broker, ...]
 
 
+class _Placed(msgspec.Struct, frozen=True):
+    topic: str
+    partition: Int32
+    replicas: tuple[Int32, ...]
+
+
+class _Assignment(msgspec.Struct, frozen=True):
+    partitions: tuple[_Placed, ...]
+
+
 def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, taken_at: str) -> ClusterState:
     """Read what Kafka's tools printed.
 
@@ -76,7 +87,8 @@ def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, tak
     Parameters
     ----------
     topics
-        Output of ``TopicCommand --describe``.
+        Output of ``TopicCommand --describe``, or JSON of ``ReassignPartitionsCommand``, which says which brokers hold
+        a partition but not which of them live: there, all count as live and in sync, the first as the leader.
     log_dirs
         Output of ``LogDirsCommand --describe``; without it no sizes are known.
     taken_at
@@ -87,7 +99,8 @@ def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, tak
     InputFileError
         If a line is not what these tools print, or the two texts contradict each other.
     """
-    described = _read_topics(topics)
+    lines = read_text(topics, DOCUMENT).splitlines()
+    described = _read_assignment(topics, lines) if _has_json(lines) else _read_topics(topics, lines)
     told = _read_log_dirs(log_dirs) if log_dirs is not None else ()
     header = HeaderRow(kafkabal_snapshot=SNAPSHOT_VERSION, cluster_id=cluster_id, taken_at=taken_at)
     sizes = _Sizes(told)
@@ -103,9 +116,31 @@ def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, tak
         raise InputFileError(topics, f"number out of range: {error}") from error
 
 
-def _read_topics(path: Path) -> list[TopicRow]:
+def _has_json(lines: Iterable[str]) -> bool:
+    return any(line.lstrip().startswith("{") for line in lines)
+
+
+def _read_assignment(path: Path, lines: Sequence[str]) -> list[TopicRow]:
+    """The first JSON of the text, which is the current assignment where ``--generate`` prints a proposed one too."""
+    first = next(i for i, line in enumerate(lines) if line.lstrip().startswith("{"))
+    end = next((i for i in range(first + 1, len(lines)) if not lines[i].strip()), len(lines))
+    text = "\n".join(lines[first:end]).encode()
+    what = "not JSON of ReassignPartitionsCommand"
     rows: dict[str, TopicRow] = {}
-    for number, line in enumerate(read_text(path, DOCUMENT).splitlines(), 1):
+    for placed in decode_json(msgspec.json.Decoder(_Assignment), text, path, what).partitions:
+        row = rows.setdefault(placed.topic, TopicRow(topic=placed.topic, partitions=[]))
+        leader = placed.replicas[0] if placed.replicas else -1
+        row.partitions.append(
+            PartitionRow(
+                partition=placed.partition, leader=leader, replicas=list(placed.replicas), isr=list(placed.replicas)
+            )
+        )
+    return list(rows.values())
+
+
+def _read_topics(path: Path, lines: Iterable[str]) -> list[TopicRow]:
+    rows: dict[str, TopicRow] = {}
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         given = _fields(line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from kafkabal.errors import InputFileError, OperationError
@@ -27,8 +27,17 @@ def run_history(environment: RunEnvironment, since: datetime | None = None) -> t
         known = latest.get(found.run_id)
         if known is None or found.last_at > known.last_at:
             latest[found.run_id] = found
-    chosen = [run for run in latest.values() if since is None or datetime.fromisoformat(run.started_at) >= since]
+    chosen = [run for run in latest.values() if since is None or _has_begun_since(run, since)]
     return tuple(sorted(chosen, key=lambda run: (run.started_at, run.run_id), reverse=True))
+
+
+def _has_begun_since(run: RunSummary, since: datetime) -> bool:
+    """A run whose time cannot be read is shown rather than hidden."""
+    try:
+        began = datetime.fromisoformat(run.started_at)
+    except ValueError:
+        return True
+    return (began if began.tzinfo else began.replace(tzinfo=UTC)) >= since
 
 
 def _of_journals(folder: Path) -> Iterator[RunSummary]:

@@ -15,7 +15,7 @@ from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
-from kafkabal.files import check_replaceable
+from kafkabal.files import STDOUT, check_replaceable
 from kafkabal.gc_pause import cycle_collection_paused
 
 if TYPE_CHECKING:
@@ -24,12 +24,7 @@ if TYPE_CHECKING:
     from kafkabal.planner import PlanOptions
 
 
-STDOUT: Final = Path("-")
 _FOR_PEOPLE: Final = (Format.TABLE, Format.MARKDOWN)
-
-
-def _plan_target(text: str) -> Path:
-    return STDOUT if text == str(STDOUT) else check_replaceable(text)
 
 
 def plan(
@@ -42,7 +37,7 @@ def plan(
         typer.Option(
             "--out",
             metavar="FILE",
-            parser=_plan_target,
+            parser=check_replaceable,
             help="Write the plan to FILE, for 'rebalance apply'; - is standard output.",
             rich_help_panel=OUTPUT_SECTION,
         ),

@@ -1,0 +1,71 @@
+"""``kafkabal doctor``: check whether kafkabal can work on a cluster."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import names_cluster
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.config import Settings
+from kafkabal.doctor import Purpose
+from kafkabal.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from kafkabal.doctor import Check
+
+_CLUSTER = tuple(key for key in CLUSTER if key != "snapshot")
+
+
+def doctor(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*_CLUSTER)],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
+    purposes: Annotated[
+        list[Purpose] | None,
+        typer.Option(
+            "--for", metavar="COMMAND", help="Check only the permissions that this command needs. Repeatable."
+        ),
+    ] = None,
+) -> ExitCode:
+    """Check whether kafkabal can work on a cluster, and change nothing.
+
+    Looks at the folders and extras of this host, every bootstrap server, every broker at the address that it
+    advertises, versions, clocks, the lock, and the permissions of each step in 'kafkabal help permissions'. Brokers
+    are asked what they would allow; nothing is tried. Exits 3 with findings, each with what to do about it.
+
+    Examples:
+
+      kafkabal doctor -b broker1:9092
+
+      kafkabal doctor --profile prod --for inspect --for rebalance
+
+      kafkabal doctor -o json
+    """
+    from kafkabal.reporting.doctor_report import doctor_report
+
+    checks = tuple(_checks(context, settings, purposes or list(Purpose)))
+    show(doctor_report(checks), output, context)
+    return ExitCode.FINDINGS if any(check.status.is_finding for check in checks) else ExitCode.DONE
+
+
+def _checks(context: CommandContext, settings: Settings, purposes: "Collection[Purpose]") -> "Iterator[Check]":
+    from kafkabal.clusters import ReadRequest, SystemClock, connect
+    from kafkabal.config import ConnectionSettings, cluster_address
+    from kafkabal.doctor import check_cluster, check_extras, check_folders, check_kafka
+
+    yield from check_folders({"state": context.state_dir, "cache": context.cache_dir, "config": context.config_dir})
+    yield from check_extras()
+    if not names_cluster(settings):
+        context.say("no cluster given: only this host is checked")
+        return
+    address, clock = cluster_address(settings), SystemClock()
+    deadline_s = settings.broker_timeout_s or ReadRequest().deadline_s
+    if isinstance(address, ConnectionSettings):
+        yield from check_kafka(address, purposes, clock, deadline_s)
+        return
+    with connect(address, clock) as cluster:
+        yield from check_cluster(cluster, deadline_s)

@@ -1,0 +1,114 @@
+"""``kafkabal snapshot import`` and ``kafkabal inspect diff``: snapshots of other tools, and two side by side."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, Forms, OutputOptions, Uses
+from kafkabal.config import Settings
+from kafkabal.errors import UsageError
+from kafkabal.files import STDOUT, check_replaceable
+
+if TYPE_CHECKING:
+    from kafkabal.inspection import Inspection
+
+_IMPORTED = "imported"
+
+
+def diff(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses("scores", "tolerance")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A snapshot, or - for standard input.")],
+    second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another snapshot.")],
+    all_rows: Annotated[
+        bool,
+        typer.Option("--all", help="List all topics and partitions, not only 20.", rich_help_panel=OUTPUT_SECTION),
+    ] = False,
+) -> None:
+    """Show what differs between two snapshots.
+
+    Scores, brokers, topics and partitions, the first snapshot beside the second: what came, went, moved and grew.
+
+    Examples:
+
+      kafkabal inspect diff monday.jsonl tuesday.jsonl
+
+      kafkabal inspect -b broker1:9092 --save - | kafkabal inspect diff monday.jsonl - -o json
+    """
+    from kafkabal.reporting.plan_moves import FIRST_MOVES
+    from kafkabal.reporting.snapshot_diff_report import snapshot_diff_report
+
+    one, two = _inspected(first, settings), _inspected(second, settings)
+    show(snapshot_diff_report(one, two, None if all_rows else FIRST_MOVES), output, context)
+
+
+def import_snapshot(
+    context: CommandContext,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            parser=check_replaceable,
+            help="Write the snapshot to FILE; compressed if FILE ends in .gz; - is standard output.",
+        ),
+    ],
+    topics: Annotated[
+        Path | None, typer.Option("--topics", metavar="FILE", help="What 'kafka-topics --describe' printed.")
+    ] = None,
+    assignment: Annotated[
+        Path | None,
+        typer.Option(
+            "--assignment", metavar="FILE", help="JSON of kafka-reassign-partitions, where --topics cannot be had."
+        ),
+    ] = None,
+    log_dirs: Annotated[
+        Path | None, typer.Option("--log-dirs", metavar="FILE", help="What 'kafka-log-dirs --describe' printed.")
+    ] = None,
+    cluster_id: Annotated[
+        str, typer.Option("--cluster-id", metavar="ID", help="Id of the cluster, which these texts do not tell.")
+    ] = _IMPORTED,
+) -> None:
+    """Make a snapshot of what Kafka's own tools print.
+
+    For clusters that only others can reach. Sizes come from kafka-log-dirs; without it none are known. Racks and the
+    size of volumes are in none of these texts: give them as 'capacity' in a profile. A file '-' is standard input.
+
+    Examples:
+
+      kafkabal snapshot import --topics topics.txt --log-dirs dirs.txt --out cluster.jsonl
+
+      kafka-topics.sh --bootstrap-server broker1:9092 --describe | kafkabal snapshot import --topics - --out c.jsonl
+    """
+    from datetime import UTC, datetime
+
+    from kafkabal.clusters.snapshot import read_kafka_text, write_snapshot
+    from kafkabal.inspection import counted_noun
+
+    described = topics or assignment
+    if described is None or (topics and assignment):
+        raise UsageError("one of --topics and --assignment is required", hint="kafka-topics.sh --describe > topics.txt")
+    if described == log_dirs == STDOUT:
+        raise UsageError("only one of the files can be standard input")
+    now = datetime.fromtimestamp(context.wall_clock(), UTC).isoformat(timespec="seconds")
+    state = read_kafka_text(described, log_dirs, cluster_id=cluster_id, taken_at=now.replace("+00:00", "Z"))
+    write_snapshot(state, out)
+    counts = ((len(state.brokers), "broker"), (len(state.topics), "topic"), (len(state.partitions), "partition"))
+    found = ", ".join(counted_noun(count, what) for count, what in counts)
+    following = "" if out == STDOUT else f"; next: kafkabal inspect --snapshot {out}"
+    context.say(f"wrote snapshot {out}: {found}{following}")
+
+
+def _inspected(path: Path, settings: Settings) -> "Inspection":
+    from kafkabal.cli.framework.chosen_scores import chosen_scores
+    from kafkabal.clusters.snapshot import read_snapshot
+    from kafkabal.config import DEFAULT_CHECK_TOLERANCE
+    from kafkabal.inspection import inspect_cluster
+
+    state = read_snapshot(path)
+    tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
+    return inspect_cluster(state, chosen_scores(settings, state), tolerance=tolerance)

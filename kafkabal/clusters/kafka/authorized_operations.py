@@ -1,0 +1,110 @@
+"""What the principal may do, as brokers tell it themselves (KIP-430): nothing is tried, so nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from typing import Any
+
+from kafka.protocol.admin import DescribeClusterRequest, DescribeGroupsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.consumer_groups import call_coordinator
+from kafkabal.clusters.kafka.error_mapping import NO_ERROR, fault_of
+from kafkabal.clusters.protocol import Fault
+from kafkabal.errors import NotAuthorizedError
+
+# of MetadataRequest: from 8 on it tells operations, after 10 no longer those on the cluster
+_METADATA_VERSION, _LAST_WITH_CLUSTER = 8, 10
+# from version 6 on brokers say nothing of a group that does not exist yet
+_GROUPS_VERSION, _LAST_GROUPS_VERSION = 3, 5
+
+
+class Operation(StrEnum):
+    """What an ACL can allow, by Kafka's names."""
+
+    READ = "Read"
+    WRITE = "Write"
+    CREATE = "Create"
+    ALTER = "Alter"
+    DESCRIBE = "Describe"
+    DESCRIBE_CONFIGS = "DescribeConfigs"
+    ALTER_CONFIGS = "AlterConfigs"
+
+
+# of Kafka's AclOperation
+_CODES: Mapping[int, Operation] = {
+    3: Operation.READ,
+    4: Operation.WRITE,
+    5: Operation.CREATE,
+    7: Operation.ALTER,
+    8: Operation.DESCRIBE,
+    10: Operation.DESCRIBE_CONFIGS,
+    11: Operation.ALTER_CONFIGS,
+}
+
+
+def cluster_operations(client: KafkaClient) -> frozenset[Operation]:
+    """What may be done to the cluster itself; none is told to a principal that may not describe it.
+
+    Raises
+    ------
+    MissingCapabilityError
+        If the brokers are older than Kafka 2.3.
+    """
+    if client.supports(DescribeClusterRequest):
+        answer = client.call_any(DescribeClusterRequest(include_cluster_authorized_operations=True))
+    else:
+        answer = client.call_any(
+            MetadataRequest(
+                topics=[],
+                allow_auto_topic_creation=False,
+                include_cluster_authorized_operations=True,
+                min_version=_METADATA_VERSION,
+                max_version=_LAST_WITH_CLUSTER,
+            )
+        )
+    return _operations(answer.authorized_operations)
+
+
+def topic_operations(
+    client: KafkaClient, topics: Collection[str] | None
+) -> tuple[Mapping[str, frozenset[Operation]], Mapping[str, Fault]]:
+    """What may be done to these topics, None meaning all that may be described, and those that did not answer."""
+    named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
+    answer = client.call_any(
+        MetadataRequest(
+            topics=named,
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=True,
+            min_version=_METADATA_VERSION,
+        )
+    )
+    allowed = {t.name: _operations(t.authorized_operations) for t in answer.topics if t.error_code == NO_ERROR}
+    faults = {t.name: fault_of(t.error_code) for t in answer.topics if t.error_code != NO_ERROR}
+    return allowed, faults
+
+
+def group_operations(client: KafkaClient, group: str) -> frozenset[Operation]:
+    """What may be done to a consumer group, which need not exist."""
+
+    def codes(answer: Any) -> list[int]:
+        return [found.error_code for found in answer.groups]
+
+    request = DescribeGroupsRequest(
+        groups=[group],
+        include_authorized_operations=True,
+        min_version=_GROUPS_VERSION,
+        max_version=_LAST_GROUPS_VERSION,
+    )
+    try:
+        answer = call_coordinator(client, group, request, codes, client.deadline())
+    except NotAuthorizedError:
+        return frozenset()
+    return frozenset().union(*(_operations(found.authorized_operations) for found in answer.groups))
+
+
+def _operations(codes: Collection[int] | None) -> frozenset[Operation]:
+    """Those of Kafka's codes that mean something here; None where the broker does not tell."""
+    return frozenset(_CODES[code] for code in codes or () if code in _CODES)

@@ -1,0 +1,71 @@
+"""Whether each broker can be reached where it says that it is, which versions it speaks, and what its clock shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kafka.protocol.admin import DescribeQuorumRequest
+
+from kafkabal.clusters.clock import Deadline
+from kafkabal.clusters.kafka.broker_requests import KafkaClient
+from kafkabal.clusters.kafka.quorum import quorum_request
+from kafkabal.errors import KafkabalError
+
+_TIMESTAMPS_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerReach:
+    """How a broker answers at the address that it advertises."""
+
+    address: str
+    response_s: float | None
+    """None where it does not answer."""
+    release: str = ""
+    """The Kafka version whose requests it knows, such as ``4.1``; later ones that add none look the same."""
+    versions: Mapping[int, tuple[int, int]]
+    """By kind of request, the lowest and the highest version."""
+    error: KafkabalError | None = None
+
+
+def reach_brokers(client: KafkaClient, deadline_s: float) -> Mapping[int, BrokerReach]:
+    """Ask every registered broker, at its advertised listener, which versions it speaks."""
+    client.metadata(())
+    nodes = client.nodes().by_id
+
+    def ask(broker: int, deadline: Deadline) -> BrokerReach:
+        begin_s = client.clock.monotonic()
+        spoken = client.versions_of(broker, deadline)
+        return BrokerReach(
+            address=str(nodes[broker].address),
+            response_s=client.clock.monotonic() - begin_s,
+            release=".".join(map(str, spoken.broker_version)),
+            versions=dict(spoken.api_versions),
+        )
+
+    found = client.for_each(nodes, ask, deadline_s)
+    return {
+        broker: BrokerReach(address=str(nodes[broker].address), response_s=None, versions={}, error=answer)
+        if isinstance(answer, KafkabalError)
+        else answer
+        for broker, answer in found.items()
+    }
+
+
+def controller_time_s(client: KafkaClient) -> float | None:
+    """What the clock of the active KRaft controller shows, in seconds since the epoch; None where it does not say.
+
+    The controller gives its own time where it tells how far each voter has come (KIP-836).
+    """
+    if not client.supports(DescribeQuorumRequest, _TIMESTAMPS_VERSION):
+        return None
+    answer = client.call_any(quorum_request())
+    stamps = [
+        voter.last_caught_up_timestamp
+        for topic in answer.topics or ()
+        for partition in topic.partitions
+        for voter in partition.current_voters
+        if voter.replica_id == partition.leader_id
+    ]
+    return stamps[0] / 1000 if stamps and stamps[0] > 0 else None

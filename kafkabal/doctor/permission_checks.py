@@ -1,0 +1,116 @@
+"""Whether the principal has the permissions of each step: brokers are asked what they would allow (KIP-430)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Protocol
+
+from kafkabal.clusters import Fault, NewTopic
+from kafkabal.clusters.kafka import RECORDS_TOPIC, Operation
+from kafkabal.doctor.check import Check, Status, failed
+from kafkabal.doctor.permission_steps import STEPS, Need, ResourceType
+from kafkabal.doctor.purpose import Purpose
+from kafkabal.errors import KafkabalError
+
+_AREA = "permissions"
+_HINT = "grant them: 'kafkabal help permissions' has the commands"
+_OPTIONAL_HINT = "optional, see the notes of 'kafkabal help permissions'"
+_DENIED = "AUTHORIZATION_FAILED"
+_NAMED = 3
+"""Topics that a finding names."""
+
+
+class PermissionSource(Protocol):
+    """What tells the permissions; a live cluster does."""
+
+    def cluster_operations(self) -> frozenset[Operation]:
+        """What the principal may do to the cluster itself."""
+
+    def topic_operations(
+        self, topics: Collection[str] | None
+    ) -> tuple[Mapping[str, frozenset[Operation]], Mapping[str, Fault]]:
+        """What the principal may do to topics, None meaning all that it may describe, and those that did not answer."""
+
+    def group_operations(self, group: str) -> frozenset[Operation]:
+        """What the principal may do to a consumer group."""
+
+    def broker_ids(self) -> frozenset[int]:
+        """Ids of the registered brokers."""
+
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
+        """Create topics, or only ask whether they could be."""
+
+
+def check_permissions(source: PermissionSource, purposes: Collection[Purpose]) -> Iterator[Check]:
+    """One check for each step that one of these purposes takes; nothing is changed."""
+    # steps share permissions: each is asked about once
+    lack = cache(_Permissions(source).lack)
+    for step in STEPS:
+        if not step.purposes.isdisjoint(purposes):
+            yield _check(step.name, step.needs, lack, is_optional=step.is_optional)
+
+
+def _check(step: str, needs: Collection[Need], lack: Callable[[Need], str | None], *, is_optional: bool) -> Check:
+    try:
+        found = [(need, lack(need)) for need in needs]
+    except KafkabalError as error:
+        return failed(_AREA, step, error, Status.SKIPPED)
+    missing = [text for _, text in found if text]
+    unknown = [need for need, text in found if text is None]
+    if missing:
+        status, hint = (Status.WARNING, _OPTIONAL_HINT) if is_optional else (Status.FAILED, _HINT)
+        return Check(area=_AREA, what=step, status=status, detail=f"missing: {', '.join(missing)}", hint=hint)
+    if unknown:
+        detail = f"not known: {', '.join(map(str, unknown))}"
+        return Check(area=_AREA, what=step, status=Status.SKIPPED, detail=detail)
+    return Check(area=_AREA, what=step, status=Status.OK, detail=", ".join(map(str, needs)))
+
+
+class _Permissions:
+    def __init__(self, source: PermissionSource) -> None:
+        self._source = source
+        self._on_cluster = cache(source.cluster_operations)
+        self._on_topics = cache(lambda: source.topic_operations(None)[0])
+
+    def lack(self, need: Need) -> str | None:
+        """What is missing, for people; empty where nothing is, None where the brokers do not tell."""
+        if need.on is ResourceType.CLUSTER:
+            return self._lack_on_cluster(need)
+        if need.on is ResourceType.TOPIC:
+            return self._lack_on_all_topics(need) if need.name == "*" else self._lack_on_topic(need)
+        # there may be groups that may not even be listed: all that can be asked about is one by name
+        return None if need.name == "*" else self._missing(need, self._source.group_operations(need.name))
+
+    def _lack_on_cluster(self, need: Need) -> str | None:
+        allowed = self._on_cluster()
+        if Operation.DESCRIBE not in allowed and need.operation is not Operation.DESCRIBE:
+            return None  # brokers tell nothing else either, to whom may not describe the cluster
+        return self._missing(need, allowed)
+
+    def _lack_on_all_topics(self, need: Need) -> str | None:
+        topics = self._on_topics()
+        if not topics:
+            return None
+        denied = sorted(name for name, allowed in topics.items() if need.operation not in allowed)
+        if not denied:
+            return ""
+        more = f" and {len(denied) - _NAMED} more" if len(denied) > _NAMED else ""
+        return f"{need.operation} on Topic {', '.join(denied[:_NAMED])}{more}"
+
+    def _lack_on_topic(self, need: Need) -> str | None:
+        allowed, faults = self._source.topic_operations([need.name])
+        if need.name in allowed:
+            # whoever finds the topic there need not create it
+            return "" if need.operation is Operation.CREATE else self._missing(need, allowed[need.name])
+        if faults[need.name].name.endswith(_DENIED):
+            return str(need)
+        return self._lack_of_creation(need) if need.operation is Operation.CREATE else None
+
+    def _lack_of_creation(self, need: Need) -> str:
+        topic = NewTopic(name=RECORDS_TOPIC, assignment=((min(self._source.broker_ids()),),))
+        fault = self._source.create_topics([topic], validate_only=True).get(RECORDS_TOPIC)
+        return str(need) if fault is not None and fault.name.endswith(_DENIED) else ""
+
+    def _missing(self, need: Need, allowed: frozenset[Operation]) -> str:
+        return "" if need.operation in allowed else str(need)

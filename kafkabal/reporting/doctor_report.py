@@ -1,0 +1,49 @@
+"""The report of ``doctor``: every check, and what to do about each finding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kafkabal.doctor import Check, Status
+from kafkabal.reporting.report import Column, Fact, Report, Table, Tone
+
+_TONES: Final[Mapping[Status, Tone]] = {
+    Status.OK: Tone.GOOD,
+    Status.NOTE: Tone.PLAIN,
+    Status.WARNING: Tone.WARNING,
+    Status.FAILED: Tone.BAD,
+    Status.SKIPPED: Tone.FAINT,
+}
+
+
+def doctor_report(checks: Sequence[Check]) -> Report:
+    """One row a check, and a note for each finding."""
+    findings = [check for check in checks if check.status.is_finding]
+    count = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}" if findings else "no findings"
+    return Report(
+        command="doctor",
+        headline=f"{count} in {len(checks)} checks",
+        tone=_TONES[Status.WARNING] if findings else Tone.GOOD,
+        facts=(Fact(key="findings", value=len(findings)),),
+        tables=(
+            Table(
+                key="checks",
+                columns=(
+                    Column(
+                        key="area", title="area", values=[check.area for check in checks], label=True, dispensable=1
+                    ),
+                    Column(key="check", title="check", values=[check.what for check in checks], label=True),
+                    Column(
+                        key="status",
+                        title="status",
+                        values=[check.status.value for check in checks],
+                        tones=[_TONES[check.status] for check in checks],
+                    ),
+                    Column(key="detail", title="detail", values=[check.detail for check in checks], wraps=True),
+                    Column(key="hint", title="", values=[check.hint for check in checks]),
+                ),
+            ),
+        ),
+        notes=tuple(f"{check.what}: {check.hint}" for check in findings),
+    )

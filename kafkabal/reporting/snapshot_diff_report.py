@@ -1,0 +1,190 @@
+"""What differs between two snapshots of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kafkabal.inspection import Comparison, Inspection, compare, counted_noun, partition_figures
+from kafkabal.model import I64, ClusterState
+from kafkabal.reporting.plan_moves import FIRST_MOVES
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+
+
+def snapshot_diff_report(first: Inspection, second: Inspection, shown_rows: int | None = FIRST_MOVES) -> Report:
+    """Scores, brokers, topics and partitions, first and second side by side.
+
+    Parameters
+    ----------
+    shown_rows
+        How many topics and partitions people see; programs see all.
+    """
+    found = compare(first.cluster, second.cluster)
+    return Report(
+        command="inspect diff",
+        headline=_headline(found),
+        facts=(
+            Fact(key="first_cluster_id", value=first.cluster.cluster_id or None),
+            Fact(key="second_cluster_id", value=second.cluster.cluster_id or None),
+            Fact(key="first_taken_at", value=first.cluster.taken_at or None, title="first"),
+            Fact(key="second_taken_at", value=second.cluster.taken_at or None, title="second"),
+        ),
+        tables=(
+            _scores(first, second),
+            _brokers(found, first.cluster, second.cluster),
+            _topics(found, shown_rows),
+            _partitions(found, first.cluster, second.cluster, shown_rows),
+        ),
+        notes=("these are snapshots of two clusters",) if _are_of_two_clusters(first.cluster, second.cluster) else (),
+    )
+
+
+def _are_of_two_clusters(first: ClusterState, second: ClusterState) -> bool:
+    return bool(first.cluster_id and second.cluster_id and first.cluster_id != second.cluster_id)
+
+
+def _headline(found: Comparison) -> str:
+    moved = int(np.count_nonzero(found.is_moved))
+    counts = (
+        (sum(1 for b in found.brokers if b.first < 0), "new broker", ""),
+        (sum(1 for b in found.brokers if b.second < 0), "removed broker", ""),
+        (sum(1 for t in found.topics if not t.first_partitions), "new topic", ""),
+        (sum(1 for t in found.topics if not t.second_partitions), "removed topic", ""),
+        (moved, "moved partition", ""),
+        (len(found.is_moved) - moved, "partition", " with another leader or order"),
+    )
+    words = [counted_noun(count, what) + after for count, what, after in counts if count]
+    return ", ".join(words) or "same brokers, topics and placement"
+
+
+def _scores(first: Inspection, second: Inspection) -> Table:
+    one, two = ({s.score.name: s.evaluation for s in inspected.scored} for inspected in (first, second))
+    names = list(dict.fromkeys([*one, *two]))
+
+    def column(key: str, title: str, of: dict[str, Any], kind: Kind) -> Column:
+        values = [_figure(of.get(name), kind) for name in names]
+        return Column(key=key, title=title, kind=kind, values=values)
+
+    return Table(
+        key="scores",
+        title="scores",
+        columns=(
+            Column(key="score", title="score", values=names, label=True),
+            column("first_skew", "skew first", one, Kind.SHARE),
+            column("second_skew", "second", two, Kind.SHARE),
+            column("first_outside", "outside band first", one, Kind.NUMBER),
+            column("second_outside", "second", two, Kind.NUMBER),
+        ),
+    )
+
+
+def _figure(evaluation: Any, kind: Kind) -> float | int | None:
+    if evaluation is None:
+        return None
+    return float(evaluation.skew) if kind is Kind.SHARE else int(evaluation.outside.sum())
+
+
+def _brokers(found: Comparison, first: ClusterState, second: ClusterState) -> Table:
+    rows_a, rows_b = [b.first for b in found.brokers], [b.second for b in found.brokers]
+    one, two = found.first_brokers, found.second_brokers
+    return Table(
+        key="brokers",
+        title="brokers",
+        columns=(
+            Column(key="broker", title="broker", values=[b.broker for b in found.brokers], label=True),
+            Column(key="first_state", title="first", values=_states(first, rows_a), dispensable=2),
+            Column(key="second_state", title="second", values=_states(second, rows_b), dispensable=2),
+            Column(key="first_bytes", title="used first", kind=Kind.BYTES, values=_at(one.bytes, rows_a)),
+            Column(key="second_bytes", title="second", kind=Kind.BYTES, values=_at(two.bytes, rows_b)),
+            Column(key="first_replicas", title="replicas first", kind=Kind.NUMBER, values=_at(one.replicas, rows_a)),
+            Column(key="second_replicas", title="second", kind=Kind.NUMBER, values=_at(two.replicas, rows_b)),
+            Column(
+                key="first_leaders",
+                title="leaders first",
+                kind=Kind.NUMBER,
+                values=_at(one.leaders, rows_a),
+                dispensable=1,
+            ),
+            Column(
+                key="second_leaders", title="second", kind=Kind.NUMBER, values=_at(two.leaders, rows_b), dispensable=1
+            ),
+        ),
+    )
+
+
+def _states(cluster: ClusterState, rows: Sequence[int]) -> list[str]:
+    live = cluster.brokers.is_live
+    return ["absent" if row < 0 else "online" if live[row] else "dead" for row in rows]
+
+
+def _at(values: I64, rows: Sequence[int]) -> list[int | None]:
+    return [None if row < 0 else int(values[row]) for row in rows]
+
+
+def _topics(found: Comparison, shown_rows: int | None) -> Table:
+    topics = sorted(found.topics, key=lambda t: (-abs(t.second_bytes - t.first_bytes), t.topic))
+    return Table(
+        key="topics",
+        title="topics",
+        shown_rows=shown_rows,
+        columns=(
+            Column(key="topic", title="topic", values=[t.topic for t in topics], label=True),
+            Column(
+                key="first_partitions",
+                title="partitions first",
+                kind=Kind.NUMBER,
+                values=[t.first_partitions for t in topics],
+            ),
+            Column(
+                key="second_partitions", title="second", kind=Kind.NUMBER, values=[t.second_partitions for t in topics]
+            ),
+            Column(key="first_bytes", title="bytes first", kind=Kind.BYTES, values=[t.first_bytes for t in topics]),
+            Column(key="second_bytes", title="second", kind=Kind.BYTES, values=[t.second_bytes for t in topics]),
+        ),
+    )
+
+
+def _partitions(found: Comparison, first: ClusterState, second: ClusterState, shown_rows: int | None) -> Table:
+    size = partition_figures(second).leader_bytes[found.second_rows]
+    # those that moved come first, and of these the largest
+    order = np.lexsort((found.second_rows, -size, ~found.is_moved))
+    rows_a, rows_b = found.first_rows[order].tolist(), found.second_rows[order].tolist()
+    names = [second.topic_partition(row) for row in rows_b]
+    one, two = [_replicas(first, row) for row in rows_a], [_replicas(second, row) for row in rows_b]
+    led_a, led_b = [_leader(first, row) for row in rows_a], [_leader(second, row) for row in rows_b]
+    changes = [_in_words(*each) for each in zip(one, two, led_a, led_b, strict=True)]
+    return Table(
+        key="partitions",
+        title="partitions",
+        shown_rows=shown_rows,
+        columns=(
+            Column(key="topic", title="", values=[name.topic for name in names], label=True),
+            Column(key="partition", title="", kind=Kind.NUMBER, values=[name.partition for name in names], label=True),
+            Column(key="name", title="partition", values=[str(name) for name in names], for_people=True),
+            Column(key="change", title="change", values=changes, for_people=True),
+            Column(key="first_replicas", title="", values=one),
+            Column(key="second_replicas", title="", values=two),
+            Column(key="first_leader", title="", values=led_a),
+            Column(key="second_leader", title="", values=led_b),
+            Column(key="bytes", title="bytes", kind=Kind.BYTES, values=size[order].tolist()),
+        ),
+    )
+
+
+def _replicas(cluster: ClusterState, row: int) -> list[int]:
+    begin, end = cluster.partitions.first[row : row + 2].tolist()
+    brokers: list[int] = cluster.brokers.id[cluster.replicas.broker[begin:end]].tolist()
+    return brokers
+
+
+def _leader(cluster: ClusterState, row: int) -> int | None:
+    leader = int(cluster.partitions.leader[row])
+    return int(cluster.brokers.id[leader]) if leader >= 0 else None
+
+
+def _in_words(one: list[int], two: list[int], led_a: int | None, led_b: int | None) -> str:
+    if one != two:
+        return f"{','.join(map(str, one))} -> {','.join(map(str, two))}"
+    return f"leader {'none' if led_a is None else led_a} -> {'none' if led_b is None else led_b}"

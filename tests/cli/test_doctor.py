@@ -1,0 +1,47 @@
+"""``kafkabal doctor`` without a cluster, and with one that does not answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkabal.errors import ExitCode
+
+
+def test_without_a_cluster_only_the_host_is_checked(run_cli: Callable[..., Any]) -> None:
+    """It says so, and is content."""
+    found = run_cli("doctor", "-o", "json")
+    assert found.code == ExitCode.DONE
+    assert {check["area"] for check in json.loads(found.out)["checks"]} == {"host"}
+    assert "no cluster given" in found.err
+
+
+def test_a_cluster_that_does_not_answer(run_cli: Callable[..., Any]) -> None:
+    """Exit 3: each bootstrap server with its reason and what to do; the rest is not checked."""
+    found = run_cli("doctor", "-b", "127.0.0.1:1,127.0.0.1:2", "-o", "json")
+    assert found.code == ExitCode.FINDINGS
+    document = json.loads(found.out)
+    assert document["findings"] == 2
+    servers = [check for check in document["checks"] if check["status"] == "failed"]
+    assert [check["check"] for check in servers] == [
+        "bootstrap server 127.0.0.1:1",
+        "bootstrap server 127.0.0.1:2",
+    ]
+    assert all("connection refused" in check["detail"] and check["hint"] for check in servers)
+    assert document["checks"][-1]["status"] == "not checked"
+
+
+def test_hints_stand_below_the_table(run_cli: Callable[..., Any]) -> None:
+    """One line for each finding."""
+    found = run_cli("doctor", "-b", "127.0.0.1:1", environ={"COLUMNS": "200"})
+    assert found.out.splitlines()[0] == "1 finding in 13 checks"
+    assert found.out.splitlines()[-1].startswith("bootstrap server 127.0.0.1:1: check that the broker is running")
+
+
+@pytest.mark.parametrize("words", [("--for", "produce"), ("--snapshot", "x.jsonl"), ("-b", "nonsense")])
+def test_wrong_words(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
+    """Usage errors stay what they are."""
+    assert run_cli("doctor", *words).code == ExitCode.USAGE

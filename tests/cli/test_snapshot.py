@@ -1,0 +1,144 @@
+"""``kafkabal snapshot import``, ``kafkabal inspect diff``, and ``-`` for the standard streams."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.snapshot import read_snapshot
+from kafkabal.errors import ExitCode
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+LOPSIDED = str(SNAPSHOTS / "lopsided.jsonl")
+TOPICS = (
+    "Topic: img\tTopicId: Xy\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: retention.ms=5\n"
+    "\tTopic: img\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+    "\tTopic: img\tPartition: 1\tLeader: 2\tReplicas: 2,3\tIsr: 2\n"
+)
+LOG_DIRS = (
+    "Querying brokers for log directories information\n"
+    '{"version":1,"brokers":[{"broker":1,"logDirs":[{"logDir":"/d","error":null,"partitions":'
+    '[{"partition":"img-0","size":7,"offsetLag":0,"isFuture":false}]}]}]}\n'
+)
+ASSIGNMENT = (
+    "Current partition replica assignment\n"
+    '{"version":1,"partitions":[{"topic":"img","partition":0,"replicas":[3,1],"log_dirs":["any","any"]}]}\n'
+    "\n"
+    "Proposed partition reassignment configuration\n"
+    '{"version":1,"partitions":[{"topic":"img","partition":0,"replicas":[9,8],"log_dirs":["any","any"]}]}\n'
+)
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """A folder with what Kafka's tools printed."""
+    (tmp_path / "topics.txt").write_text(TOPICS)
+    (tmp_path / "dirs.txt").write_text(LOG_DIRS)
+    (tmp_path / "assignment.json").write_text(ASSIGNMENT)
+    return tmp_path
+
+
+def test_import_of_topics_and_log_dirs(run_cli: Callable[..., Any], texts: Path) -> None:
+    """The snapshot is one that every command takes, and the next step is told."""
+    out = texts / "c.jsonl"
+    words = ("--topics", str(texts / "topics.txt"), "--log-dirs", str(texts / "dirs.txt"), "--out", str(out))
+    found = run_cli("snapshot", "import", *words, "--cluster-id", "Mk", wall_clock=lambda: 0.0)
+    assert (found.code, found.out) == (ExitCode.DONE, "")
+    assert f"wrote snapshot {out}: 3 brokers, 1 topic, 2 partitions; next: kafkabal inspect --snapshot" in found.err
+    state = read_snapshot(out)
+    assert (state.cluster_id, state.taken_at) == ("Mk", "1970-01-01T00:00:00Z")
+    assert state.replicas.size_bytes.tolist() == [7, -1, -1, -1]
+
+
+def test_import_of_an_assignment(run_cli: Callable[..., Any], texts: Path) -> None:
+    """Of what --generate prints it is the current one; its brokers count as live."""
+    out = texts / "c.jsonl"
+    assert run_cli("snapshot", "import", "--assignment", str(texts / "assignment.json"), "--out", str(out)).code == 0
+    state = read_snapshot(out)
+    assert state.brokers.id.tolist() == [1, 3]
+    assert state.brokers.is_live.all()
+    assert state.brokers.id[state.partitions.leader].tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "one of --topics and --assignment is required"),
+        (("--topics", "a", "--assignment", "b"), "one of --topics and --assignment is required"),
+        (("--topics", "-", "--log-dirs", "-"), "only one of the files can be standard input"),
+        (("--topics", LOPSIDED), "not JSON of ReassignPartitionsCommand"),
+        (("--topics", "/nowhere"), "cannot read"),
+    ],
+)
+def test_what_cannot_be_imported(run_cli: Callable[..., Any], tmp_path: Path, words: Any, why: str) -> None:
+    """Exit 2, and nothing is written."""
+    out = tmp_path / "c.jsonl"
+    found = run_cli("snapshot", "import", *words, "--out", str(out))
+    assert found.code == ExitCode.USAGE
+    assert why in found.err
+    assert not out.exists()
+
+
+def test_diff_of_a_rebalance(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Twelve partitions are elsewhere, from which brokers to which, and the scores beside each other."""
+    after = str(tmp_path / "after.jsonl")
+    words = ("--snapshot", LOPSIDED, "--save", after, "--yes", "-q", "--throttle", "none")
+    assert run_cli("rebalance", *words).code == ExitCode.DONE
+    found = run_cli("inspect", "diff", LOPSIDED, after, "-o", "json")
+    document = json.loads(found.out)
+    assert document["headline"] == "12 moved partitions"
+    assert document["topics"] == []
+    first = document["partitions"][0]
+    assert (first["topic"], first["partition"], first["first_replicas"]) == ("images", 3, [1, 5])
+    disk = next(score for score in document["scores"] if score["score"] == "disk")
+    assert disk["first_skew"] > 1 > 0.09 > disk["second_skew"]
+    back = json.loads(run_cli("inspect", "diff", after, LOPSIDED, "-o", "json").out)
+    assert [p["second_replicas"] for p in back["partitions"]] == [p["first_replicas"] for p in document["partitions"]]
+
+
+def test_diff_of_equals_and_of_strangers(run_cli: Callable[..., Any]) -> None:
+    """Nothing differs, or nearly everything; snapshots of two clusters are named as that."""
+    same = run_cli("inspect", "diff", LOPSIDED, LOPSIDED)
+    assert same.out.startswith("same brokers, topics and placement\n")
+    other = run_cli("inspect", "diff", LOPSIDED, str(SNAPSHOTS / "broken.jsonl"))
+    assert "new topic" in other.out
+    assert "these are snapshots of two clusters" in other.out
+
+
+def _piped(*words: str) -> subprocess.CompletedProcess[bytes]:
+    """A process, since what is written to standard output as bytes passes by the streams of a test."""
+    return subprocess.run([sys.executable, "-m", "kafkabal", *words], capture_output=True, check=False)
+
+
+def test_a_snapshot_goes_to_standard_output() -> None:
+    """``--save -`` sends it there alone: the report goes to stderr."""
+    found = _piped("inspect", "--snapshot", LOPSIDED, "--save", "-")
+    assert b"of its fair share by disk" in found.stderr
+    assert found.stdout.startswith(b'{"kafkabal_snapshot":1')
+    assert found.stdout.count(b"\n") == Path(LOPSIDED).read_bytes().count(b"\n")
+
+
+def test_a_changed_snapshot_goes_to_standard_output() -> None:
+    """So that one command's is the next one's."""
+    found = _piped("create", "new", "-p", "3", "-r", "2", "--snapshot", LOPSIDED, "--save", "-")
+    assert found.returncode == ExitCode.DONE
+    lines = [json.loads(line) for line in found.stdout.splitlines()]
+    assert "new" in {line.get("topic") for line in lines}
+
+
+def test_output_file_may_be_standard_output(run_cli: Callable[..., Any]) -> None:
+    """``--output-file -`` is where the result goes anyway."""
+    found = run_cli("inspect", "--snapshot", LOPSIDED, "-o", "csv", "--output-file", "-")
+    assert found.out.startswith("broker,")
+
+
+def test_a_place_that_cannot_be_written_is_told_first(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Before a cluster is read for it."""
+    found = run_cli("inspect", "-b", "127.0.0.1:1", "--save", str(tmp_path / "no" / "c.jsonl"))
+    assert "no such folder" in found.err

@@ -1,0 +1,31 @@
+"""Folders and extras of a host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkabal.doctor import Status, check_extras, check_folders
+
+
+def test_a_folder_that_is_there_or_can_be_made(tmp_path: Path) -> None:
+    """Nothing is made for it."""
+    (check,) = check_folders({"state": tmp_path / "a" / "b"})
+    assert check.status is Status.OK
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    """A file stands in its way, which is named."""
+    (tmp_path / "a").touch()
+    (check,) = check_folders({"state": tmp_path / "a" / "b"})
+    assert check.status is Status.FAILED
+    assert check.detail == f"{tmp_path / 'a' / 'b'}: {tmp_path / 'a'} is not a folder"
+    assert "XDG_STATE_HOME" in check.hint
+
+
+def test_an_extra_that_is_missing_is_no_finding() -> None:
+    """It says what it is for, and how to get it."""
+    checks = {check.what: check for check in check_extras(lambda module: module != "pyarrow")}
+    assert checks["extra parquet"].status is Status.NOTE
+    assert checks["extra parquet"].detail.endswith("pip install 'kafkabal[parquet]'")
+    assert checks["extra sandbox"].status is Status.OK

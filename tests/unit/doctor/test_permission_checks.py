@@ -1,0 +1,130 @@
+"""Permissions as brokers tell them, against the table of the documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from kafkabal.clusters import Fault, NewTopic
+from kafkabal.clusters.kafka import Operation
+from kafkabal.doctor import STEPS, Check, Purpose, Status
+from kafkabal.doctor.permission_checks import check_permissions
+from kafkabal.errors import MissingCapabilityError
+
+_DOCS = Path(__file__).parents[3] / "docs" / "permissions.md"
+_ROW = re.compile(r"^\| ([a-z ]+) \| .+ \| (.+) \|$", re.MULTILINE)
+_ALL = frozenset(Operation)
+_DENIED = Fault("TOPIC_AUTHORIZATION_FAILED")
+
+
+@dataclass
+class Told:
+    """A cluster that tells this."""
+
+    cluster: frozenset[Operation] = _ALL
+    topics: dict[str, frozenset[Operation]] = field(default_factory=lambda: {"img": _ALL, "__kafkabal": _ALL})
+    groups: frozenset[Operation] = _ALL
+    faults: dict[str, Fault] = field(default_factory=dict)
+    creation: dict[str, Fault] = field(default_factory=dict)
+
+    def cluster_operations(self) -> frozenset[Operation]:
+        """Of the cluster."""
+        return self.cluster
+
+    def topic_operations(
+        self, topics: Collection[str] | None
+    ) -> tuple[dict[str, frozenset[Operation]], dict[str, Fault]]:
+        """Of all that are asked about."""
+        return self.topics, self.faults
+
+    def group_operations(self, group: str) -> frozenset[Operation]:
+        """Of every group."""
+        return self.groups
+
+    def broker_ids(self) -> frozenset[int]:
+        """One broker."""
+        return frozenset({1})
+
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> dict[str, Fault]:
+        """Only what would come of it."""
+        assert validate_only
+        return self.creation
+
+
+def _found(told: Told, *purposes: Purpose) -> dict[str, Check]:
+    return {check.what: check for check in check_permissions(told, purposes or tuple(Purpose))}
+
+
+def test_steps_are_those_of_the_documentation() -> None:
+    """Each step needs what the table says, neither more nor less."""
+    documented = {
+        step: set(permissions.split("; ")) for step, permissions in _ROW.findall(_DOCS.read_text()) if step != "step"
+    }
+    assert {step.name: {str(need) for need in step.needs} for step in STEPS} == documented
+
+
+def test_everything_allowed() -> None:
+    """No step is a finding; groups that may not be listed cannot be asked about."""
+    found = _found(Told())
+    assert {check.status for check in found.values()} == {Status.OK, Status.SKIPPED}
+    assert found["read committed offsets"].detail == "not known: Describe on Group *"
+
+
+def test_what_is_missing_is_named_with_its_step() -> None:
+    """Without Alter on the cluster nothing can be moved; all else can be done."""
+    found = _found(Told(cluster=_ALL - {Operation.ALTER}))
+    failed = {name for name, check in found.items() if check.status is Status.FAILED}
+    assert failed == {"move replicas", "move replicas between log dirs", "elect leaders"}
+    assert found["move replicas"].detail == "missing: Alter on Cluster"
+    assert "help permissions" in found["move replicas"].hint
+
+
+def test_topics_that_lack_something_are_named() -> None:
+    """The first few by name, the rest by number."""
+    some = {f"t{number}": _ALL - {Operation.ALTER_CONFIGS} for number in range(5)}
+    found = _found(Told(topics={"img": _ALL, "__kafkabal": _ALL, **some}))
+    assert found["set throttles"].detail == "missing: AlterConfigs on Topic t0, t1, t2 and 2 more"
+
+
+def test_without_describe_the_rest_is_unknown() -> None:
+    """Brokers tell nothing to whom may not describe the cluster: that is no proof that it is missing."""
+    found = _found(Told(cluster=frozenset()))
+    assert found["read the cluster"].detail == "missing: Describe on Cluster"
+    assert found["move replicas"].status is Status.SKIPPED
+
+
+def test_what_is_optional_only_warns() -> None:
+    """Runs do without the lock of the cluster and without its record."""
+    denied = Told(topics={"img": _ALL}, groups=frozenset(), faults={"__kafkabal": _DENIED})
+    found = _found(denied)
+    warned = {name for name, check in found.items() if check.status is Status.WARNING}
+    assert warned == {"take the lock", "write the run record", "read the run record"}
+
+
+@pytest.mark.parametrize(("creation", "status"), [({}, Status.SKIPPED), ({"__kafkabal": _DENIED}, Status.WARNING)])
+def test_a_record_that_is_not_there_yet(creation: dict[str, Fault], status: Status) -> None:
+    """Whether it could be created is asked, and nothing is created."""
+    absent = Fault("UNKNOWN_TOPIC_OR_PARTITION")
+    found = _found(Told(topics={"img": _ALL}, faults={"__kafkabal": absent}, creation=creation))
+    assert found["write the run record"].status is status
+
+
+def test_only_what_a_command_needs() -> None:
+    """Who only inspects is not told of what only rebalance needs."""
+    found = _found(Told(cluster=frozenset({Operation.DESCRIBE})), Purpose.INSPECT)
+    assert "move replicas" not in found
+    assert not any(check.status.is_finding for check in found.values())
+
+
+def test_brokers_that_cannot_tell() -> None:
+    """Before Kafka 2.3 nothing is known, which is no finding."""
+
+    class Old(Told):
+        def cluster_operations(self) -> frozenset[Operation]:
+            raise MissingCapabilityError("unknown request")
+
+    assert _found(Old())["move replicas"].status is Status.SKIPPED
