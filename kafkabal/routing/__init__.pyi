@@ -18,6 +18,8 @@ from .policy_protocol import Feedback as Feedback
 from .policy_protocol import Input as Input
 from .policy_protocol import Policy as Policy
 from .policy_protocol import RecordBatch as RecordBatch
+from .policy_protocol import Slot as Slot
+from .policy_protocol import SlotPolicy as SlotPolicy
 from .registry import BUILT_IN as BUILT_IN
 from .registry import PolicyChoice as PolicyChoice
 from .registry import load_policy as load_policy

@@ -26,6 +26,7 @@ from typing import Final
 import numpy as np
 
 from kafkabal.model import F64, I32, I64
+from kafkabal.routing.policy_protocol import Slot
 
 # slots of each partition at least before weights are looked at again
 _LEAST_SLOTS: Final = 16
@@ -60,7 +61,7 @@ class ByteStride:
         # a topic has one partition at least
         self._sent = [0]
         self._total_bytes = 0
-        self._records = 0
+        self._counted_records = self._counted_bytes = 0
         self.largest_excess_bytes = 0
         """What a slot had too much at most: nearly all of the largest record."""
         self._weights: list[float] = [1.0]
@@ -71,21 +72,21 @@ class ByteStride:
         self._partitions: list[list[tuple[float, float, int]]] = []
         self._turn = [0.0]
         self._broker = -1
-        self._partition = 0
-        self._in_slot_bytes = 0
         self._slot_end_bytes = 0
+        self.slot = Slot()
+        """Whoever uses it up without :meth:`pick` calls :meth:`enter_slot` for the record that finds it used up."""
 
     @property
     def sent_bytes(self) -> I64:
         """int64, shape (n_partitions,): bytes of all records so far; of one partition before the first of them."""
         sent = np.array(self._sent, np.int64)
-        sent[self._partition] += self._in_slot_bytes
+        sent[self.slot.partition] += self._slot_end_bytes - self.slot.left_bytes
         return sent
 
     @property
     def mean_record_bytes(self) -> int:
-        """Of all records so far, 0 before the first."""
-        return (self._total_bytes + self._in_slot_bytes) // self._records if self._records else 0
+        """Of all records so far, of which the first of a slot stands for those that :meth:`pick` never saw; 0 before."""
+        return self._counted_bytes // self._counted_records if self._counted_records else 0
 
     @property
     def is_even(self) -> bool:
@@ -94,7 +95,9 @@ class ByteStride:
         return self._total_bytes * SLOT_PART >= least * len(self._broker_weights)
 
     def set_weights(self, weights: F64, span_bytes: float, broker: I32 | None = None) -> None:
-        """Follow new weights from the next record on; called by another thread amid a pick, from the next slot on.
+        """Follow new weights from the next :meth:`pick` on; where the slot is used up without it, from the next slot on.
+
+        May be called by another thread.
 
         Parameters
         ----------
@@ -106,7 +109,6 @@ class ByteStride:
             int32, shape (n_partitions,): broker that leads each partition, -1 where none does; None is one for all.
         """
         self._awaited = weights, span_bytes, broker
-        self._slot_end_bytes = 0
 
     def set_span(self, span_bytes: float) -> None:
         """Call ``when_used_up`` after so many bytes next time, for the weights that there are."""
@@ -124,13 +126,20 @@ class ByteStride:
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:  # noqa: ARG002 - see kafkabal.routing.policy_protocol.Pick
         """Partition of the next record."""
-        at = self._in_slot_bytes
-        if at >= self._slot_end_bytes:
-            self._enter_slot(size_bytes)
-            at = 0
-        self._in_slot_bytes = at + size_bytes
-        self._records += 1
-        return self._partition
+        slot = self.slot
+        if slot.left_bytes <= 0 or self._awaited is not None:
+            self.enter_slot(size_bytes)
+        else:
+            self._counted_records += 1
+            self._counted_bytes += size_bytes
+        slot.left_bytes -= size_bytes
+        return slot.partition
+
+    def enter_slot(self, size_bytes: int) -> None:
+        """Begin the slot of the next record, which has this size; its bytes are the caller's to take off."""
+        self._enter_slot(size_bytes)
+        self._counted_records += 1
+        self._counted_bytes += size_bytes
 
     def fill(self, size_bytes: I64, out: I32) -> None:
         """Partitions of the next records: what as many calls of :meth:`pick` would give."""
@@ -141,16 +150,16 @@ class ByteStride:
     def _fill(self, size_bytes: I64, out: I32) -> None:
         n = len(out)
         before = [0, *np.cumsum(size_bytes).tolist()]
-        done = 0
+        slot, done = self.slot, 0
         partitions, records = [], []
         while done < n:
-            if self._in_slot_bytes >= self._slot_end_bytes:
+            if slot.left_bytes <= 0 or self._awaited is not None:
                 self._enter_slot(before[done + 1] - before[done])
-            end_byte = before[done] + self._slot_end_bytes - self._in_slot_bytes
-            end = min(bisect_left(before, end_byte, done), n)
-            self._in_slot_bytes += before[end] - before[done]
-            self._records += end - done
-            partitions.append(self._partition)
+            end = min(bisect_left(before, before[done] + slot.left_bytes, done), n)
+            slot.left_bytes -= before[end] - before[done]
+            self._counted_records += end - done
+            self._counted_bytes += before[end] - before[done]
+            partitions.append(slot.partition)
             records.append(end - done)
             done = end
         out[:] = np.array(partitions, np.int32).repeat(records)
@@ -167,16 +176,18 @@ class ByteStride:
             self._start_over(weights, broker, next_bytes)
             self._set_end_of_span(next_bytes)
         _, _, self._broker = heappop(self._brokers)
-        _, _, self._partition = heappop(self._partitions[self._broker])
-        self._slot_end_bytes = self._slot_bytes(next_bytes)
+        _, _, self.slot.partition = heappop(self._partitions[self._broker])
+        self._slot_end_bytes = self.slot.left_bytes = self._slot_bytes(next_bytes)
 
     def _book(self) -> None:
         """Count the bytes of the slot, and put its partition and broker in line again."""
-        n_bytes, self._in_slot_bytes = self._in_slot_bytes, 0
-        broker, partition = self._broker, self._partition
+        n_bytes = self._slot_end_bytes - self.slot.left_bytes
+        broker, partition = self._broker, self.slot.partition
         if broker < 0:
             return
         self.largest_excess_bytes = max(self.largest_excess_bytes, n_bytes - self._slot_end_bytes)
+        # what is in the slot counts once only, whenever it is asked for
+        self._slot_end_bytes = self.slot.left_bytes = 0
         self._total_bytes += n_bytes
         self._sent[partition] += n_bytes
         self._booked[partition] += n_bytes

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from kafkabal.config import Range
 from kafkabal.model import F64, I32, I64
@@ -165,6 +165,32 @@ class Policy(Protocol):
         latency_s
             From the pick to the acknowledgement, NaN where the delivery failed.
         """
+
+
+class Slot:
+    """Where records go, one after the other, until so many bytes are used up."""
+
+    __slots__ = ("left_bytes", "partition")
+
+    def __init__(self, partition: int = 0, left_bytes: int = 0) -> None:
+        self.partition = partition
+        self.left_bytes = left_bytes
+        """0 or less: the next record enters another slot. The last record of a slot may be longer than what is left."""
+
+
+@runtime_checkable
+class SlotPolicy(Protocol):
+    """A policy that leaves records to the caller as long as they go where the last one went.
+
+    Without keys, and between two slots, a record costs no call of it: the caller takes the bytes of each off the slot.
+    """
+
+    @property
+    def slot(self) -> Slot:
+        """The slot in use, the same object for ever."""
+
+    def enter_slot(self, size_bytes: int) -> None:
+        """Begin the slot of a record that finds the slot used up, and has this size; its bytes are not taken off yet."""
 
 
 class PolicyBase:

@@ -11,7 +11,7 @@ from kafkabal.config import BATCH_BYTES, LINGER_MS, Range
 from kafkabal.model import F64, I32, I64
 from kafkabal.routing.byte_stride import SLOT_PART, ByteStride
 from kafkabal.routing.fair_weights import FairWeights
-from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch
+from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch, Slot
 from kafkabal.routing.random_stream import Uniforms
 from kafkabal.routing.topic_view import RoutingView
 
@@ -129,6 +129,15 @@ class ScoreWeighted(PolicyBase):
     def pick(self) -> Pick:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; the ring's own: a record costs one call."""
         return self._stride.pick
+
+    @property
+    def slot(self) -> Slot:
+        """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
+        return self._stride.slot
+
+    def enter_slot(self, size_bytes: int) -> None:
+        """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
+        self._stride.enter_slot(size_bytes)
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
