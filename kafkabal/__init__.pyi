@@ -10,5 +10,9 @@ from .clusters.snapshot import write_snapshot as write_snapshot
 from .config.topics_file import TopicSpec as TopicSpec
 from .plan.plan_file import read_plan as read_plan
 from .plan.plan_file import write_plan as write_plan
+from .producer.async_producer import AsyncProducer as AsyncProducer
+from .producer.drop_in_producer import Producer as Producer
+from .producer.drop_in_producer import SerializingProducer as SerializingProducer
+from .producer.routing_metrics import RoutingCollector as RoutingCollector
 
 __version__: str

@@ -13,6 +13,7 @@ from .defaults import DEFAULT_PLAN_TOLERANCE as DEFAULT_PLAN_TOLERANCE
 from .edit_profiles import add_profile as add_profile
 from .edit_profiles import use_profile as use_profile
 from .librdkafka_config import ClientSetting as ClientSetting
+from .librdkafka_config import connection_of as connection_of
 from .librdkafka_config import librdkafka_settings as librdkafka_settings
 from .number_ranges import BATCH_BYTES as BATCH_BYTES
 from .number_ranges import DRAWS as DRAWS

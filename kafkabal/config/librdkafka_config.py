@@ -1,16 +1,20 @@
-"""The settings of a connection in the words of librdkafka."""
+"""The settings of a connection in the words of librdkafka, and back."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from kafkabal.config.connection_settings import (
+    DEFAULT_CLIENT_ID,
     ConnectionSettings,
     OAuthSettings,
     SaslMechanism,
     SaslSettings,
+    SecurityProtocol,
     TlsSettings,
 )
+from kafkabal.errors import ConfigError
 
 ClientSetting: TypeAlias = "str | int | float | bool"
 
@@ -31,6 +35,89 @@ def librdkafka_settings(connection: ConnectionSettings) -> dict[str, ClientSetti
     if connection.sasl is not None:
         settings |= _sasl(connection.sasl)
     return settings
+
+
+_TLS_FIELDS = {
+    "ssl.ca.location": "ca_file",
+    "ssl.ca.pem": "ca_text",
+    "ssl.certificate.location": "certificate_file",
+    "ssl.certificate.pem": "certificate_text",
+    "ssl.key.location": "key_file",
+    "ssl.key.pem": "key_text",
+    "ssl.key.password": "key_password",
+}
+_UNTRANSLATED = ("ssl.keystore.location", "ssl_ca", "ssl_certificate", "ssl_key", "ssl.engine.location", "oauth_cb")
+
+
+def connection_of(client: Mapping[str, Any]) -> ConnectionSettings:
+    """How a librdkafka client with this configuration reaches its cluster.
+
+    Raises
+    ------
+    ConfigError
+        If it names no bootstrap servers, or reaches them in a way that only librdkafka knows.
+    """
+    servers = client.get("bootstrap.servers") or client.get("metadata.broker.list")
+    if not isinstance(servers, str) or not servers.strip():
+        raise ConfigError("the client's configuration lacks bootstrap.servers")
+    hidden = [name for name in _UNTRANSLATED if client.get(name)]
+    if str(client.get("enable.ssl.certificate.verification", "true")).lower() == "false":
+        hidden.append("enable.ssl.certificate.verification")
+    if hidden:
+        raise ConfigError(f"{hidden[0]}: only librdkafka can connect in this way", hint="name a profile as well")
+    protocol = _member(SecurityProtocol, "security.protocol", client.get("security.protocol", "PLAINTEXT"))
+    return ConnectionSettings(
+        bootstrap_servers=tuple(server.strip() for server in servers.split(",")),
+        security_protocol=protocol,
+        tls=_tls_of(client),
+        sasl=_sasl_of(client) if protocol.has_sasl else None,
+        client_id=str(client.get("client.id", DEFAULT_CLIENT_ID)),
+    )
+
+
+def _tls_of(client: Mapping[str, Any]) -> TlsSettings:
+    given = {field: str(client[name]) for name, field in _TLS_FIELDS.items() if client.get(name)}
+    checked = str(client.get("ssl.endpoint.identification.algorithm", "https")).lower() != "none"
+    return TlsSettings(**given, check_hostname=checked)
+
+
+def _sasl_of(client: Mapping[str, Any]) -> SaslSettings:
+    name = client.get("sasl.mechanism") or client.get("sasl.mechanisms") or "GSSAPI"
+    mechanism = _member(SaslMechanism, "sasl.mechanism", name)
+    if mechanism is not SaslMechanism.OAUTHBEARER:
+        return SaslSettings(
+            mechanism=mechanism,
+            username=str(client.get("sasl.username", "")),
+            password=str(client.get("sasl.password", "")),
+        )
+    url = client.get("sasl.oauthbearer.token.endpoint.url")
+    if not url:
+        raise ConfigError(
+            "sasl.oauthbearer.token.endpoint.url is missing: only librdkafka can connect in this way",
+            hint="name a profile as well",
+        )
+    oauth = OAuthSettings(
+        token_endpoint_url=str(url),
+        client_id=str(client.get("sasl.oauthbearer.client.id", "")),
+        client_secret=str(client.get("sasl.oauthbearer.client.secret", "")),
+        scope=str(client.get("sasl.oauthbearer.scope", "")),
+    )
+    return SaslSettings(mechanism=mechanism, oauth=oauth)
+
+
+def _member(kind: Any, name: str, value: Any) -> Any:
+    """The member that a setting names.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
+    """
+    try:
+        return kind(str(value).upper())
+    except ValueError:
+        known = ", ".join(member.value for member in kind)
+        raise ConfigError(f"{name}: not supported: {value}", hint=f"choose from: {known}") from None
 
 
 def _tls(tls: TlsSettings) -> dict[str, ClientSetting]:

@@ -1,5 +1,8 @@
+from .async_producer import AsyncProducer as AsyncProducer
 from .delivery_listener import DeliveryListener as DeliveryListener
 from .delivery_listener import Progress as Progress
+from .drop_in_producer import Producer as Producer
+from .drop_in_producer import SerializingProducer as SerializingProducer
 from .live_views import StateReader as StateReader
 from .manifest import Manifest as Manifest
 from .manifest import ManifestHeader as ManifestHeader
@@ -10,9 +13,11 @@ from .produce_session import deliver as deliver
 from .producer_settings import broken_promises as broken_promises
 from .producer_settings import check_own_settings as check_own_settings
 from .profile_watcher import ProfileWatcher as ProfileWatcher
+from .routing_metrics import RoutingCollector as RoutingCollector
 from .routing_producer import DEFAULT_REFRESH_S as DEFAULT_REFRESH_S
 from .routing_producer import RoutingProducer as RoutingProducer
 from .send_source import Outcome as Outcome
 from .send_source import Run as Run
 from .send_source import check_sizes as check_sizes
 from .target_topic import TopicFacts as TopicFacts
+from .topic_router import RoutingStatus as RoutingStatus

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 from time import monotonic
 
 _CLOSING_S = 3.0
@@ -49,11 +49,12 @@ class Refresher:
         """Do now what is done in between; the next refresh comes when it was to come."""
         self._wake.set()
 
-    def close(self) -> None:
-        """Stop; waits for a running refresh, though not forever. A later failure is ignored."""
+    def close(self, wait_s: float = _CLOSING_S) -> None:
+        """Stop; waits for a running refresh, though not forever, nor for itself. A later failure is ignored."""
         self._stop.set()
         self._wake.set()
-        self._thread.join(_CLOSING_S)
+        if current_thread() is not self._thread:
+            self._thread.join(wait_s)
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -1,4 +1,4 @@
-"""What a policy sees of a live cluster: read again and again, with whatever the scores to route by need."""
+"""What policies see of a live cluster: read again and again, with whatever the scores to route by need."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PAUSES_S = (0.1, 0.4, 1.0)
 
 
 class ViewSource:
-    """Reads a cluster and shows one of its topics as policies see it; one thread at a time may use it.
+    """Reads a cluster and shows its topics as policies see them; one thread at a time may use it.
 
     A score whose rates or latencies are not known yet is left out of the view until they are.
 
@@ -48,7 +48,6 @@ class ViewSource:
     def __init__(
         self,
         cluster: StateReader,
-        topic: str,
         *,
         latency: LatencySource,
         prometheus: Callable[[], Mapping[int, float]] | None,
@@ -56,7 +55,6 @@ class ViewSource:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._cluster = cluster
-        self._topic = topic
         self._latency = latency
         self._noise = LatencyNoise()
         self._prometheus = prometheus
@@ -65,40 +63,46 @@ class ViewSource:
         self._before: tuple[float, ClusterState] | None = None
         self._latest: tuple[float, ClusterState] | None = None
 
-    def next_view(self, scores: Iterable[WeightedScore]) -> RoutingView:
-        """Read the cluster once more.
+    def read(self, scores: Iterable[WeightedScore]) -> None:
+        """Read the cluster once more, and measure.
+
+        Raises
+        ------
+        KafkabalError
+            Whatever the cluster or Prometheus raise when they are asked.
+        """
+        at_s = self._clock()
+        self._latest = at_s, self._read(at_s, frozenset(need for weighted in scores for need in weighted.score.needs))
+        self.measure()
+
+    def measure(self) -> None:
+        """Take the latencies of now to what was read last, as old as it is.
+
+        Raises
+        ------
+        KafkabalError
+            What Prometheus raises when it is asked.
+        """
+        assert self._latest is not None
+        at_s, state = self._latest
+        self._latest = at_s, self._measured(state)
+
+    def view(self, topic: str, scores: Iterable[WeightedScore]) -> RoutingView:
+        """A topic as it was read last.
 
         Raises
         ------
         UsageError
             If there is no such topic, or the cluster can never supply what a score needs.
-        KafkabalError
-            Whatever the cluster or Prometheus raise when they are asked.
         """
-        wanted = tuple(scores)
-        needs = frozenset(need for weighted in wanted for need in weighted.score.needs)
-        at_s = self._clock()
-        self._latest = at_s, self._read(at_s, needs)
-        return self.same_view(wanted)
-
-    def same_view(self, scores: Iterable[WeightedScore]) -> RoutingView:
-        """What was read last, as old as it is, with the latencies of now.
-
-        Raises
-        ------
-        UsageError, KafkabalError
-            See :meth:`next_view`.
-        """
-        wanted = tuple(scores)
         assert self._latest is not None
-        at_s, state = self._latest
-        state = self._measured(state)
+        wanted, (at_s, state) = tuple(scores), self._latest
         known = supplied(state)
         for weighted in wanted:
             if not weighted.score.needs <= known | _COMES_LATER:
                 require(weighted.score, state)
         ready = [w for w in wanted if w.score.needs <= known | {Need.CAPACITY}]
-        return view_of(state, self._topic, ready, at_s=at_s, latency_s=state.measured[PRODUCE_LATENCY])
+        return view_of(state, topic, ready, at_s=at_s, latency_s=state.measured[PRODUCE_LATENCY])
 
     def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:
         sampled = Need.RATES in needs

@@ -155,9 +155,10 @@ class RoutingProducer:
         self._clock = clock
         self._refresh_failed = refresh_failed
         own = LatencyTable(max_age_s=_REFRESHES_TO_FORGET * refresh_s, clock=clock)
-        self._views = ViewSource(cluster, topic, latency=latency or own, prometheus=prometheus, clock=clock)
+        self._views = ViewSource(cluster, latency=latency or own, prometheus=prometheus, clock=clock)
         self._scores = tuple(scores)
-        self._view = self._views.next_view(self._scores)
+        self._views.read(self._scores)
+        self._view = self._views.view(topic, self._scores)
         self._unseen_view: RoutingView | None = None
         self._delivered = 0
         self._failed: Counter[str] = Counter()
@@ -568,7 +569,8 @@ class RoutingProducer:
         self._show(replace(view, settled_bytes=np.array(of_length(before, n, 0), np.float64)))
 
     def _next_view(self) -> RoutingView:
-        view = self._views.next_view(self._scores)
+        self._views.read(self._scores)
+        view = self._views.view(self.topic, self._scores)
         if view.n_partitions > self._view.n_partitions:
             self._meet_partitions(view.n_partitions)
         return view
@@ -617,7 +619,8 @@ class RoutingProducer:
 
     def _revise(self) -> None:
         """Route by the latencies of now: a broker that falls behind fills the buffer long before the next view."""
-        self._show(replace(self._views.same_view(self._scores), settled_bytes=self._view.settled_bytes))
+        self._views.measure()
+        self._show(replace(self._views.view(self.topic, self._scores), settled_bytes=self._view.settled_bytes))
 
     def _report_for(self, partition: int, size_bytes: int, on_delivery: DeliveryCallback | None) -> DeliveryCallback:
         """A report of one record, where that of all does not do."""

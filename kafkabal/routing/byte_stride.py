@@ -85,17 +85,18 @@ class ByteStride:
 
     @property
     def mean_record_bytes(self) -> int:
-        """Of all records so far, of which the first of a slot stands for those that :meth:`pick` never saw; 0 before."""
+        """Of all records so far, the first of a slot standing for those that :meth:`pick` never saw; 0 before."""
         return self._counted_bytes // self._counted_records if self._counted_records else 0
 
     @property
     def is_even(self) -> bool:
-        """Whether a slot and the largest record are little beside what each broker has."""
-        least = self._usual_slot_bytes + self.largest_excess_bytes
-        return self._total_bytes * SLOT_PART >= least * len(self._broker_weights)
+        """Whether a slot and what the largest record had too much are little beside what each broker has."""
+        most_bytes = self._total_bytes * SLOT_PART / len(self._broker_weights)
+        are_slots_short = self._most_part <= SLOT_PART or self._usual_slot_bytes <= most_bytes
+        return are_slots_short and self.largest_excess_bytes <= most_bytes
 
     def set_weights(self, weights: F64, span_bytes: float, broker: I32 | None = None) -> None:
-        """Follow new weights from the next :meth:`pick` on; where the slot is used up without it, from the next slot on.
+        """Follow new weights from the next :meth:`pick` on, or from the next slot on where it is used up without.
 
         May be called by another thread.
 
@@ -135,11 +136,12 @@ class ByteStride:
         slot.left_bytes -= size_bytes
         return slot.partition
 
-    def enter_slot(self, size_bytes: int) -> None:
-        """Begin the slot of the next record, which has this size; its bytes are the caller's to take off."""
+    def enter_slot(self, size_bytes: int) -> int:
+        """Begin the slot of the next record, which has this size and is the caller's to take off; its bytes."""
         self._enter_slot(size_bytes)
         self._counted_records += 1
         self._counted_bytes += size_bytes
+        return self._slot_end_bytes
 
     def fill(self, size_bytes: I64, out: I32) -> None:
         """Partitions of the next records: what as many calls of :meth:`pick` would give."""

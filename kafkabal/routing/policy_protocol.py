@@ -189,8 +189,8 @@ class SlotPolicy(Protocol):
     def slot(self) -> Slot:
         """The slot in use, the same object for ever."""
 
-    def enter_slot(self, size_bytes: int) -> None:
-        """Begin the slot of a record that finds the slot used up, and has this size; its bytes are not taken off yet."""
+    def enter_slot(self, size_bytes: int) -> int:
+        """Begin the slot of a record of this size, which finds the slot used up and is not taken off; its bytes."""
 
 
 class PolicyBase:

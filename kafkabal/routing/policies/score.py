@@ -16,7 +16,7 @@ from kafkabal.routing.random_stream import Uniforms
 from kafkabal.routing.topic_view import RoutingView
 
 # batches that a slot takes at most, by the time that they take and where records come so fast that time is no matter
-_LONGEST_SLOT, _LONGEST_AT_SPEED = 2, 4
+_LONGEST_SLOT, _LONGEST_AT_SPEED = 2, 16
 # librdkafka's batch.size; a partition's requests are not longer
 _LONGEST_BATCH_BYTES = 1_000_000
 # a slot over what waits for the partition that gets least
@@ -50,7 +50,7 @@ class ScoreWeighted(PolicyBase):
         Part of the bytes now on the brokers that may be written until all have their fair share, above 0 and
         at most 1000. The shorter, the fewer brokers take most of the writes meanwhile.
     batch_size
-        Bytes, 1 to 2^31 - 1, that go to one partition before the next is considered; up to four times as many where
+        Bytes, 1 to 2^31 - 1, that go to one partition before the next is considered; up to sixteen times as many where
         they are little beside what a partition gets within the horizon, and what waits for it where that is more.
     linger_ms
         For how long the client keeps a batch open, 0 to 900,000. Where records come so slowly that time closes batches
@@ -135,9 +135,9 @@ class ScoreWeighted(PolicyBase):
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
         return self._stride.slot
 
-    def enter_slot(self, size_bytes: int) -> None:
+    def enter_slot(self, size_bytes: int) -> int:
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
-        self._stride.enter_slot(size_bytes)
+        return self._stride.enter_slot(size_bytes)
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""

@@ -53,6 +53,9 @@ class MockCluster:
             )
         )
 
+    def close(self) -> None:
+        """There is nothing to close."""
+
     def messages(self, count: int, timeout_s: float = 20.0) -> list[Message]:
         """The first ``count`` records of the topic, in the order in which they are found."""
         consumer = Consumer({**self.client, "group.id": "test", "enable.auto.commit": False})

@@ -1,0 +1,136 @@
+"""What a producer's configuration says of routing: the keys that begin with ``kafkabal.``, apart from librdkafka's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from random import getrandbits
+from typing import Any, Final
+
+from kafkabal.errors import UsageError
+from kafkabal.producer.topic_router import RoutingStatus
+from kafkabal.routing import Context, PolicyChoice, load_policy
+from kafkabal.scoring import WeightedScore, load_scores
+
+PREFIX: Final = "kafkabal."
+_SEED_BITS: Final = 32
+_LINGER_NAMES: Final = ("linger.ms", "queue.buffering.max.ms")
+# of librdkafka
+_LINGER_MS: Final = 5.0
+_KEYS: Final = (
+    "any.key.order",
+    "first.view.ms",
+    "metrics_cb",
+    "policy",
+    "profile",
+    "rack",
+    "refresh.ms",
+    "scores",
+    "seed",
+)
+_LEAST_REFRESH_MS: Final = 100
+_MOST_MS: Final = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingOptions:
+    """How a producer routes."""
+
+    policy: PolicyChoice
+    scores: tuple[WeightedScore, ...]
+    rack: str | None
+    profile: str | None
+    refresh_s: float
+    first_view_s: float
+    """For how long the first record of a topic waits for the first view."""
+    any_key_order: bool
+    seed: int
+    metrics: Callable[[RoutingStatus], object]
+    """Called by the background thread for every topic after each refresh."""
+
+
+def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, Any]]:
+    """Routing options, and what is left for librdkafka.
+
+    Raises
+    ------
+    UsageError
+        Naming the key that is unknown or has a wrong value.
+    """
+    # what is no text is librdkafka's to refuse
+    names = [name for name in config if isinstance(name, str) and name.startswith(PREFIX)]
+    own = {name.removeprefix(PREFIX): config[name] for name in names}
+    rest = {name: value for name, value in config.items() if name not in names}
+    for name in own:
+        if name not in _KEYS:
+            near = get_close_matches(name, _KEYS, n=1) or _KEYS
+            listed = ", ".join(PREFIX + key for key in near)
+            raise UsageError(f"unknown setting: {PREFIX}{name}", hint=f"choose from: {listed}")
+    policy = _policy(own.get("policy", "score"), rest)
+    return RoutingOptions(
+        policy=policy,
+        scores=_scores(own.get("scores", "disk")),
+        rack=_text(own, "rack"),
+        profile=_text(own, "profile"),
+        refresh_s=_number(own, "refresh.ms", 5_000, _LEAST_REFRESH_MS) / 1000,
+        first_view_s=_number(own, "first.view.ms", 2_000, 0) / 1000,
+        any_key_order=_flag(own, "any.key.order"),
+        seed=int(_number(own, "seed", getrandbits(_SEED_BITS), 0, 2.0**_SEED_BITS)),
+        metrics=_callable(own, "metrics_cb"),
+    ), rest
+
+
+def _policy(text: Any, client: Mapping[str, Any]) -> PolicyChoice:
+    if not isinstance(text, str):
+        raise UsageError(f"{PREFIX}policy: not a name: {text!r}", hint="see 'kafkabal policies'")
+    with_key = load_policy(text)
+    linger_ms = next((float(client[name]) for name in _LINGER_NAMES if name in client), _LINGER_MS)
+    choice = with_key.reckoning_with(linger_ms=linger_ms)
+    choice.create(Context())
+    return choice
+
+
+def _scores(value: Any) -> tuple[WeightedScore, ...]:
+    texts = [text.strip() for text in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise UsageError(f"{PREFIX}scores: not names of scores: {value!r}", hint="write them like disk=3,leaders")
+    return load_scores(texts)
+
+
+def _text(own: Mapping[str, Any], name: str) -> str | None:
+    value = own.get(name)
+    if value is not None and (not isinstance(value, str) or not value):
+        raise UsageError(f"{PREFIX}{name}: not a text: {value!r}")
+    return value
+
+
+def _number(own: Mapping[str, Any], name: str, default: float, least: float, most: float = _MOST_MS) -> float:
+    value = own.get(name, default)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise UsageError(f"{PREFIX}{name}: not a number: {value!r}") from None
+    if not least <= number <= most:
+        raise UsageError(f"{PREFIX}{name}: {value!r} is not within {least:.0f} to {most:.0f}")
+    return number
+
+
+def _flag(own: Mapping[str, Any], name: str) -> bool:
+    value = own.get(name, False)
+    word = str(value).lower()
+    if word not in ("true", "false"):
+        raise UsageError(f"{PREFIX}{name}: expected true or false, not {value!r}")
+    return word == "true"
+
+
+def _callable(own: Mapping[str, Any], name: str) -> Callable[[RoutingStatus], object]:
+    value = own.get(name, _ignore)
+    if not callable(value):
+        raise UsageError(f"{PREFIX}{name}: not callable: {value!r}")
+    called: Callable[[RoutingStatus], object] = value
+    return called
+
+
+def _ignore(_: RoutingStatus) -> None:
+    """Nobody wants to hear of it."""

@@ -1,0 +1,339 @@
+"""The drop-in producer against brokers inside librdkafka: what it routes, leaves alone, and survives."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer as Client
+from confluent_kafka.serialization import StringSerializer
+
+from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError, UsageError
+from kafkabal.producer import drop_in_producer
+from kafkabal.producer.async_producer import AsyncProducer
+from kafkabal.producer.drop_in_producer import Producer, SerializingProducer
+from kafkabal.producer.topic_router import RoutingStatus
+from tests.unit.producer.conftest import MockCluster
+
+TOPIC = "images"
+LEADERS = (1, 2, 3)
+
+
+@pytest.fixture
+def brokers(mock_cluster: MockCluster, monkeypatch: pytest.MonkeyPatch) -> MockCluster:
+    """A cluster that drop-in producers read; each of its brokers leads a partition or two."""
+    monkeypatch.setattr(drop_in_producer, "open_cluster", lambda _connection, _settings: mock_cluster)
+    return mock_cluster
+
+
+@pytest.fixture
+def producer(brokers: MockCluster) -> Iterator[Producer]:
+    """One with the settings that a user starts with."""
+    with Producer({**brokers.client, "kafkabal.seed": 1}) as made:
+        yield made
+
+
+def sent(brokers: MockCluster, count: int) -> Counter[int]:
+    """Records by partition."""
+    return Counter(message.partition() for message in brokers.messages(count))
+
+
+def test_records_without_keys_are_spread_evenly(brokers: MockCluster, producer: Producer) -> None:
+    """Brokers that lead partitions end within a percent of each other, though most records cost no call of a policy."""
+    for _ in range(20_000):
+        producer.produce(TOPIC, bytes(100))
+    assert producer.flush() == 0
+    (status,) = producer.routing()
+
+    of_brokers = [n for broker, n in status.broker_bytes.items() if broker in brokers.leaders.values()]
+    assert sum(of_brokers) == 20_000 * 100
+    assert max(of_brokers) < 1.01 * sum(of_brokers) / len(of_brokers)
+    assert status.switches < 20_000 / 4
+    on_brokers: Counter[int] = Counter()
+    for partition, n in sent(brokers, 20_000).items():
+        on_brokers[brokers.leaders[partition]] += 100 * n
+    assert on_brokers == {broker: n for broker, n in status.broker_bytes.items() if n}
+
+
+def test_an_explicit_partition_is_obeyed(brokers: MockCluster, producer: Producer) -> None:
+    """Of a record, of a call with many, and, where the bare client ignores it, of one of many."""
+    for _ in range(100):
+        producer.produce(TOPIC, b"x", partition=3)
+    assert producer.produce_batch(TOPIC, [{"value": b"x"}] * 100, partition=3) == 100
+    assert producer.produce_batch(TOPIC, [{"value": b"x", "partition": 3}] * 100) == 100
+    producer.flush()
+    assert sent(brokers, 300) == {3: 300}
+
+
+def test_keys_stay_where_the_bare_client_puts_them(brokers: MockCluster, producer: Producer) -> None:
+    """A topic that was filled by the bare client goes on with each key in its partition."""
+    bare = Client({**brokers.client})
+    for number in range(200):
+        bare.produce(TOPIC, b"bare", key=f"key{number % 50}")
+    bare.flush()
+    for number in range(100):
+        producer.produce(TOPIC, b"ours", key=f"key{number % 50}")
+    producer.produce_batch(TOPIC, [{"value": b"ours", "key": f"key{number % 50}"} for number in range(100)])
+    producer.flush()
+    by_key: dict[bytes, set[int]] = {}
+    for message in brokers.messages(400):
+        by_key.setdefault(message.key(), set()).add(message.partition())
+    assert len(by_key) == 50
+    assert all(len(partitions) == 1 for partitions in by_key.values())
+
+
+def test_keys_are_spread_where_that_is_allowed(brokers: MockCluster) -> None:
+    """One hot key does not load one broker."""
+    with Producer({**brokers.client, "kafkabal.any.key.order": True}) as producer:
+        for _ in range(2000):
+            producer.produce(TOPIC, bytes(100), key=b"hot")
+        producer.produce_batch(TOPIC, [{"value": bytes(100), "key": b"hot"} for _ in range(1000)])
+        producer.flush()
+    assert len(sent(brokers, 3000)) == len(brokers.leaders)
+
+
+@pytest.mark.parametrize("policy", ["score", "round-robin", "power-of-d", "c3", "key-hash", "rack-local"])
+def test_every_record_arrives_and_every_callback_is_called_once(brokers: MockCluster, policy: str) -> None:
+    """Whatever the policy, the kind of value, and the way of queueing."""
+    told: list[Any] = []
+    with Producer({**brokers.client, "kafkabal.policy": policy}) as producer:
+        for number in range(300):
+            producer.produce(TOPIC, b"%d" % number, on_delivery=lambda error, _: told.append(error))
+            producer.produce(TOPIC, f"é{number}", callback=lambda error, _: told.append(error))
+            producer.produce(TOPIC, None, headers={"a": "b"}, on_delivery=lambda error, _: told.append(error))
+            producer.poll(0)
+        batch = [{"value": b"x", "callback": lambda error, _: told.append(error)} for _ in range(300)]
+        assert producer.produce_batch(TOPIC, batch) == 300
+        assert producer.produce_batch(TOPIC, [{"value": b"y"}] * 300, on_delivery=lambda e, _: told.append(e)) == 300
+        producer.flush()
+        assert all(set(record) == {"value", "callback"} for record in batch), "records of the caller are left as is"
+    assert told == [None] * 1500
+    assert sum(sent(brokers, 1500).values()) == 1500
+
+
+def test_the_report_of_the_configuration_hears_of_all(brokers: MockCluster) -> None:
+    """Reports of the router do not take its place."""
+    told: list[Any] = []
+    with Producer({**brokers.client, "on_delivery": lambda error, _: told.append(error)}) as producer:
+        for _ in range(500):
+            producer.produce(TOPIC, bytes(1000))
+        producer.produce_batch(TOPIC, [{"value": bytes(1000)} for _ in range(500)])
+        producer.flush()
+    assert told == [None] * 1000
+
+
+def test_headers_and_times_arrive(brokers: MockCluster, producer: Producer) -> None:
+    """As they were given."""
+    producer.produce(TOPIC, b"x", headers=[("label", b"cat")], timestamp=1_700_000_000_000)
+    producer.flush()
+    (message,) = brokers.messages(1)
+    assert message.headers() == [("label", b"cat")]
+    assert message.timestamp()[1] == 1_700_000_000_000
+
+
+def test_a_full_queue_is_the_callers_to_handle(brokers: MockCluster) -> None:
+    """BufferError, as of the bare client, and refused records do not count as sent."""
+    with Producer({**brokers.client, "queue.buffering.max.messages": 10, "linger.ms": 60_000}) as producer:
+        refused = 0
+        for _ in range(30):
+            try:
+                producer.produce(TOPIC, bytes(100))
+            except BufferError:
+                refused += 1
+        (status,) = producer.routing()
+        queued = producer.produce_batch(TOPIC, [{"value": bytes(100)} for _ in range(5)])
+        (after,) = producer.routing()
+        producer.purge()
+    assert (refused, queued) == (20, 0)
+    assert sum(status.broker_bytes.values()) == sum(after.broker_bytes.values()) == 10 * 100
+
+
+def test_a_cluster_that_cannot_be_read_stops_no_record(brokers: MockCluster, caplog: pytest.LogCaptureFixture) -> None:
+    """The client's own partitioner decides, and a line of the log says so, once."""
+    brokers.fails_with = UnreachableError("no broker responded")
+    config = {**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.first.view.ms": 10}
+    with caplog.at_level(logging.WARNING, "kafkabal.producer"), Producer(config) as producer:
+        for _ in range(1000):
+            producer.produce(TOPIC, bytes(1000))
+        producer.produce_batch(TOPIC, [{"value": b"x"}] * 10)
+        while len(brokers.reads) < 4:
+            producer.poll(0.01)
+        assert producer.flush() == 0
+        assert producer.routing()[0].view_age_s is None
+    assert len(brokers.messages(1010)) == 1010
+    assert [record.getMessage() for record in caplog.records].count(
+        "cannot refresh the view of the cluster, routing by the last one: no broker responded"
+    ) == 1
+
+
+def test_records_are_routed_once_the_cluster_can_be_read(brokers: MockCluster) -> None:
+    """A view that comes late is taken."""
+    brokers.fails_with = UnreachableError("no broker responded")
+    config = {**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.first.view.ms": 0}
+    with Producer(config) as producer:
+        producer.produce(TOPIC, b"x")
+        brokers.fails_with = None
+        while producer.routing()[0].view_age_s is None:
+            producer.poll(0.01)
+        for _ in range(200):
+            producer.produce(TOPIC, bytes(1000))
+        producer.flush()
+        assert sum(producer.routing()[0].broker_bytes.values()) >= 100_000
+
+
+def test_metrics_are_called_back(brokers: MockCluster) -> None:
+    """Of each topic, after each reading."""
+    told: list[RoutingStatus] = []
+    with Producer({**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.metrics_cb": told.append}) as producer:
+        producer.produce(TOPIC, b"x")
+        while len(told) < 2:
+            producer.poll(0.01)
+    assert {(status.topic, status.policy) for status in told} == {(TOPIC, "score")}
+    assert told[-1].view_age_s is not None
+
+
+def test_latency_is_read_from_the_clients_own_statistics(brokers: MockCluster) -> None:
+    """The caller's reader of statistics gets them too."""
+    texts: list[str] = []
+    config = {**brokers.client, "kafkabal.scores": "disk,latency=2", "stats_cb": texts.append}
+    with Producer(config) as producer:
+        while len(texts) < 3:
+            producer.produce(TOPIC, b"x")
+            producer.poll(0.05)
+        assert producer._routing is not None
+        while not producer._routing._latencies.latencies_s():
+            producer.produce(TOPIC, b"x")
+            producer.poll(0.05)
+
+
+def test_threads_share_a_producer(brokers: MockCluster, producer: Producer) -> None:
+    """No record is lost, and brokers stay even."""
+
+    def work() -> None:
+        for _ in range(5000):
+            while True:
+                try:
+                    producer.produce(TOPIC, bytes(100))
+                    break
+                except BufferError:
+                    producer.poll(0.01)
+
+    threads = [Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    producer.flush()
+    by_broker: Counter[int] = Counter()
+    for partition, n in sent(brokers, 20_000).items():
+        by_broker[brokers.leaders[partition]] += n
+    assert sum(by_broker.values()) == 20_000
+    assert max(by_broker.values()) < 1.05 * 20_000 / len(by_broker)
+
+
+def test_a_forked_process_is_refused(brokers: MockCluster, producer: Producer) -> None:
+    """Threads of the client do not survive a fork: records would wait for ever, without a word."""
+    producer.produce(TOPIC, b"x")
+    process = os.fork()
+    if not process:
+        try:
+            producer.produce(TOPIC, b"x")
+        except OperationError:
+            os._exit(42)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 42
+    producer.produce(TOPIC, b"x")
+    producer.flush()
+    assert len(brokers.messages(2)) == 2
+
+
+def test_a_producer_that_is_dropped_stops_reading(brokers: MockCluster) -> None:
+    """Its thread does not keep it."""
+    producer = Producer({**brokers.client, "kafkabal.refresh.ms": 100})
+    producer.produce(TOPIC, b"x")
+    producer.flush()
+    assert producer._routing is not None
+    refresher = producer._routing._refresher
+    assert refresher is not None
+    del producer
+    refresher._thread.join(10)
+    assert not refresher._thread.is_alive()
+
+
+def test_serializers_pass_through(brokers: MockCluster) -> None:
+    """Values are serialized first, then routed."""
+    config = {**brokers.client, "value.serializer": StringSerializer("utf_8")}
+    producer = SerializingProducer(config)
+    for number in range(2000):
+        producer.produce(TOPIC, value=f"value {number}")
+    producer.flush()
+    assert len(producer.routing()[0].broker_bytes) == len(LEADERS)
+    assert len(sent(brokers, 2000)) == len(brokers.leaders)
+
+
+def test_an_asyncio_producer_awaits_deliveries(brokers: MockCluster) -> None:
+    """Each record gives a future of its delivery, and the loop is never held up by a full queue."""
+
+    async def send() -> list[Any]:
+        config = {**brokers.client, "queue.buffering.max.messages": 50}
+        async with AsyncProducer(config) as producer:
+            return [await delivery for delivery in [await producer.produce(TOPIC, b"x") for _ in range(200)]]
+
+    delivered = asyncio.run(send())
+    assert len(delivered) == 200
+    assert {message.error() for message in delivered} == {None}
+    assert len(brokers.messages(200)) == 200
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"kafkabal.polcy": "score"}, "unknown setting: kafkabal.polcy"),
+        ({"kafkabal.policy": "best"}, "unknown policy: 'best'"),
+        ({"kafkabal.policy": 3}, "kafkabal.policy: not a name: 3"),
+        ({"kafkabal.policy": "score:floor=9"}, "score: floor"),
+        ({"kafkabal.scores": "dsk"}, "dsk"),
+        ({"kafkabal.scores": 3}, "kafkabal.scores: not names of scores: 3"),
+        ({"kafkabal.rack": ""}, "kafkabal.rack: not a text: ''"),
+        ({"kafkabal.refresh.ms": 1}, "kafkabal.refresh.ms: 1 is not within 100 to 86400000"),
+        ({"kafkabal.refresh.ms": "soon"}, "kafkabal.refresh.ms: not a number: 'soon'"),
+        ({"kafkabal.any.key.order": "perhaps"}, "kafkabal.any.key.order: expected true or false"),
+        ({"kafkabal.metrics_cb": 3}, "kafkabal.metrics_cb: not callable: 3"),
+    ],
+)
+def test_wrong_settings_are_named(mock_cluster: MockCluster, setting: dict[str, Any], said: str) -> None:
+    """Before anything is sent."""
+    with pytest.raises(UsageError, match=said):
+        Producer({**mock_cluster.client, **setting})
+
+
+def test_a_profile_says_how_to_reach_the_cluster(
+    mock_cluster: MockCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it sets of the connection is librdkafka's too; one without brokers is refused."""
+    opened: list[Any] = []
+
+    def open_cluster(connection: Any, settings: Any) -> MockCluster:
+        opened.append((connection, settings))
+        return mock_cluster
+
+    monkeypatch.setattr(drop_in_producer, "open_cluster", open_cluster)
+    live = tmp_path / "live.yaml"
+    live.write_text(f"bootstrap_servers: {mock_cluster.bootstrap}\n")
+    with Producer({"kafkabal.profile": str(live), "log_level": 2}) as producer:
+        producer.produce(TOPIC, b"x")
+        assert producer.flush() == 0
+    assert opened[0][0].bootstrap_servers == tuple(mock_cluster.bootstrap.split(","))
+    snapshot = tmp_path / "snapshot.yaml"
+    snapshot.write_text("snapshot: cluster.jsonl\n")
+    with pytest.raises(ConfigError, match="needs live brokers"):
+        Producer({"kafkabal.profile": str(snapshot)})
+    with pytest.raises(KafkabalError):
+        Producer({"kafkabal.profile": "unheard-of"})
