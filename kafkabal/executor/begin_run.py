@@ -350,10 +350,14 @@ def _remember(
     """Let the cluster keep what another host needs, while the lock is held; None where it may not."""
     remembered = open_cluster_record(environment.cluster)
 
-    def write_under_lock() -> None:
+    def confirm() -> None:
         confirm_lock(lock, options.session_s)
+
+    def write_under_lock() -> None:
+        confirm()
         if remembered is not None:
-            write(remembered)
+            with remembered.confirming(confirm):
+                write(remembered)
 
     try:
         RetryBudget(environment.clock, options.timeouts, environment.listener).until_success(write_under_lock)

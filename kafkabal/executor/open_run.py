@@ -14,6 +14,7 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence, TakenOverError, release_lock, take_lock
 from kafkabal.executor.safety.fenced_effects import Effects
 from kafkabal.executor.safety.retry import RetryBudget
+from kafkabal.executor.safety.run_invariants import RunInvariants
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_record import RunRecord
@@ -106,6 +107,7 @@ def make_context(environment: RunEnvironment, run: OpenRun) -> RunContext:
         fence,
         environment.clock,
         environment.listener,
+        RunInvariants(run.record, run.state),
         last_number=run.last_effect,
         items_per_request=run.options.limits.partitions_per_request,
     )

@@ -86,12 +86,13 @@ def broker_back(parts: Parts, broker: Broker) -> None:
     """Let a broker rejoin the ISR of what it holds in full; leadership does not come back by itself."""
     for partition in parts.partitions():
         log = partition.logs.get(broker.id)
-        if log is None or broker.id in partition.isr or broker.id in partition.adding:
+        if log is None:
             continue
-        if broker.log_dirs[log.log_dir].online:
+        is_behind = broker.id not in partition.isr and broker.id not in partition.adding
+        if is_behind and broker.log_dirs[log.log_dir].online:
             log.copied_bytes = partition.size_bytes
             partition.isr.append(broker.id)
-        _elect_any(parts, partition)
+        _elect_any(parts, partition)  # the last in-sync replica may have been waited for
     for partition in list(parts.moving.values()):
         settle(parts, partition)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.model import TopicPartition
@@ -48,12 +47,14 @@ def target_at_start(planned: PlannedPartition, *, by_steps: bool) -> TargetPlace
 def next_step(current: Replicas, target: Replicas) -> Replicas:
     """The target itself where at most one replica is new, else a list with one more of the new ones in it.
 
-    Replicas that stay come in the order of the target, then those that are still to be exchanged.
+    Replicas that stay come in the order of the target, then those that are still to be exchanged. Which of these leaves
+    next does not depend on their order: a reassignment that was cancelled leaves them in another one, and the next step
+    would lead to a set that nobody takes for one of the run's own.
     """
     new = [b for b in target if b not in current]
     if len(new) <= 1:
         return target
-    leaving = [b for b in current if b not in target]
+    leaving = sorted(b for b in current if b not in target)
     arrived = [b for b in target if b in current or b == new[0]]
     return tuple(arrived + leaving[1:])
 
@@ -62,21 +63,29 @@ def _target_placement(
     planned: PlannedPartition, replicas: Replicas, dirs: Mapping[int, str], *, by_steps: bool
 ) -> TargetPlacement:
     start, target = planned.start.replicas, planned.replicas
-    ways = (_way(start, target), _way(target, start)) if by_steps else ((start, target),)
+    steps = _steps(start, target) if by_steps else {(frozenset(start), frozenset(target))}
     return TargetPlacement(
         name=planned.name,
         replicas=replicas,
         log_dirs=dirs,
         copy_bytes=planned.copy_bytes,
-        resting=frozenset(frozenset(stop) for way in ways for stop in way),
-        passing=frozenset(frozenset(a) | frozenset(b) for way in ways for a, b in pairwise(way)),
+        resting=frozenset(stop for step in steps for stop in step),
+        passing=frozenset(before | after for before, after in steps),
         topic_id=planned.topic_id,
         by_steps=by_steps,
     )
 
 
-def _way(start: Replicas, target: Replicas) -> list[Replicas]:
-    stops = [start]
-    while stops[-1] != target:
-        stops.append(next_step(stops[-1], target))
-    return stops
+def _steps(start: Replicas, target: Replicas) -> set[tuple[frozenset[int], frozenset[int]]]:
+    """Every step from one set of replicas to the next that a run may make: there, back, and back from midway."""
+    steps: set[tuple[frozenset[int], frozenset[int]]] = set()
+    reached, known = [start], {frozenset(start)}
+    while reached:
+        stop = reached.pop()
+        for goal in (start, target):
+            after = next_step(stop, goal)
+            steps.add((frozenset(stop), frozenset(after)))
+            if frozenset(after) not in known:
+                known.add(frozenset(after))
+                reached.append(after)
+    return steps

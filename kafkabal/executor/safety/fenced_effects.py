@@ -10,6 +10,7 @@ from kafkabal.clusters import Clock, Cluster, ConfigChange, ConfigOperation, Con
 from kafkabal.errors import OperationError
 from kafkabal.executor.run_events import RunListener, Submitted
 from kafkabal.executor.safety.cluster_lock import Fence
+from kafkabal.executor.safety.run_invariants import RunInvariants
 from kafkabal.executor.state.journal import Confirmed, EffectKind, Intended, Journal, Unanswered
 from kafkabal.model import TopicPartition
 
@@ -30,6 +31,7 @@ class Effects:
         fence: Fence,
         clock: Clock,
         listener: RunListener,
+        invariants: RunInvariants,
         *,
         last_number: int,
         items_per_request: int,
@@ -39,6 +41,7 @@ class Effects:
         self._fence = fence
         self._clock = clock
         self._listener = listener
+        self._invariants = invariants
         self._number = last_number
         self._items_per_request = items_per_request
 
@@ -46,6 +49,7 @@ class Effects:
         self, targets: Mapping[TopicPartition, tuple[int, ...]], *, changes_replication_factor: bool
     ) -> dict[TopicPartition, Fault]:
         """Start reassignments."""
+        self._invariants.check_placement(targets)
         failed: dict[TopicPartition, Fault] = {}
         for part in _chunks(targets.items(), self._items_per_request):
             chunk = dict(part)
@@ -88,6 +92,7 @@ class Effects:
 
     def alter_configs(self, changes: Sequence[ConfigChange]) -> dict[ConfigResource, Fault]:
         """Change configs; no key of a resource may occur twice."""
+        self._invariants.check_configs(changes)
         items: dict[str, dict[str, Any]] = {}
         for change in changes:
             is_whole = change.operation is ConfigOperation.SET
@@ -98,6 +103,7 @@ class Effects:
     def _send(self, kind: EffectKind, items: dict[str, Any], call: Callable[[], Mapping[_K, Fault]]) -> dict[_K, Fault]:
         if not items:
             return {}
+        self._invariants.check_begun()
         self._fence.check()
         self._number += 1
         self._journal.append(Intended(at=self._now(), number=self._number, kind=kind, items=items))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
@@ -37,8 +38,27 @@ class ClusterRecord:
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
+        self._confirm: Callable[[], None] = _nothing
+        """Called before every write."""
         self._left_at: set[str] = set()
         """Times of the states that this process wrote last; of those without an answer any may be there."""
+
+    @contextmanager
+    def confirming(self, confirm: Callable[[], None]) -> Iterator[None]:
+        """Have something confirmed before every write; what it raises, the write raises.
+
+        A process may stand still between any two requests, and another one take its lock and resume the run. Written
+        after that, the former state of the run would replace what the other has made of it.
+        """
+        self._confirm = confirm
+        try:
+            yield
+        finally:
+            self._confirm = _nothing
+
+    def _put(self, key: str, value: bytes | None) -> None:
+        self._confirm()
+        self._store.put(key, value)
 
     def begin(self, record: RunRecord, state: RunState) -> None:
         """Replace what was remembered by a new run."""
@@ -46,24 +66,24 @@ class ClusterRecord:
         packed = zlib.compress(msgspec.json.encode(record))
         parts = [packed[i : i + _PART_BYTES] for i in range(0, len(packed), _PART_BYTES)]
         for number, part in enumerate(parts):
-            self._store.put(_part_key(record.run_id, number), part)
+            self._put(_part_key(record.run_id, number), part)
         self.update(record.run_id, state)
         head = _Head(run_id=record.run_id, parts=len(parts), sha256=hashlib.sha256(packed).hexdigest())
-        self._store.put(_HEAD, msgspec.json.encode(head))
+        self._put(_HEAD, msgspec.json.encode(head))
         self._keep_summary(before, record.run_id)
         for key in before:
             if key.startswith(f"{_HEAD}/") and not key.startswith(f"{_HEAD}/{record.run_id}/"):
-                self._store.put(key, None)
+                self._put(key, None)
 
     def _keep_summary(self, before: Mapping[str, bytes], run_id: str) -> None:
         """Keep a line of the run that is replaced, and drop the oldest beyond the number that is kept."""
         head = _head(before)
         known = _load(before, head) if head is not None and head.run_id != run_id else None
         if known is not None:
-            self._store.put(f"{_HISTORY}/{known[0].run_id}", msgspec.json.encode(summary_of(*known)))
+            self._put(f"{_HISTORY}/{known[0].run_id}", msgspec.json.encode(summary_of(*known)))
         earlier = sorted(key for key in before if key.startswith(f"{_HISTORY}/"))
         for key in earlier[: max(0, len(earlier) - _MOST_SUMMARIES)]:
-            self._store.put(key, None)
+            self._put(key, None)
 
     def earlier_runs(self) -> tuple[RunSummary, ...]:
         """Those that were replaced by later ones, in the order of their ids, which is that of time."""
@@ -74,7 +94,7 @@ class ClusterRecord:
     def update(self, run_id: str, state: RunState) -> None:
         """Write down what has become of the run."""
         self._left_at.add(state.at)
-        self._store.put(f"{_HEAD}/{run_id}/state", msgspec.json.encode(state))
+        self._put(f"{_HEAD}/{run_id}/state", msgspec.json.encode(state))
         self._left_at = {state.at}
 
     def is_as_left(self, run_id: str) -> bool:
@@ -84,7 +104,7 @@ class ClusterRecord:
 
     def put_request(self, run_id: str, packed: bytes) -> None:
         """Leave a request for whoever works on the run."""
-        self._store.put(_request_key(run_id), packed)
+        self._put(_request_key(run_id), packed)
 
     def request(self, run_id: str) -> bytes | None:
         """The latest request for the run."""
@@ -114,6 +134,10 @@ class ClusterRecord:
                 hint="give its journal with --journal, or run 'kafkabal rebalance repair'",
             )
         return known
+
+
+def _nothing() -> None:
+    """Nothing is to be confirmed."""
 
 
 def _load(records: Mapping[str, bytes], head: _Head) -> tuple[RunRecord, RunState] | None:

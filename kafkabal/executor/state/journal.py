@@ -19,6 +19,7 @@ from kafkabal.errors import InputFileError, OutputError
 from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
+from kafkabal.files import replacing
 from kafkabal.input_files import ROWS, STDIN, InputFile, open_input
 
 JOURNAL_VERSION = 1
@@ -135,6 +136,8 @@ class Journal:
         self._encode = msgspec.json.Encoder().encode
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            if keep_bytes:
+                _leave_to_former_writers(path, keep_bytes)
             self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
             self._file.truncate(keep_bytes)
             self._file.seek(keep_bytes)
@@ -344,6 +347,18 @@ def _check_version(file: InputFile, first_line: bytes) -> None:
 
 def _no_journal(file: InputFile) -> InputFileError:
     return file.error("not a kafkabal journal: no header in the first line", line=1)
+
+
+def _leave_to_former_writers(path: Path, keep_bytes: int) -> None:
+    """Go on in a copy under the same name.
+
+    A process of this host that stood still while its run was taken over still has the journal open. Once continued, it
+    may write a record or two before it finds that out, over those of the process that has the run now: a journal in
+    which lines overlap can never be read again. What it writes goes to the former file, which has no name any more.
+    """
+    kept = path.read_bytes()[:keep_bytes]
+    with replacing(path) as file:
+        file.write(kept)
 
 
 def _sync_folder(folder: Path) -> None:

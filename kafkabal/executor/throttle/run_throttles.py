@@ -150,7 +150,7 @@ class Throttling:
         refused = {t: silent[b] for t in starting for b in (t.leader, *t.adding, *t.misplaced) if b in silent}
         if self.rate is not None:
             covered = [t for t in starting if t not in refused]
-            faults = self._settle_lists(_active(covered, running))
+            faults = self._settle_lists(self._active(covered, running))
             refused |= {t: str(faults[r]) for t in covered if (r := _topic(t.name.topic)) in faults}
         return refused
 
@@ -237,6 +237,21 @@ class Throttling:
                 del self._listed[resource]
         _refuse_denied(faults)
         return self._without_deleted(faults)
+
+    def _active(self, starting: Iterable[Task], running: Iterable[Task]) -> dict[ConfigResource, Entries]:
+        """Entries that are needed now, by topic.
+
+        Where another tool moves a partition at the moment at which the run does, Kafka lists its brokers as well. They
+        are left out: only entries that follow from the plan are known as the run's own, and taken off again.
+        """
+        active: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
+        for task in (*starting, *running):
+            arriving = task.arriving if task.is_running else task.adding
+            if arriving:
+                topic = _topic(task.name.topic)
+                for key, entries in active_entries(task.name.partition, task.current, arriving).items():
+                    active[topic][key] |= entries & self._ours[topic][key]
+        return dict(active)
 
     def _restore_lists(self, still_running: Collection[TopicPartition], left: Leftovers) -> None:
         if not self._listed:
@@ -328,17 +343,6 @@ def _refuse_denied(faults: Mapping[ConfigResource, Fault]) -> None:
                 f"not authorized to set the throttle of {resource}: {fault}",
                 hint="run without a throttle: --throttle none",
             )
-
-
-def _active(starting: Iterable[Task], running: Iterable[Task]) -> dict[ConfigResource, Entries]:
-    """Entries that are needed now, by topic."""
-    active: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
-    for task in (*starting, *running):
-        arriving = task.arriving if task.is_running else task.adding
-        if arriving:
-            for key, entries in active_entries(task.name.partition, task.current, arriving).items():
-                active[_topic(task.name.topic)][key] |= entries
-    return dict(active)
 
 
 def entries_by_topic(partitions: Iterable[PlannedPartition]) -> dict[ConfigResource, Entries]:

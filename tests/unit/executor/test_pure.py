@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,6 +115,20 @@ def test_steps_lead_to_the_target(start: tuple[int, ...], target: tuple[int, ...
         current, steps = following, steps + 1
         assert steps <= len(target) + 1
     assert target_by_plan(_planned(start, target), by_steps=True).resting >= {frozenset(start), frozenset(target)}
+
+
+@given(_replicas, _replicas, st.randoms(use_true_random=False), st.lists(st.booleans(), max_size=8))
+def test_steps_stay_the_runs_own(
+    start: tuple[int, ...], target: tuple[int, ...], random: random.Random, turns: list[bool]
+) -> None:
+    """There, back and there again, by replicas in any order, as cancelled steps leave them: all is known as its own."""
+    wanted = target_by_plan(_planned(start, target), by_steps=True)
+    current = start
+    for is_ahead in turns:
+        following = next_step(tuple(random.sample(current, len(current))), target if is_ahead else start)
+        assert frozenset(following) in wanted.resting
+        assert frozenset(current) | frozenset(following) in wanted.passing
+        current = following
 
 
 def _task(number: int, current: tuple[int, ...], target: tuple[int, ...], size: int = GB) -> Task:

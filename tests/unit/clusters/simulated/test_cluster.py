@@ -242,3 +242,13 @@ def test_clock() -> None:
     clock.at(2.0, lambda: seen.append(clock.monotonic()))
     clock.sleep(10.0)
     assert (seen, clock.monotonic()) == ([2.0, 5.0], 10.0)
+
+
+def test_last_in_sync_replica_that_returns_leads_again(memory: InMemoryCluster) -> None:
+    """A partition whose replicas are all dead has no leader until the last of its ISR is back."""
+    replicas = memory.partition_status(["t"])[T0].replicas
+    for broker in replicas:
+        memory.kafka.kill(broker)
+    assert memory.partition_status(["t"])[T0].leader == -1
+    memory.kafka.start(replicas[-1])
+    assert memory.partition_status(["t"])[T0].leader == replicas[-1]

@@ -11,6 +11,7 @@ from kafkabal.clusters.simulated.cluster import MemoryRecords
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.executor.run_actions import apply
 from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.safety.cluster_lock import LockLostError
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Entered, Journal, read_journal
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
@@ -116,11 +117,42 @@ def test_torn_tail_is_overwritten(tmp_path: Path) -> None:
     assert read_journal(path).state.goal is Goal.ROLL_BACK
 
 
+def test_former_writer_does_no_harm(tmp_path: Path) -> None:
+    """What a process that was taken over still writes never mixes with what the process that has the run writes."""
+    path = tmp_path / "j.jsonl"
+    former = Journal.create(path, _record())
+    journal = Journal(path, keep_bytes=read_journal(path).valid_bytes)
+    journal.append(Entered(at="now", goal=Goal.ROLL_BACK, phase=Phase.MOVING))
+    former.append(Entered(at="later", goal=Goal.APPLY, phase=Phase.RESTORING))
+    journal.append(Entered(at="now", goal=Goal.ROLL_BACK, phase=Phase.ELECTING))
+    former.append(Entered(at="later", goal=Goal.APPLY, phase=Phase.RESTORING))
+    journal.close()
+    former.close()
+    assert read_journal(path).state.phase is Phase.ELECTING
+
+
 def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
     """A place where no journal can be is one clear line, before anything is changed."""
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot write the journal"):
         Journal.create(tmp_path / "file" / "j.jsonl", _record())
+
+
+def test_every_write_is_confirmed() -> None:
+    """Where the lock is lost between two writes of the cluster's record, nothing more is written."""
+    records: dict[str, bytes] = {}
+    remembered = ClusterRecord(MemoryRecords(records))
+    answers = iter([True, True, False])
+
+    def confirm() -> None:
+        if not next(answers):
+            raise LockLostError("lost")
+
+    with remembered.confirming(confirm), pytest.raises(LockLostError):
+        remembered.begin(_record(), RunState())
+    assert len(records) == 2
+    remembered.begin(_record(), RunState())
+    assert remembered.run_id() == _record().run_id
 
 
 def test_remembered_run() -> None:

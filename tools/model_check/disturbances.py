@@ -1,0 +1,176 @@
+"""What can go wrong at a moment, and how it goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from kafkabal.clusters.simulated import controller
+from kafkabal.clusters.simulated.fault_injection import WRITES
+from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, TopicPartition
+from tools.model_check.world import World
+
+
+class Kind(StrEnum):
+    """What happens just before a call of the tool, to the call, or while the tool sleeps."""
+
+    NOTHING = "nothing"
+    """The call is made and answered; while the tool sleeps, every copy arrives."""
+    ARRIVES = "copy arrives"
+    """Only this one, and before the call; costs nothing, since copies do arrive."""
+    STALLS = "no copy arrives"
+    DIES = "broker dies"
+    HANGS = "broker hangs"
+    RETURNS = "broker returns"
+    FOREIGN_MOVE = "moved by another tool"
+    FOREIGN_CANCEL = "cancelled by another tool"
+    RATE = "operator sets a rate"
+    RATE_DELETED = "operator deletes a rate"
+    ENTRY = "operator lists a replica"
+    TIMEOUT = "call times out, undone"
+    LOST = "call is done, answer lost"
+    REFUSED = "call is refused"
+    CRASH = "tool dies before the call"
+    CRASH_AFTER = "tool dies after the call"
+    DISK_FULL = "disk of the journal is full"
+    OUTPUT_GONE = "output is gone"
+    STOP = "SIGINT"
+    TAKEN_OVER = "tool stands still while another host resumes the run"
+    TAKEN_OVER_HERE = "tool stands still while another process of its host resumes the run"
+
+
+class Disturbance(NamedTuple):
+    """One of them, with what it concerns."""
+
+    kind: Kind
+    broker: int = 0
+    partition: TopicPartition | None = None
+
+    def __str__(self) -> str:
+        return " ".join(str(word) for word in (self.kind, self.broker or "", self.partition or "") if word != "")
+
+
+NOTHING = Disturbance(Kind.NOTHING)
+_FREE = frozenset({Kind.NOTHING, Kind.ARRIVES})
+SLEEP = "sleep"
+_LOOKS = frozenset({"broker_ids", "reassignments", "partition_status", "replica_logs"})
+_QUIET = frozenset({"cluster_id", "lock.release"})
+
+
+def cost(disturbance: Disturbance) -> int:
+    """What it takes off the budget."""
+    return 0 if disturbance.kind in _FREE else 1
+
+
+def possible(
+    world: World, method: str, *, may_be_taken_over: bool, is_between_read_and_write: bool
+) -> Iterator[Disturbance]:
+    """Everything that can happen at a call, or while the tool sleeps, within the budget; nothing at all comes first.
+
+    Parameters
+    ----------
+    may_be_taken_over
+        The tool holds the lock of a run that the cluster remembers.
+    is_between_read_and_write
+        The tool has read configs that it may be about to write. Kafka cannot compare and set: what an operator sets
+        at that very moment is written over, a limit that the documentation states.
+    """
+    yield NOTHING
+    arriving = world.arriving()
+    if method == SLEEP:
+        if len(arriving) > 1:
+            yield from (Disturbance(Kind.ARRIVES, partition=name) for name in arriving)
+        if arriving and world.budget:
+            yield Disturbance(Kind.STALLS)
+        return
+    if method in _LOOKS:
+        yield from (Disturbance(Kind.ARRIVES, partition=name) for name in arriving)
+    if not world.budget or method in _QUIET:
+        return
+    yield from _to_brokers(world)
+    yield from _by_others(world, may_set_configs=not is_between_read_and_write)
+    yield from _to_the_call(method)
+    yield from _to_the_tool(world, method, may_be_taken_over=may_be_taken_over)
+
+
+def _to_brokers(world: World) -> Iterator[Disturbance]:
+    alive = [b.id for b in world.kafka.parts.brokers.values() if b.answers]
+    if len(alive) > 1:
+        yield from (Disturbance(Kind.DIES, b) for b in alive)
+        if world.flows:  # in a small world hanging and dying differ in nothing but the time that they take
+            yield from (Disturbance(Kind.HANGS, b) for b in alive)
+    yield from (Disturbance(Kind.RETURNS, b) for b in world.kafka.parts.brokers if b not in alive)
+
+
+def _by_others(world: World, *, may_set_configs: bool) -> Iterator[Disturbance]:
+    for name in world.foreign:
+        yield Disturbance(Kind.FOREIGN_MOVE, partition=name)
+        if name in world.kafka.parts.moving:
+            yield Disturbance(Kind.FOREIGN_CANCEL, partition=name)
+    if may_set_configs:
+        yield Disturbance(Kind.RATE)
+        yield Disturbance(Kind.RATE_DELETED)
+        yield Disturbance(Kind.ENTRY)
+
+
+def _to_the_call(method: str) -> Iterator[Disturbance]:
+    yield Disturbance(Kind.TIMEOUT)
+    if method in WRITES:
+        yield Disturbance(Kind.LOST)
+        yield Disturbance(Kind.REFUSED)
+
+
+def _to_the_tool(world: World, method: str, *, may_be_taken_over: bool) -> Iterator[Disturbance]:
+    yield Disturbance(Kind.CRASH)
+    if method in WRITES:
+        yield Disturbance(Kind.CRASH_AFTER)
+    elif may_be_taken_over:
+        # a request on its way arrives whenever it does: standing still in one is the same as just after it
+        yield Disturbance(Kind.TAKEN_OVER)
+        yield Disturbance(Kind.TAKEN_OVER_HERE)
+    if not world.is_disk_full:
+        yield Disturbance(Kind.DISK_FULL)
+    if not world.is_output_gone:
+        yield Disturbance(Kind.OUTPUT_GONE)
+    yield Disturbance(Kind.STOP)
+
+
+def happen(world: World, it: Disturbance) -> None:
+    """Let something happen to the cluster or to the host; what happens to calls and tools is not done here."""
+    if it.kind in (Kind.DIES, Kind.HANGS, Kind.RETURNS):
+        kafka = world.kafka
+        {Kind.DIES: kafka.kill, Kind.HANGS: kafka.pause, Kind.RETURNS: kafka.start}[it.kind](it.broker)
+    elif it.partition is not None:
+        _happen_to_partition(world, it.kind, it.partition)
+    elif it.kind in (Kind.RATE, Kind.RATE_DELETED, Kind.ENTRY):
+        _operate(world, it.kind)
+    elif it.kind is Kind.DISK_FULL:
+        world.is_disk_full = True
+    elif it.kind is Kind.OUTPUT_GONE:
+        world.is_output_gone = True
+
+
+def _happen_to_partition(world: World, kind: Kind, name: TopicPartition) -> None:
+    parts = world.kafka.parts
+    if kind is Kind.ARRIVES:
+        world.arrive(name)
+    elif kind is Kind.FOREIGN_CANCEL:
+        controller.cancel_reassignment(parts, name)
+    elif controller.start_reassignment(parts, name, world.foreign[name], guarded=True) is None:
+        world.touched.add(name)
+
+
+def _operate(world: World, kind: Kind) -> None:
+    """Let an operator change a config of broker 3 or of topic a, and remember what operators have set."""
+    parts = world.kafka.parts
+    now = parts.topics["a"].configs if kind is Kind.ENTRY else parts.brokers[3].own_configs
+    wanted = world.operators["topic a" if kind is Kind.ENTRY else "broker 3"]
+    for configs in (now, wanted):
+        if kind is Kind.RATE_DELETED:
+            configs.pop(FOLLOWER_RATE, None)
+        elif kind is Kind.RATE:
+            configs[FOLLOWER_RATE] = world.operators_rate
+        elif configs.get(FOLLOWER_REPLICAS) != "*":
+            listed = [*filter(None, configs.get(FOLLOWER_REPLICAS, "").split(",")), "9:9"]
+            configs[FOLLOWER_REPLICAS] = ",".join(dict.fromkeys(listed))

@@ -1,0 +1,273 @@
+"""One life of a process of the tool: from a command until it returns, fails or dies, with what happens meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.fault_injection import WRITES, Call, FaultyCluster, Outcome
+from kafkabal.errors import KafkabalError
+from kafkabal.executor.run_actions import apply, cancel, resume, roll_back
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_events import Event
+from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.safety.lock_holder import LockHolder
+from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
+from tools.model_check.disturbances import SLEEP, Disturbance, Kind, cost, happen, possible
+from tools.model_check.invariants import ViolationError, check_replicas, check_throttles, check_writer
+from tools.model_check.world import SESSION_S, World, write_files
+
+_MOST_CALLS = 20_000
+_OUTCOMES = {Kind.TIMEOUT: Outcome.TIMEOUT, Kind.LOST: Outcome.ANSWER_LOST, Kind.REFUSED: Outcome.REFUSED}
+
+
+class Command(StrEnum):
+    """What a process does."""
+
+    APPLY = "apply"
+    RESUME = "resume"
+    ROLL_BACK = "roll back"
+    CANCEL = "cancel"
+
+
+class CrashError(BaseException):
+    """A process dies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A call that is about to be made, or a sleep that is over, and what can happen now."""
+
+    life: Life
+    method: str
+    frame: FrameType
+    possible: tuple[Disturbance, ...]
+
+
+Choose = Callable[[Moment], Disturbance]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a life ended."""
+
+    result: RunResult | None = None
+    error: KafkabalError | None = None
+    has_crashed: bool = False
+
+
+@dataclass
+class Process:
+    """A process of the tool on a host, as far as the life must know of it."""
+
+    host: str
+    client: InMemoryCluster
+    faulty: FaultyCluster
+    stop: StopSwitch = field(default_factory=StopSwitch)
+    is_dead: bool = False
+    has_read_configs: bool = False
+    """It has read configs since it last looked around: it may be about to write them."""
+    dies_after: int = 0
+    """Number of the call after which it dies."""
+
+
+class Life:
+    """Runs one command in a world; another host may take over in the middle of it."""
+
+    def __init__(self, world: World, folder: Path, choose: Choose) -> None:
+        self.world = world
+        self.folder = folder
+        self.processes: list[Process] = []
+        """Those that run, the one that works last."""
+        self.trail: list[str] = []
+        """What happened, for people."""
+        self._choose = choose
+        self._calls = 0
+
+    def run(self, command: Command, host: str) -> Ending:
+        """Restore the files of the hosts, and run a command on one of them."""
+        write_files(self.folder, self.world.files)
+        with self._disk():
+            return self._run(command, host)
+
+    def _run(self, command: Command, host: str) -> Ending:
+        client = InMemoryCluster(self.world.kafka, name=host)
+        process = Process(host, client, FaultyCluster(client))
+        self.processes.append(process)
+        process.faulty.before.append(self._before)
+        process.faulty.after.append(self._after)
+        try:
+            return Ending(result=_act(command, self._environment(process), self.world))
+        except KafkabalError as error:
+            return Ending(error=error)
+        except CrashError:
+            return Ending(has_crashed=True)
+        finally:
+            process.is_dead = True
+            client.stop()
+            self.processes.pop()
+
+    def _environment(self, process: Process) -> RunEnvironment:
+        return RunEnvironment(
+            cluster=process.faulty,
+            state_dir=self.folder / process.host,
+            clock=_LifeClock(self),
+            listener=_Output(self.world),
+            stop=process.stop,
+            host=process.host,
+            user="operator",
+            holder=LockHolder(process.host, 1),
+            run_suffix=lambda: "x",
+        )
+
+    def at_sleep(self, frame: FrameType) -> None:
+        """A sleep is over: copies have arrived meanwhile, all of them unless it was chosen otherwise."""
+        chosen = self._decide(SLEEP, frame)
+        if chosen.kind is Kind.NOTHING:
+            for name in self.world.arriving():
+                self.world.arrive(name)
+
+    def _before(self, call: Call) -> None:
+        process = self.processes[-1]
+        if process.is_dead:
+            raise CrashError
+        if call.method == "broker_ids":
+            process.has_read_configs = False
+        chosen = self._decide(call.method, _caller())
+        outcome = _OUTCOMES.get(chosen.kind)
+        if outcome is not None:
+            process.faulty.fail_call(call.number, outcome)
+        if chosen.kind is Kind.CRASH:
+            self._die(process)
+        if chosen.kind is Kind.CRASH_AFTER:
+            process.dies_after = call.number
+        if call.method in WRITES:
+            check_writer(self.world, process.client)
+
+    def _after(self, call: Call) -> None:
+        process = self.processes[-1]
+        if call.method == "configs":
+            process.has_read_configs = True
+        if call.method == "alter_configs":
+            process.has_read_configs = False
+            check_throttles(self.world, self.folder)
+        if process.dies_after == call.number:
+            self._die(process)
+
+    def _decide(self, method: str, frame: FrameType) -> Disturbance:
+        self._calls += 1
+        if self._calls > _MOST_CALLS:
+            raise ViolationError(f"no end after {_MOST_CALLS} calls")
+        check_replicas(self.world)
+        process = self.processes[-1]
+        lock = self.world.kafka.parts.locks.get("")
+        may_be_taken_over = (
+            len(self.processes) == 1
+            and lock is not None
+            and lock.client is process.client
+            and "run" in self.world.kafka.parts.records
+        )
+        choices = possible(
+            self.world,
+            method,
+            may_be_taken_over=may_be_taken_over,
+            is_between_read_and_write=process.has_read_configs,
+        )
+        chosen = self._choose(Moment(self, method, frame, tuple(choices)))
+        if chosen.kind is not Kind.NOTHING:
+            self.trail.append(f"{process.host}, call {self._calls} ({method}): {chosen}")
+        self.world.budget -= cost(chosen)
+        happen(self.world, chosen)
+        if chosen.kind is Kind.STOP:
+            process.stop.request(StopReason.INTERRUPT)
+        if chosen.kind is Kind.TAKEN_OVER:
+            self._take_over(process, "two" if process.host == "one" else "one")
+        if chosen.kind is Kind.TAKEN_OVER_HERE:
+            self._take_over(process, process.host)
+        return chosen
+
+    def _take_over(self, process: Process, host: str) -> None:
+        """Let a process stand still for longer than its session, and another one resume its run meanwhile."""
+        process.client.stop()
+        self.world.kafka.clock.sleep(SESSION_S + 1.0)
+        ending = self._run(Command.RESUME, host)
+        self.trail.append(f"{host}: {ending.error or ending.result or 'died'}")
+        process.client.go_on()
+
+    def _die(self, process: Process) -> None:
+        process.is_dead = True
+        raise CrashError
+
+    @contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Have the disk of the journals full when the world says so; and do not wait for a real one."""
+        real = os.fsync
+
+        def fsync(_: int) -> None:
+            if self.world.is_disk_full:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        os.fsync = fsync  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            os.fsync = real
+
+
+def _caller() -> FrameType:
+    """Where the tool made the call, or went to sleep."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    assert frame.f_back.f_back is not None
+    return frame.f_back.f_back
+
+
+class _LifeClock:
+    """The clock of the world, as the tool sees it."""
+
+    def __init__(self, life: Life) -> None:
+        self._life = life
+        self._clock = life.world.kafka.clock
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+    def utc_now(self) -> datetime:
+        return self._clock.utc_now()
+
+    def sleep(self, seconds: float) -> None:
+        self._clock.sleep(seconds)
+        self._life.at_sleep(_caller())
+
+
+class _Output:
+    """Where a process reports to; writing to it fails once the terminal is closed."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def on_event(self, event: Event) -> None:  # noqa: ARG002
+        if self._world.is_output_gone:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def _act(command: Command, environment: RunEnvironment, world: World) -> RunResult | None:
+    match command:
+        case Command.APPLY:
+            return apply(environment, world.plan, world.options)
+        case Command.RESUME:
+            return resume(environment)
+        case Command.ROLL_BACK:
+            return roll_back(environment)
+        case Command.CANCEL:
+            return cancel(environment)

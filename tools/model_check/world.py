@@ -1,0 +1,180 @@
+"""Everything outside of the tool: two partitions on three brokers, what an operator has set, and the disk of a host.
+
+A world can be packed and unpacked, so that many processes can be started in the same one. Bytes do not flow with time
+here: a copy arrives when the search says so, which stands for every speed at which it could have come.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafkabal.clusters.simulated import controller
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster_parts import Partition
+from kafkabal.clusters.simulated.shared_cluster import SimulatedKafka
+from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
+from kafkabal.model import (
+    FOLLOWER_RATE,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    TopicPartition,
+    TopicRow,
+)
+from kafkabal.plan import ANY_DIR, PartitionChange, Placement, Plan
+from kafkabal.testing.cluster_builders import brokers, partition
+
+CLUSTER_ID = "model"
+SESSION_S = 30.0
+CLOCK_STARTS_S = 1e9
+"""Far beyond every duration, so that a moment can be told from a duration by its size."""
+P0, P1 = TopicPartition("a", 0), TopicPartition("a", 1)
+STARTS: dict[TopicPartition, tuple[int, ...]] = {P0: (1, 2), P1: (2, 3)}
+TARGETS: dict[TopicPartition, tuple[int, ...]] = {P0: (3, 2), P1: (3, 1)}
+"""One gets a replica and another leader; the other exchanges a replica and is led by one that it has already."""
+FOREIGN: dict[TopicPartition, tuple[int, ...]] = {P0: (1, 3), P1: (2, 1)}
+"""Where another tool would move them."""
+
+OPTIONS = RunOptions(
+    throttle=Throttle(bytes_per_s=100),
+    limits=Limits(moves_in_per_broker=1),
+    # every pause is one of 15 s, so that few states differ in nothing but their time
+    timeouts=Timeouts(
+        poll_s=15.0, unreachable_s=60.0, refusals=3, broker_grace_s=30.0, broker_return_s=45.0, stall_s=60.0, attempts=2
+    ),
+    session_s=SESSION_S,
+)
+PLAN = Plan(
+    partitions=tuple(
+        PartitionChange(
+            topic=name.topic,
+            partition=name.partition,
+            replicas=TARGETS[name],
+            log_dirs=(ANY_DIR,) * 2,
+            previous=Placement(replicas=STARTS[name], leader=STARTS[name][0], log_dirs=("/d0",) * 2),
+        )
+        for name in (P0, P1)
+    ),
+    cluster_id=CLUSTER_ID,
+)
+
+Configs = dict[str, dict[str, str]]
+
+
+@dataclass
+class World:
+    """A cluster, the files of the hosts, and how much may still go wrong."""
+
+    kafka: SimulatedKafka
+    plan: Plan
+    options: RunOptions
+    foreign: dict[TopicPartition, tuple[int, ...]]
+    """Where another tool would move partitions."""
+    operators: Configs
+    """What operators have set; ours comes on top of it for a while."""
+    budget: int
+    replication_factors: dict[TopicPartition, int]
+    touched: set[TopicPartition] = field(default_factory=set)
+    """Partitions that another tool has moved."""
+    operators_rate: str = "777"
+    """What an operator sets on a broker during a run."""
+    flows: bool = False
+    """Bytes flow with time; otherwise copies arrive when they are let."""
+    is_disk_full: bool = False
+    is_output_gone: bool = False
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Files of all hosts, by path below the folder in which they are restored."""
+
+    def pack(self) -> bytes:
+        """Everything, as bytes."""
+        return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> World:
+        """The world as it was packed."""
+        world: World = pickle.loads(packed)
+        return world
+
+    def partitions(self) -> Iterator[Partition]:
+        """Both partitions."""
+        return self.kafka.parts.partitions()
+
+    def arriving(self) -> list[TopicPartition]:
+        """Partitions whose copies can be let arrive now: they have a leader, and those that copy are alive."""
+        if self.flows:
+            return []
+        parts = self.kafka.parts
+        return [
+            name
+            for name, p in sorted(parts.moving.items())
+            if p.leader >= 0 and all(parts.brokers[b].alive for b in (p.leader, *p.adding))
+        ]
+
+    def arrive(self, name: TopicPartition) -> None:
+        """Let the copies of a partition arrive."""
+        parts = self.kafka.parts
+        p = parts.moving[name]
+        for broker in p.adding:
+            p.logs[broker].copied_bytes = p.size_bytes
+            if broker not in p.isr:
+                p.isr.append(broker)
+        controller.settle(parts, p)
+
+    def configs(self) -> Configs:
+        """Every config that is set, by whose it is."""
+        return configs_of(self.kafka)
+
+    def calm(self) -> None:
+        """Let nothing more go wrong: all brokers are back, and the disk has room."""
+        self.budget, self.is_disk_full, self.is_output_gone = 0, False, False
+        for broker in self.kafka.parts.brokers.values():
+            if not broker.answers:
+                self.kafka.start(broker.id)
+
+    def end_session(self) -> None:
+        """Let so much time pass that the lock of a process that died has run out."""
+        self.kafka.clock.sleep(SESSION_S + 1.0)
+        self.kafka.parts.locks.clear()
+
+
+def first_world(budget: int) -> World:
+    """The world before anything: full sync, and throttles of an operator of every kind."""
+    clock = FakeClock()
+    clock.sleep(CLOCK_STARTS_S)
+    rows = [partition(name.partition, held, 1000) for name, held in STARTS.items()]
+    topic = TopicRow(topic="a", partitions=rows, configs={LEADER_REPLICAS: "0:9", "retention.ms": "1"})
+    kafka = SimulatedKafka(
+        brokers(3), [topic], clock, cluster_id=CLUSTER_ID, bandwidth_bytes_per_s=0.0, disk_bytes_per_s=0.0
+    )
+    own = {broker.id: broker.own_configs for broker in kafka.parts.brokers.values()}
+    own[1][LEADER_RATE] = "50"  # lower than the throttle of the run: it is kept
+    own[2][LEADER_RATE] = "900"  # higher: it is replaced for a while
+    kafka.parts.default_configs[FOLLOWER_RATE] = "800"
+    return World(kafka, PLAN, OPTIONS, FOREIGN, configs_of(kafka), budget, dict.fromkeys(STARTS, 2))
+
+
+def configs_of(kafka: SimulatedKafka) -> Configs:
+    """Every config that is set in a cluster, by whose it is."""
+    parts = kafka.parts
+    own = {f"broker {b.id}": b.own_configs for b in parts.brokers.values()}
+    topics = {f"topic {t.name}": t.configs for t in parts.topics.values()}
+    return copy.deepcopy({"default": parts.default_configs, **own, **topics})
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def write_files(folder: Path, files: dict[str, bytes]) -> None:
+    """Let a folder hold these files and no others."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.unlink()
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

@@ -1,0 +1,1 @@
+"""Drawn clusters, plans and disturbances, by the thousand, each named by a number."""
