@@ -190,6 +190,7 @@ set -g __kafkabal_valued \
     '--partitions' \
     '--placement' \
     '--plan' \
+    '--plan-for' \
     '--plot' \
     '--policy' \
     '--prefetch' \
@@ -481,6 +482,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -s h -l help -d 'Show
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l out -r -F -d 'Write the plan to FILE, for \'rebalance apply\'; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l all -d 'List all partitions, not only the first 20.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l plan-for -r -f -d 'Balance the cluster as it will be after TIME, by its history (\'inspect --record\').'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l frontier -d 'Show the trade-off between bytes moved and tolerance; write no plan.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l what-if -r -f -d 'Simulate adding (add=ID:RACK:SIZE) or removing (remove=ID) brokers; write no plan.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'

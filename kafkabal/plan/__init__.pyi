@@ -15,3 +15,4 @@ from .plan_file import encode_plan as encode_plan
 from .plan_file import read_plan as read_plan
 from .plan_file import write_plan as write_plan
 from .planned_state import apply_plan as apply_plan
+from .present_bytes import with_present_bytes as with_present_bytes

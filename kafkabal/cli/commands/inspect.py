@@ -23,7 +23,9 @@ from kafkabal.cli.commands.inspect_growth import (
     has_history,
     measured_growth,
     no_history,
+    read_at_s,
     record,
+    seconds_of,
     soonest_full,
 )
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
@@ -276,7 +278,7 @@ def _inspect_one(
                 _save(state, view.save, context)
             growth = _growth(cluster, state, view.history, context) if view.history.growth else None
             if view.history.record:
-                record(state, _seconds(state.taken_at) or context.wall_clock(), context)
+                record(state, read_at_s(state, context), context)
             if checks.nagios:
                 return _nagios(inspection, checks.thresholds(), context)
             report = _report(inspection, growth, view, settings, context)
@@ -291,7 +293,7 @@ def _inspect_one(
 
 def _growth(cluster: "Cluster", state: "ClusterState", history: HistoryOptions, context: CommandContext) -> "Growth":
     over_s = DEFAULT_OVER_S if history.over_s is None else history.over_s
-    growth = measured_growth(cluster, state, over_s, _seconds(state.taken_at) or context.wall_clock(), context)
+    growth = measured_growth(cluster, state, over_s, read_at_s(state, context), context)
     if growth is None:
         raise no_history(over_s)
     return growth
@@ -311,7 +313,7 @@ def _inspect_fleet(
         from kafkabal.inspection import member_of
 
         state = reading.state
-        now_s = _seconds(state.taken_at) or context.wall_clock()
+        now_s = read_at_s(state, context)
         has_offsets = view.needs_details or has_history(state.cluster_id, context)
         growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, quiet) if has_offsets else None
         if view.record:
@@ -410,7 +412,7 @@ def _report(
         view.rows,
         shown_rows=view.top,
         cluster_flags=cluster_flags(settings, context),
-        read_at_s=_seconds(inspection.cluster.taken_at),
+        read_at_s=seconds_of(inspection.cluster.taken_at),
         cluster_label=label,
     )
 
@@ -429,17 +431,6 @@ def _frame(report: "Report", every_s: float, context: CommandContext) -> str:
     at = datetime.fromtimestamp(context.wall_clock()).astimezone().strftime("%H:%M:%S")
     head = f"refreshed {at}, every {format_duration(every_s)}; Ctrl-C to quit"
     return f"{head}\n{render(report, Format.TABLE.value, replace(context).out)}"
-
-
-def _seconds(taken_at: str) -> float:
-    """Seconds since the epoch; 0 if the snapshot has no valid time."""
-    from datetime import UTC, datetime
-
-    try:
-        time = datetime.fromisoformat(taken_at)
-    except ValueError:
-        return 0.0
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _save(state: "ClusterState", path: Path, context: CommandContext) -> None:

@@ -75,6 +75,22 @@ class HistoryOptions:
         return self.record or self.growth
 
 
+def seconds_of(taken_at: str) -> float:
+    """Seconds since the epoch; 0 if a snapshot has no valid time."""
+    from datetime import UTC, datetime
+
+    try:
+        time = datetime.fromisoformat(taken_at)
+    except ValueError:
+        return 0.0
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def read_at_s(state: "ClusterState", context: CommandContext) -> float:
+    """When a state was read, by its own word if it has one."""
+    return seconds_of(state.taken_at) or context.wall_clock()
+
+
 def measured_growth(
     cluster: "Cluster", state: "ClusterState", over_s: float, now_s: float, context: CommandContext
 ) -> "Growth | None":

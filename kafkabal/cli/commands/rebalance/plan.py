@@ -17,8 +17,10 @@ from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.files import STDOUT, check_replaceable
 from kafkabal.gc_pause import cycle_collection_paused
+from kafkabal.units import parse_some_time
 
 if TYPE_CHECKING:
+    from kafkabal.clusters import Cluster
     from kafkabal.model import ClusterState
     from kafkabal.plan import Plan
     from kafkabal.planner import PlanOptions
@@ -43,6 +45,15 @@ def plan(
         ),
     ] = None,
     all_rows: AllOption = False,
+    plan_for_s: Annotated[
+        float | None,
+        typer.Option(
+            "--plan-for",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="Balance the cluster as it will be after TIME, by its history ('inspect --record').",
+        ),
+    ] = None,
     frontier: Annotated[
         bool, typer.Option("--frontier", help="Show the trade-off between bytes moved and tolerance; write no plan.")
     ] = False,
@@ -71,22 +82,28 @@ def plan(
 
       kafkabal rebalance plan --max-bytes 500GB --keep-moved plans --out plans/monday.json
 
+      kafkabal rebalance plan --plan-for 14d --out plan.json
+
       kafkabal rebalance plan --frontier
 
       kafkabal rebalance plan --what-if add=7:r1:4TiB
     """
     if plan_file is not None and (frontier or what_if):
         raise UsageError("--what-if and --frontier cannot be combined with --out", hint="leave out --out")
+    from kafkabal.plan import with_present_bytes
     from kafkabal.planner import make_plan
 
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
-        state, gone = _state(settings, flags, context)
-        state, options = _supposed(what_if or [], state, plan_options(settings, flags, gone))
+        present, later, gone = _state(settings, flags, plan_for_s, context)
+        state, options = _supposed(what_if or [], later, plan_options(settings, flags, gone))
         if frontier:
             _show_frontier(state, options, output, context)
         else:
-            _show_plan(make_plan(state, options), plan_file, output, settings, context, all_rows=all_rows)
+            made = make_plan(state, options)
+            if plan_for_s is not None and not what_if:
+                made = with_present_bytes(made, present, {"plan_for_s": plan_for_s})
+            _show_plan(made, plan_file, output, settings, context, all_rows=all_rows)
     return ExitCode.DONE
 
 
@@ -129,14 +146,38 @@ def _show_plan(
         context.say(f"wrote plan {made.plan_id} to {plan_file}; next: {command}")
 
 
-def _state(settings: Settings, flags: PlanFlags, context: CommandContext) -> "tuple[ClusterState, frozenset[int]]":
-    """The cluster, and those of the brokers to drain or to exclude that are there no more."""
-    from kafkabal.cli.commands.rebalance.dead_after import gone_brokers
+def _state(
+    settings: Settings, flags: PlanFlags, plan_for_s: float | None, context: CommandContext
+) -> "tuple[ClusterState, ClusterState, frozenset[int]]":
+    """The cluster now, the cluster to balance, and those of the brokers to drain or to exclude that are there no more.
 
+    With ``plan_for_s``, the cluster to balance is the one of that many seconds later.
+    """
+    from kafkabal.cli.commands.rebalance.dead_after import gone_brokers
+    from kafkabal.clusters import ReadRequest
+
+    is_forecast = plan_for_s is not None
     with open_cluster(settings, context) as cluster:
-        state = read_cluster(cluster, settings, context).state
+        request = ReadRequest(configs=is_forecast, offsets=is_forecast)
+        present = read_cluster(cluster, settings, context, request).state
+        later = present if plan_for_s is None else _forecast(cluster, present, plan_for_s, context)
         named = {*(flags.drain or ()), *settings.exclude_brokers}
-        return state, gone_brokers(cluster, state, settings, context, named)
+        return present, later, gone_brokers(cluster, present, settings, context, named)
+
+
+def _forecast(cluster: "Cluster", present: "ClusterState", after_s: float, context: CommandContext) -> "ClusterState":
+    from kafkabal.cli.commands.inspect_growth import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
+    from kafkabal.history import forecast_cluster
+    from kafkabal.units import format_bytes, format_duration
+
+    growth = measured_growth(cluster, present, DEFAULT_OVER_S, read_at_s(present, context), context)
+    if growth is None:
+        raise no_history(DEFAULT_OVER_S)
+    later = forecast_cluster(present, growth.partitions, growth.retention).state_at(after_s)
+    grown = int(later.replicas.size_bytes.sum()) - int(present.replicas.size_bytes.sum())
+    word = "grows by" if grown >= 0 else "shrinks by"
+    context.say(f"in {format_duration(after_s)} the cluster {word} {format_bytes(abs(grown))}; balancing that")
+    return later
 
 
 def _supposed(what_if: list[str], state: "ClusterState", options: "PlanOptions") -> "tuple[ClusterState, PlanOptions]":

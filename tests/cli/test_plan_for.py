@@ -1,0 +1,70 @@
+"""``kafkabal rebalance plan --plan-for``: the cluster that is balanced is the one that history forecasts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GB = 10**9
+
+
+def snapshot(folder: Path, hour: int) -> str:
+    """Two brokers with as many bytes at hour 4; ``busy`` on broker 1 grows, ``idle`` on broker 2 does not."""
+    written = {"busy": hour * GB, "idle": 4 * GB}
+    lines: list[dict[str, Any]] = [
+        {"kafkabal_snapshot": 1, "cluster_id": "c", "taken_at": f"2026-01-01T{hour:02}:00:00Z"}
+    ]
+    for broker, topic in ((1, "busy"), (2, "idle")):
+        free = 1000 * GB - 4 * written[topic]
+        dirs = [{"path": "/d0", "total_bytes": 1000 * GB, "usable_bytes": free}]
+        lines.append({"broker": broker, "log_dirs": dirs})
+    for broker, topic in ((1, "busy"), (2, "idle")):
+        row = {"leader": broker, "replicas": [broker], "sizes": [written[topic]], "log_dirs": [0], "start_offset": 0}
+        partitions = [{"partition": i, **row, "end_offset": written[topic] // 1000} for i in range(4)]
+        lines.append({"topic": topic, "partitions": partitions, "configs": {"retention.ms": "-1"}})
+    path = folder / f"{hour}.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def test_what_will_be_uneven_is_balanced_before_it_is(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Even now, so nothing to do; in 16 hours broker 1 holds five times as much, so busy partitions move."""
+    assert run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2)).code == 0
+    words = ("rebalance", "plan", "--snapshot", snapshot(tmp_path, 4), "--score", "disk", "-o", "json")
+    assert json.loads(run_cli(*words).out)["moves"] == []
+    made = run_cli(*words, "--plan-for", "16h")
+    assert made.code == 0, made.err
+    assert "grows by 59.6 GiB" in made.err
+    moves = json.loads(made.out)["moves"]
+    assert {move["topic"] for move in moves if 2 in move["replicas"]} == {"busy"}
+    # the bytes that move are those of today, not those to come
+    assert json.loads(made.out)["moved_bytes"] == 4 * GB * len(moves)
+
+
+def test_the_plan_file_says_what_it_was_made_for(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """It can be shown and applied like any other."""
+    run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2))
+    plan = tmp_path / "plan.json"
+    now = snapshot(tmp_path, 4)
+    words = ("--score", "disk", "--plan-for", "16h", "--out", str(plan))
+    assert run_cli("rebalance", "plan", "--snapshot", now, *words).code == 0
+    assert json.loads(plan.read_text())["kafkabal"]["options"]["plan_for_s"] == 16 * 3600
+    applied = run_cli("rebalance", "apply", str(plan), "--snapshot", now, "--save", str(tmp_path / "x.jsonl"), "--yes")
+    assert applied.code == 0, applied.err
+
+
+@pytest.mark.parametrize("time", ["0s", "x", ""])
+def test_a_wrong_time_is_refused(run_cli: Callable[..., Any], tmp_path: Path, time: str) -> None:
+    """One line, exit 2."""
+    assert run_cli("rebalance", "plan", "--snapshot", snapshot(tmp_path, 4), "--plan-for", time).code == 2
+
+
+def test_without_history_it_says_how_to_get_some(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Nothing is planned on a guess."""
+    refused = run_cli("rebalance", "plan", "--snapshot", snapshot(tmp_path, 4), "--plan-for", "1d")
+    assert refused.code == 1
+    assert "no history of this cluster" in refused.err

@@ -1,0 +1,136 @@
+"""When a disk is full, as forecast from what was recorded, against when it is on a real broker with short retention."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from confluent_kafka import Producer
+
+from kafkabal.clusters import Cluster, NewTopic, ReadRequest, ReplicaOn, connect
+from kafkabal.config import ConnectionSettings
+from kafkabal.history import (
+    HistoryFolder,
+    chosen_times,
+    dir_growth,
+    measure_growth,
+    point_of,
+    read_defaults,
+    retention_of,
+)
+from kafkabal.model import F64, ClusterState, with_capacity
+from kafkabal.sandbox import Sandbox, SandboxSpec
+from tests.live.conftest import MakeSandbox
+
+MB = 10**6
+RECORD_BYTES = 10_000
+GROWING, STEADY = 10, 4
+RECORDED_AT_S = (15, 20, 25, 30, 35)
+FORECAST_AT_S = 40
+WATCHED_S = 150
+
+
+class _Writer(threading.Thread):
+    """Writes to every topic at a rate of its own until it is stopped."""
+
+    def __init__(self, servers: str, rates: dict[str, float]) -> None:
+        super().__init__(daemon=True)
+        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 20})
+        self._rates = rates
+        self.stop = threading.Event()
+
+    def run(self) -> None:
+        """Send as much as is due, ten times a second."""
+        began, sent = time.monotonic(), dict.fromkeys(self._rates, 0.0)
+        while not self.stop.is_set():
+            elapsed = time.monotonic() - began
+            for topic, rate in self._rates.items():
+                while sent[topic] + RECORD_BYTES <= rate * elapsed:
+                    self._producer.produce(topic, np.random.default_rng().bytes(RECORD_BYTES), partition=0)
+                    sent[topic] += RECORD_BYTES
+            self._producer.poll(0.1)
+        self._producer.flush(10)
+
+
+def _create(cluster: Cluster, sandbox: Sandbox, dirs: list[str]) -> dict[str, float]:
+    """In each log dir a topic with short retention and, in those that grow, one without; gives bytes a second."""
+    rates, topics, places = {}, [], {}
+    for number, path in enumerate(dirs):
+        wanted = {f"short-{number}": (0.1 + 0.02 * number, 20_000 + 10_000 * (number % 5))}
+        if number < GROWING:
+            wanted[f"grow-{number}"] = (0.1 + 0.03 * number, -1)
+        for name, (mb_per_s, retention_ms) in wanted.items():
+            rates[name] = mb_per_s * MB
+            configs = {"retention.ms": str(retention_ms), "segment.bytes": "1048576", "file.delete.delay.ms": "1000"}
+            topics.append(NewTopic(name=name, assignment=((1,),), configs=configs))
+            places[ReplicaOn(name, 0, 1)] = path
+    cluster.move_log_dirs(places)  # remembered until the replica is created
+    assert cluster.create_topics(topics) == {}
+    return rates
+
+
+def _read(cluster: Cluster) -> ClusterState:
+    return cluster.read(ReadRequest(configs=True, offsets=True)).state
+
+
+def _used(state: ClusterState) -> F64:
+    held = state.replicas.log_dir
+    known = held >= 0
+    return np.bincount(held[known], np.maximum(state.replicas.size_bytes[known], 0), len(state.log_dirs))
+
+
+@pytest.mark.sweep
+def test_dates_and_silence_of_the_forecast(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+    """Nine of ten dates are within 10 %, and of topics at their steady state none is called full, as a line would."""
+    properties = {"log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}
+    spec = SandboxSpec(brokers=1, log_dirs=GROWING + STEADY, properties=properties)
+    sandbox = make_sandbox(spec)
+    settings = ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))
+    with connect(settings) as cluster:
+        dirs = list(_read(cluster).log_dirs.path)
+        writer = _Writer(sandbox.bootstrap_servers, _create(cluster, sandbox, dirs))
+        writer.start()
+        began = time.monotonic()
+        folder = HistoryFolder(tmp_path, cluster.cluster_id())
+        for at_s in RECORDED_AT_S:
+            time.sleep(max(0.0, began + at_s - time.monotonic()))
+            folder.record(point_of(_read(cluster), time.time()))
+        time.sleep(max(0.0, began + FORECAST_AT_S - time.monotonic()))
+        state, now_s, forecast_at = _read(cluster), time.time(), time.monotonic()
+        retention = retention_of(state, read_defaults(cluster, (1,)))
+        points = folder.read(chosen_times(folder.times_s(), now_s, 3600))
+        growth = measure_growth(points, state, now_s, retention.is_compacted)
+        # disks as large as will be full after a while, but for those at their steady state, which are a little larger
+        used = _used(state)
+        steady = dir_growth(state, growth, retention, points[0], now_s).steady_bytes
+        sizes = [
+            int(used[d] * (1.6 + 0.12 * d)) if d < GROWING else int(max(steady[d], used[d]) * 1.2 + 2 * MB)
+            for d in range(len(dirs))
+        ]
+        state = with_capacity(state, {1: dict(zip(dirs, sizes, strict=True))})
+        found = dir_growth(state, growth, retention, points[0], now_s)
+        full_at: dict[int, float] = {}
+        while time.monotonic() < forecast_at + WATCHED_S and not {*range(GROWING)} <= full_at.keys():
+            time.sleep(0.5)
+            now_used, at = _used(_read(cluster)), time.monotonic() - forecast_at
+            for d in range(len(dirs)):
+                if now_used[d] >= sizes[d]:
+                    full_at.setdefault(d, at)
+        writer.stop.set()
+        writer.join()
+    errors = []
+    for d in range(len(dirs)):
+        actual, told, line = full_at.get(d), float(found.full_s[d]), float(found.straight_full_s[d])
+        error = abs(told - actual) / actual if actual else float("nan")
+        errors.append(error)
+        sys.stdout.write(f"{d}: full after {actual} s, forecast {told:.1f} ({error:.1%}), straight line {line:.1f}\n")
+    growing = [error for error in errors[:GROWING] if not np.isnan(error)]
+    assert len(growing) >= 9
+    assert sum(error <= 0.10 for error in growing) >= 0.9 * len(growing)
+    assert all(np.isinf(found.full_s[GROWING:]))
+    assert not {*range(GROWING, GROWING + STEADY)} & full_at.keys()
+    assert np.isfinite(found.straight_full_s[GROWING:]).any()
