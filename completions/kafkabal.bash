@@ -10,7 +10,7 @@ _kafkabal_words() {
         "kafkabal snapshot") words="import|-h --help" ;;
         "kafkabal snapshot import") words="|--out --topics --assignment --log-dirs --cluster-id -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal create") words="|--placement --if-not-exists --dry-run --exit-code --yes -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --exclude-brokers -o --output --output-file -p --partitions -r --replication-factor --preset --config --partition-bytes -f --file --save -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal produce") words="|-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal produce") words="|-b --bootstrap-server --command-config --profile --score -o --output --output-file --format --key --value --label --include --exclude --transform --chunk --read-ahead --policy --refresh --producer-config --any-key-order --manifest --no-manifest --resend --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal read") words="|-b --bootstrap-server --command-config --profile -o --output --output-file --to --follow --from-start --for --rack --readers --prefetch --cache --cache-bytes --out -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance") words="plan explain show diff apply status resume cancel rollback repair adopt history throttle|--all --check --wait -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --throttle --log-dir-throttle --window --count-capacity --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor --yes --dry-run --exit-code --allow --force --on-unfinished --rollback-file --override-throttle --on-interrupt --max-runtime --moves-per-broker --one-replica-at-a-time -o --output --textfile --notify --save -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance plan") words="|--out --all --plan-for --frontier --what-if -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score --tolerance --max-bytes --max-moves --max-leader-changes --max-duration --topics --exclude-topics --exclude-brokers --include-internal --dead-after --count-capacity --throttle --drain --repair-only --leaders-only --log-dirs-only --only-to-new --below --broker-limit --keep-moved --replication-factor -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -135,6 +135,10 @@ _kafkabal_spec() {
         "kafkabal produce --format") spec="value" ;;
         "kafkabal produce --key") spec="value" ;;
         "kafkabal produce --value") spec="value" ;;
+        "kafkabal produce --label") spec="value" ;;
+        "kafkabal produce --include") spec="value" ;;
+        "kafkabal produce --exclude") spec="value" ;;
+        "kafkabal produce --transform") spec="value" ;;
         "kafkabal produce --chunk") spec="value" ;;
         "kafkabal produce --read-ahead") spec="value" ;;
         "kafkabal produce --policy") spec="words random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load" ;;

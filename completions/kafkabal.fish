@@ -145,6 +145,7 @@ set -g __kafkabal_valued \
     '--dead-after' \
     '--drain' \
     '--every' \
+    '--exclude' \
     '--exclude-brokers' \
     '--exclude-topics' \
     '--file' \
@@ -153,11 +154,13 @@ set -g __kafkabal_valued \
     '--full-within' \
     '--heal' \
     '--heap' \
+    '--include' \
     '--interval' \
     '--journal' \
     '--kafka-version' \
     '--keep-moved' \
     '--key' \
+    '--label' \
     '--last' \
     '--libs' \
     '--lines' \
@@ -229,6 +232,7 @@ set -g __kafkabal_valued \
     '--topic' \
     '--topics' \
     '--training' \
+    '--transform' \
     '--value' \
     '--wait' \
     '--warning' \
@@ -367,9 +371,13 @@ complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l profile -r -f -a '(_
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to balance by (see \'kafkabal scores\'), or package.module:object. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
-complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l format -r -f -d 'Format of rows: jsonl, text, csv or parquet. [default: by the file name]'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l format -r -f -d 'Format of rows: jsonl, text, csv, parquet, arrow, tfrecord or webdataset. [default: by name]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l key -r -f -d 'Record key: a field of the row; for files, \'path\' or \'label\'.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l value -r -f -d 'Send only this field of each row. [default: the whole row]'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l label -r -f -d 'Send this field of each row as the header \'label\'.'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l include -r -f -d 'Send only files whose path in the folder matches. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l exclude -r -f -d 'Skip files whose path in the folder matches. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l transform -r -f -d 'Function from value and headers of each record to those that are sent.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l chunk -r -f -d 'Split files into records of this size, headers and key excluded.'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l read-ahead -r -f -d 'Threads that read and hash files ahead of sending, for slow file systems. [default: 0, local disk] [0<=x<=256]'
 complete -c kafkabal -n '__kafkabal_at kafkabal produce' -l policy -r -f -a 'random round-robin key-hash default sticky uniform-sticky adaptive join-idle-queue c3 prequal score smooth-weighted astraea rack-local power-of-d least-loaded pkg d-choices w-choices bounded-load' -d 'Routing policy; see \'kafkabal policies\'. [default: score]'

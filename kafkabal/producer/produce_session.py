@@ -116,7 +116,7 @@ def deliver(
             order.policy.reckoning_with(linger_ms=linger_ms(order.client)).create(
                 Context(seed=order.seed, clock=clock)
             ),
-            {**client_limits(facts.max_record_bytes), **order.client},
+            {**topic_settings(facts), **order.client},
             scores=order.scores,
             refresh_s=order.refresh_s,
             latency=latency,
@@ -183,14 +183,15 @@ def _read_back(
     return found_records(manifest, reader.messages_since(manifest.offsets, clock=clock))
 
 
-def client_limits(max_record_bytes: int) -> Mapping[str, ClientSetting]:
-    """Batches that the topic takes, and a queue that does not eat the machine when records are large."""
-    return {
-        "message.max.bytes": max_record_bytes,
-        "batch.size": min(_BATCH_BYTES, max_record_bytes - OVERHEAD_BYTES),
-        "queue.buffering.max.kbytes": max(_QUEUE_BYTES, 2 * max_record_bytes) // 1024,
+def topic_settings(facts: TopicFacts) -> Mapping[str, ClientSetting]:
+    """Batches that the topic takes, compressed as it keeps them, and a queue that large records cannot exhaust."""
+    settings: dict[str, ClientSetting] = {
+        "message.max.bytes": facts.max_record_bytes,
+        "batch.size": min(_BATCH_BYTES, facts.max_record_bytes - OVERHEAD_BYTES),
+        "queue.buffering.max.kbytes": max(_QUEUE_BYTES, 2 * facts.max_record_bytes) // 1024,
         "delivery.timeout.ms": _DELIVERY_MS,
     }
+    return settings if facts.compression is None else {**settings, "compression.type": facts.compression}
 
 
 def _following(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kafkabal.clusters.kafka import KafkaCluster
 from kafkabal.config import librdkafka_settings, live_connection
 from kafkabal.errors import MissingCapabilityError, UsageError
-from kafkabal.producer.produce_session import client_limits
+from kafkabal.producer.produce_session import topic_settings
 from kafkabal.producer.routing_producer import DEFAULT_REFRESH_S, RoutingProducer
 from kafkabal.producer.target_topic import topic_facts
 from kafkabal.routing import Context, load_policy
@@ -89,7 +89,7 @@ def write_topic(
                     cluster,
                     topic,
                     load_policy(policy).create(Context(seed=seed)),
-                    {**librdkafka_settings(connection), "log_level": 2, **client_limits(facts.max_record_bytes)},
+                    {**librdkafka_settings(connection), "log_level": 2, **topic_settings(facts)},
                     scores=load_scores(scores),
                     refresh_s=refresh_s,
                 ) as producer,

@@ -22,7 +22,7 @@ from kafkabal.clusters import (
 )
 from kafkabal.config import ClientSetting
 from kafkabal.errors import KafkabalError, OperationError, UnreachableError, UnsafeError, UsageError
-from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES
+from kafkabal.model import CLEANUP_POLICY, COMPRESSION_TYPE, MAX_MESSAGE_BYTES
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ _SILENCE_S = 30.0
 _RECORDS_A_READ = 1000
 _POLL_S = 0.5
 _DEFAULT_MAX_BYTES = 1_048_588
+# compression.type of a topic: brokers compress again what comes otherwise, at their own cost
+_COMPRESSIONS = {name: name for name in ("gzip", "snappy", "lz4", "zstd")} | {"uncompressed": "none"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,8 @@ class TopicFacts:
     max_record_bytes: int
     """``max.message.bytes``, or Kafka's default where it may not be read."""
     is_compacted: bool
+    compression: str | None = None
+    """What the topic compresses records with, by librdkafka's name; None leaves it to the producer."""
 
 
 class TopicDescriber(Protocol):
@@ -93,6 +97,7 @@ def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
         partitions=described.partitions,
         max_record_bytes=int(configs.get(MAX_MESSAGE_BYTES) or _DEFAULT_MAX_BYTES),
         is_compacted="compact" in configs.get(CLEANUP_POLICY, ""),
+        compression=_COMPRESSIONS.get(configs.get(COMPRESSION_TYPE, "")),
     )
 
 
@@ -231,7 +236,7 @@ def _missing(topic: str) -> UsageError:
 def _configs(brokers: TopicDescriber, topic: str) -> Mapping[str, str]:
     """Those that matter here; none where the principal may write, but not see them."""
     resource = ConfigResource(ResourceKind.TOPIC, topic)
-    found, faults = brokers.configs([resource], [MAX_MESSAGE_BYTES, CLEANUP_POLICY])
+    found, faults = brokers.configs([resource], [MAX_MESSAGE_BYTES, CLEANUP_POLICY, COMPRESSION_TYPE])
     if resource in faults and faults[resource].retriable:
         raise UnreachableError(f"topic {topic}: cannot read its configs: {faults[resource]}")
     return {key: config.value or "" for key, config in found.get(resource, {}).items()}

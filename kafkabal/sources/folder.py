@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
-from stat import S_ISBLK, S_ISCHR, S_ISFIFO, S_ISSOCK
 from typing import Final, NamedTuple
 
 from kafkabal.errors import InputFileError, UsageError
+from kafkabal.sources.file_store import FileStore, FileVersion, LocalFolder, OpenFile, why_unreadable
+from kafkabal.sources.record_headers import CHUNK_HEADER, file_headers, header_bytes, label_of
 from kafkabal.sources.source_protocol import (
     Block,
     Headers,
@@ -21,13 +22,9 @@ from kafkabal.sources.source_protocol import (
     RecordSize,
     RowChecksum,
     Wanted,
-    printable,
 )
+from kafkabal.sources.transform import Transform, transformed
 
-PATH_HEADER: Final = "path"
-LABEL_HEADER: Final = "label"
-CHECKSUM_HEADER: Final = "sha256"
-CHUNK_HEADER: Final = "chunk"
 KEYS: Final = ("path", "label")
 
 _READ_BYTES = 1 << 20
@@ -40,8 +37,6 @@ _AHEAD_BYTES = 128 << 20
 _NO_CHECKSUM = "0" * 64
 # names of headers and values other than path, label and key, with room to spare
 _AROUND_BYTES = 160
-# a FIFO that took a file's place since must not be waited for
-_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _CHANGED = "changed while it was being sent"
 
 
@@ -55,13 +50,15 @@ class _Read(NamedTuple):
 
 
 class FolderSource:
-    """All files below a folder, by name; links to folders are not followed.
+    """All files of a store, by name.
 
     Every record carries the headers ``path`` (within the folder, with ``/``), ``label`` (first sub-folder, absent for
     files at the top), ``sha256`` (of the whole file, in hex) and, where a file is split, ``chunk`` (``2/5``).
 
     Parameters
     ----------
+    store
+        A path is that of a local folder.
     key
         ``path``, ``label`` or None.
     chunk_bytes
@@ -70,18 +67,37 @@ class FolderSource:
         Threads that read and hash files ahead of the sending thread, for stores that answer slowly; 0 reads each
         when it is its turn, which is faster where files are on a local disk.
 
+    include, exclude
+        Patterns of paths within the data set, in which ``*`` matches ``/`` too; a file is taken if it matches one of
+        ``include`` (or that is empty) and none of ``exclude``.
+    transform
+        Makes the value and the headers of each record, in the threads that read ahead.
+
     Raises
     ------
     UsageError
-        If ``key`` is neither.
+        If ``key`` is neither, or files that are to be split are to be transformed.
     """
 
     def __init__(
-        self, root: Path, *, key: str | None = None, chunk_bytes: int | None = None, read_ahead: int = 0
+        self,
+        store: Path | FileStore,
+        *,
+        key: str | None = None,
+        chunk_bytes: int | None = None,
+        read_ahead: int = 0,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        transform: Transform | None = None,
     ) -> None:
         if key is not None and key not in KEYS:
             raise UsageError(f"invalid key for files: {key!r}", hint=f"choose from: {', '.join(KEYS)}")
-        self._root = root
+        if transform is not None and chunk_bytes is not None:
+            raise UsageError("--transform and --chunk cannot be combined: a transform takes whole files")
+        self._store: FileStore = LocalFolder(store) if isinstance(store, Path) else store
+        self._include = tuple(include)
+        self._exclude = tuple(exclude)
+        self._transform = transform
         self._key = key
         self._chunk_bytes = chunk_bytes
         self._read_ahead = read_ahead
@@ -90,12 +106,13 @@ class FolderSource:
     def name(self) -> str:
         """See :attr:`Source.name`."""
         split = f" in chunks of {self._chunk_bytes}" if self._chunk_bytes else ""
-        return printable(f"folder {self._root.resolve()}{split}")
+        return f"{self._store.name}{split}"
 
     @property
     def options(self) -> Mapping[str, str]:
         """See :attr:`Source.options`; the size of chunks is part of the name."""
-        return {} if self._key is None else {"--key": self._key}
+        given = {"--key": self._key, "--transform": self._transform.name if self._transform else None}
+        return {option: value for option, value in given.items() if value is not None}
 
     @property
     def is_keyed(self) -> bool:
@@ -109,22 +126,14 @@ class FolderSource:
 
     def listing(self) -> Listing:
         """See :meth:`Source.listing`."""
-        if not self._root.is_dir():
-            raise InputFileError(printable(str(self._root)), "is not a folder")
         left_out: list[tuple[str, str]] = []
-        prefix = len(os.path.join(self._root, ""))  # noqa: PTH118 - the length of what scandir puts before names
-        parts = []
-        for entry in files_below(self._root, lambda path, why: left_out.append((printable(path[prefix:]), why))):
-            try:
-                stat = entry.stat()
-            except OSError as error:
-                left_out.append((printable(entry.path[prefix:]), _unreadable(error)))
-                continue
-            parts.append(self._part(entry.path[prefix:], stat))
+        files = self._store.files(lambda name, why: left_out.append((name, why)), self._read_ahead)
+        parts = [self._part(file.name, file.version) for file in files if self._takes(file.name)]
+        left_out = [each for each in left_out if self._takes(each[0])]
         if left_out and not left_out[0][0]:
-            raise InputFileError(printable(str(self._root)), left_out[0][1])
+            raise InputFileError(self._store.path(""), left_out[0][1])
         if not parts and not left_out:
-            raise InputFileError(printable(str(self._root)), "is empty: it has no files")
+            raise InputFileError(self._store.path(""), self._why_empty())
         return Listing(sorted(parts, key=lambda part: part.name), sorted(left_out))
 
     def too_large(
@@ -134,6 +143,8 @@ class FolderSource:
         tick: Callable[[], None],  # noqa: ARG002 - nothing is read
     ) -> Iterator[RecordSize]:
         """See :meth:`Source.too_large`; the size of the largest record of each part is known without reading it."""
+        if self._transform is not None:
+            return  # what it makes of a file shows only when it is read
         listed = list(parts)
         longest_name = max((len(part.name) for part in listed), default=0)
         largest_part = max((part.size_bytes for part in listed), default=0)
@@ -145,18 +156,15 @@ class FolderSource:
             headers = file_headers(part.name, _NO_CHECKSUM)
             if part.records > 1:
                 headers.append((CHUNK_HEADER, f"{part.records}/{part.records}".encode()))
-            around = _header_bytes(headers) + len(self._key_of(part) or b"")
+            around = header_bytes(headers) + len(self._key_of(part) or b"")
             if largest + around > limit_bytes:
-                yield RecordSize(printable(self._path(part)), largest + around, around)
+                yield RecordSize(self._store.path(part.name), largest + around, around)
 
     def checksum(self, part: Part) -> str | None:
         """See :meth:`Source.checksum`."""
         try:
-            descriptor = os.open(self._path(part), _OPEN_FLAGS)
-            try:
-                return _checksum(descriptor)
-            finally:
-                os.close(descriptor)
+            with self._store.open(part.name) as file:
+                return _checksum(file)
         except OSError:
             return None
 
@@ -166,58 +174,50 @@ class FolderSource:
 
     def blocks(self, wanted: Iterable[Wanted]) -> Generator[Block, None, None]:
         """See :meth:`Source.blocks`."""
-        for group, read in self._ahead(_groups(wanted)):
-            if read is None:
-                yield from self._streamed(group[0])
-            elif self._chunk_bytes is None:
-                yield self._whole(read)
-            else:
-                for each in read:
-                    yield from self._split(each, self._chunk_bytes)
+        for of_group in self._ahead(_groups(wanted)):
+            yield from of_group
 
-    def _ahead(self, groups: Iterator[list[Wanted]]) -> Iterator[tuple[list[Wanted], list[_Read] | None]]:
-        """Every group with its files, in their order; None instead of a file that is too large to be held."""
+    def _ahead(self, groups: Iterator[list[Wanted]]) -> Iterator[Iterable[Block]]:
+        """The blocks of every group, in their order."""
         if not self._read_ahead:
-            for group in groups:
-                yield group, self._read_group(group)
+            yield from map(self._group_blocks, groups)
             return
-        pending: deque[tuple[list[Wanted], int, Future[list[_Read] | None]]] = deque()
+        pending: deque[tuple[int, Future[Iterable[Block]]]] = deque()
         held_bytes = 0
         with ThreadPoolExecutor(self._read_ahead, thread_name_prefix="kafkabal-reader") as pool:
             try:
                 for group in groups:
                     group_bytes = min(sum(wanted.part.size_bytes for wanted in group), _WHOLE_BYTES)
                     while pending and (len(pending) > 2 * self._read_ahead or held_bytes + group_bytes > _AHEAD_BYTES):
-                        first, first_bytes, future = pending.popleft()
+                        first_bytes, future = pending.popleft()
                         held_bytes -= first_bytes
-                        yield first, future.result()
-                    pending.append((group, group_bytes, pool.submit(self._read_group, group)))
+                        yield future.result()
+                    pending.append((group_bytes, pool.submit(self._group_blocks, group)))
                     held_bytes += group_bytes
-                for first, _, future in pending:
-                    yield first, future.result()
+                for _, future in pending:
+                    yield future.result()
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _read_group(self, group: list[Wanted]) -> list[_Read] | None:
+    def _group_blocks(self, group: list[Wanted]) -> Iterable[Block]:
+        """All blocks of a group; those of a file that is too large to be held are made as they are taken."""
+        if self._chunk_bytes is None:
+            whole = self._whole([self._read(wanted) for wanted in group])
+            return [whole if self._transform is None else transformed(whole, self._transform)]
         if len(group) == 1 and group[0].part.size_bytes > _WHOLE_BYTES and group[0].part.records > 1:
-            return None
-        return [self._read(wanted) for wanted in group]
+            return self._streamed(group[0])
+        return [block for wanted in group for block in self._split(self._read(wanted), self._chunk_bytes)]
 
     def _read(self, wanted: Wanted) -> _Read:
         part = wanted.part
         try:
-            descriptor = os.open(self._path(part), _OPEN_FLAGS)
-            try:
+            with self._store.open(part.name) as file:
                 # a byte more than there should be, so that a file that grew shows
-                data = os.read(descriptor, part.size_bytes + 1)
-                while len(data) < part.size_bytes and (more := os.read(descriptor, part.size_bytes + 1 - len(data))):
-                    data += more
-                if len(data) != part.size_bytes or os.fstat(descriptor).st_mtime_ns != part.mtime_ns:
+                data = file.read(part.size_bytes + 1)
+                if len(data) != part.size_bytes or file.version() != _version(part):
                     return _Read(wanted, b"", "", _CHANGED)
-            finally:
-                os.close(descriptor)
         except OSError as error:
-            return _Read(wanted, b"", "", _unreadable(error))
+            return _Read(wanted, b"", "", why_unreadable(error))
         return _Read(wanted, data, sha256(data).hexdigest())
 
     def _whole(self, read: list[_Read]) -> Block:
@@ -233,7 +233,7 @@ class FolderSource:
             sizes=_sizes(values, keys, headers),
             keys=keys,
             headers=headers,
-            name_of=lambda at: printable(self._path(parts[at])),
+            name_of=lambda at: self._store.path(parts[at].name),
             progress_bytes=sum(part.size_bytes for part in parts),
             checksums={each.wanted.part_index: each.checksum for each in good},
             failures=[(each.wanted, each.fault) for each in read if each.fault],
@@ -256,21 +256,17 @@ class FolderSource:
         part, chunk_bytes = wanted.part, self._chunk_bytes
         assert chunk_bytes is not None
         try:
-            descriptor = os.open(self._path(part), _OPEN_FLAGS)
-            try:
-                checksum = _checksum(descriptor)
-                os.lseek(descriptor, wanted.start * chunk_bytes, os.SEEK_SET)
+            with self._store.open(part.name) as file:
+                checksum = _checksum(file)
+                file.seek(wanted.start * chunk_bytes)
                 for number in range(wanted.start, part.records):
-                    value = os.read(descriptor, chunk_bytes)
-                    stat = os.fstat(descriptor)
-                    if (stat.st_size, stat.st_mtime_ns) != (part.size_bytes, part.mtime_ns):
+                    value = file.read(chunk_bytes)
+                    if file.version() != _version(part):
                         yield _failed(wanted, _CHANGED)
                         return
                     yield self._chunk_block(wanted, number, [value], checksum, chunk_bytes)
-            finally:
-                os.close(descriptor)
         except OSError as error:
-            yield _failed(wanted, _unreadable(error))
+            yield _failed(wanted, why_unreadable(error))
 
     def _chunk_block(self, wanted: Wanted, start: int, values: list[bytes], checksum: str, chunk_bytes: int) -> Block:
         part, records = wanted.part, wanted.part.records
@@ -279,7 +275,7 @@ class FolderSource:
         if records > 1:
             for number, of_chunk in enumerate(headers, start + 1):
                 of_chunk.append((CHUNK_HEADER, b"%d/%d" % (number, records)))
-        path = printable(self._path(part))
+        path = self._store.path(part.name)
         keys = None if self._key is None else [self._key_of(part)] * len(values)
         return Block(
             numbers=range(wanted.first + start, wanted.first + end),
@@ -293,58 +289,29 @@ class FolderSource:
             checksums={wanted.part_index: checksum} if end == records else {},
         )
 
-    def _part(self, name: str, stat: os.stat_result) -> Part:
-        chunk_bytes = self._chunk_bytes or stat.st_size
+    def _takes(self, name: str) -> bool:
+        included = not self._include or any(fnmatchcase(name, pattern) for pattern in self._include)
+        return included and not any(fnmatchcase(name, pattern) for pattern in self._exclude)
+
+    def _why_empty(self) -> str:
+        if self._include or self._exclude:
+            return "no file matches --include and --exclude"
+        return "is empty: it has no files"
+
+    def _part(self, name: str, version: FileVersion) -> Part:
+        size_bytes = version.size_bytes
+        chunk_bytes = self._chunk_bytes or size_bytes
         return Part(
             name=name,
-            size_bytes=stat.st_size,
-            mtime_ns=stat.st_mtime_ns,
-            records=max(1, -(-stat.st_size // chunk_bytes)) if stat.st_size else 1,
+            size_bytes=size_bytes,
+            mtime_ns=version.stamp,
+            records=max(1, -(-size_bytes // chunk_bytes)) if size_bytes else 1,
         )
-
-    def _path(self, part: Part) -> str:
-        return f"{self._root}/{part.name}"
 
     def _key_of(self, part: Part) -> bytes | None:
         if self._key is None:
             return None
-        return os.fsencode(part.name) if self._key == "path" else _label(part.name)
-
-
-def files_below(
-    folder: Path | str, left_out: Callable[[str, str], None] = lambda _path, _why: None
-) -> Iterator[os.DirEntry[str]]:
-    """All regular files below a folder, in no order; links to folders are not followed, those to files are files.
-
-    Parameters
-    ----------
-    left_out
-        Called with the path of whatever cannot be read or is neither file nor folder, and why.
-    """
-    try:
-        entries = os.scandir(folder)
-    except OSError as error:
-        left_out(str(folder), _unreadable(error))
-        return
-    with entries:
-        for entry in entries:
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    yield from files_below(entry.path, left_out)
-                elif entry.is_file():
-                    yield entry
-                elif not entry.is_dir():
-                    left_out(entry.path, _kind_of(entry))
-            except OSError as error:
-                left_out(entry.path, _unreadable(error))
-
-
-def file_headers(name: str, checksum: str) -> Headers:
-    """Of a file that is one record: its path within the data set, its checksum and, where it has one, its label."""
-    headers: Headers = [(PATH_HEADER, os.fsencode(name)), (CHECKSUM_HEADER, checksum.encode())]
-    if label := _label(name):
-        headers.append((LABEL_HEADER, label))
-    return headers
+        return os.fsencode(part.name) if self._key == "path" else label_of(part.name)
 
 
 def _groups(wanted: Iterable[Wanted]) -> Iterator[list[Wanted]]:
@@ -367,44 +334,16 @@ def _failed(wanted: Wanted, why: str) -> Block:
 
 def _sizes(values: list[bytes], keys: list[bytes | None] | None, headers: list[Headers]) -> list[int]:
     """Bytes of each record, key and headers included."""
-    sizes = [len(value) + _header_bytes(of_record) for value, of_record in zip(values, headers, strict=True)]
+    sizes = [len(value) + header_bytes(of_record) for value, of_record in zip(values, headers, strict=True)]
     return sizes if keys is None else [n + len(key or b"") for n, key in zip(sizes, keys, strict=True)]
 
 
-def _header_bytes(headers: Headers) -> int:
-    n_bytes = 0
-    for name, value in headers:
-        n_bytes += len(name) + len(value or b"")
-    return n_bytes
+def _version(part: Part) -> FileVersion:
+    return FileVersion(part.size_bytes, part.mtime_ns)
 
 
-def _label(name: str) -> bytes | None:
-    first, slash, _ = name.partition("/")
-    return os.fsencode(first) if slash else None
-
-
-def _checksum(descriptor: int) -> str:
+def _checksum(file: OpenFile) -> str:
     digest = sha256()
-    while data := os.read(descriptor, _READ_BYTES):
+    while data := file.read(_READ_BYTES):
         digest.update(data)
     return digest.hexdigest()
-
-
-def _unreadable(error: OSError) -> str:
-    if error.errno == errno.ELOOP:
-        return "is a link that leads back to itself"
-    return f"cannot read: {(error.strerror or str(error)).lower()}"
-
-
-def _kind_of(entry: os.DirEntry[str]) -> str:
-    """What something is that is neither a file nor a folder."""
-    if entry.is_symlink() and not os.path.exists(entry.path):  # noqa: PTH110 - a name that may be no text
-        return "is a broken link"
-    mode = entry.stat().st_mode
-    kinds: Sequence[tuple[Callable[[int], bool], str]] = (
-        (S_ISFIFO, "is a named pipe"),
-        (S_ISSOCK, "is a socket"),
-        (S_ISCHR, "is a device"),
-        (S_ISBLK, "is a device"),
-    )
-    return next((kind for matches, kind in kinds if matches(mode)), "is not a regular file")

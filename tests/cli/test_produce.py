@@ -42,7 +42,7 @@ def data(tmp_path: Path) -> Path:
         ("rows.jsonl", ["--chunk", "1MB"], "--chunk applies to folders only"),
         ("folder", ["--chunk", "0"], "--chunk must be above 0"),
         ("folder", ["--chunk", "much"], "--chunk: invalid size: 'much'"),
-        ("folder", ["--value", "v"], "--format and --value apply to rows only"),
+        ("folder", ["--value", "v"], "--format, --value and --label apply to rows only"),
         ("folder", ["--key", "name"], "invalid key for files: 'name'"),
         ("folder", ["--policy", "scoer"], "unknown policy: 'scoer'"),
         ("folder", ["--score", "dsik"], "unknown score: 'dsik'"),

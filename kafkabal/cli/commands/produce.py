@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafkabal.reporting.delivery_display import DeliveryDisplay
     from kafkabal.routing import PolicyChoice
     from kafkabal.scoring import WeightedScore
-    from kafkabal.sources import Source
+    from kafkabal.sources import FileStore, RemoteFile, Source, Transform
 
 _STDIN = "-"
 _ID_BITS = 64
@@ -43,7 +43,9 @@ def produce(
     sending: SendingOptions,
     measurements: MeasurementOptions,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Existing topic.")],
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Folder, file of rows, or - for rows on stdin.")],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="Folder, file of rows, URL of either, or - for rows on stdin.")
+    ],
 ) -> ExitCode:
     """Produce files or rows to the least loaded brokers.
 
@@ -56,6 +58,10 @@ def produce(
       kafkabal produce images ./imagenet --chunk 1MB
 
       kafkabal produce events events.jsonl --key user --policy key-hash
+
+      kafkabal produce images train-0000.parquet --value image.bytes --label class
+
+      kafkabal produce images s3://bucket/imagenet --include '*.jpg' --read-ahead 64
 
       zcat clicks.gz | kafkabal produce clicks - --policy power-of-d:d=2
     """
@@ -129,36 +135,73 @@ def _deliver(
 
 
 def _source(name: str, options: SourceOptions, context: CommandContext) -> "Source":
-    path = parse_path(name)
-    if name != _STDIN and not path.exists():
-        raise InputFileError(path, "no such file or folder")
-    if name != _STDIN and path.is_dir():
-        from kafkabal.sources import FolderSource
+    from kafkabal.sources import RemoteFile, RemoteFolder, is_url
 
-        if options.row_format or options.value:
-            raise UsageError(f"--format and --value apply to rows only: {name} is a folder")
-        if options.chunk_bytes == 0:
-            raise UsageError("--chunk must be above 0")
-        return FolderSource(path, key=options.key, chunk_bytes=options.chunk_bytes, read_ahead=options.read_ahead)
+    if name == _STDIN:
+        return _row_source(None, options, context)
+    if is_url(name):
+        file = RemoteFile(name)
+        return (
+            _folder_source(RemoteFolder(name), name, options)
+            if file.is_folder()
+            else _row_source(file, options, context)
+        )
+    path = parse_path(name)
+    if not path.exists():
+        raise InputFileError(path, "no such file or folder")
+    return _folder_source(path, name, options) if path.is_dir() else _row_source(path, options, context)
+
+
+def _folder_source(store: "Path | FileStore", name: str, options: SourceOptions) -> "Source":
+    from kafkabal.sources import FolderSource
+
+    if options.row_format or options.value or options.label:
+        raise UsageError(f"--format, --value and --label apply to rows only: {name} is a folder")
+    if options.chunk_bytes == 0:
+        raise UsageError("--chunk must be above 0")
+    return FolderSource(
+        store,
+        key=options.key,
+        chunk_bytes=options.chunk_bytes,
+        read_ahead=options.read_ahead,
+        include=options.include or (),
+        exclude=options.exclude or (),
+        transform=_transform(options),
+    )
+
+
+def _row_source(file: "Path | RemoteFile | None", options: SourceOptions, context: CommandContext) -> "Source":
     from kafkabal.sources import RowFormat, RowSource
 
-    if options.chunk_bytes is not None:
-        raise UsageError("--chunk applies to folders only, not to rows")
-    if options.read_ahead:
-        raise UsageError("--read-ahead applies to folders only, not to rows")
+    for option, given in (
+        ("--chunk", options.chunk_bytes is not None),
+        ("--read-ahead", bool(options.read_ahead)),
+        ("--include", bool(options.include)),
+        ("--exclude", bool(options.exclude)),
+    ):
+        if given:
+            raise UsageError(f"{option} applies to folders only, not to rows")
     known = {f.value: f for f in RowFormat}
     if options.row_format is not None and options.row_format not in known:
         raise UsageError(f"--format: unknown format: {options.row_format!r}", hint=f"choose from: {', '.join(known)}")
     stream: Any = getattr(context.stdin, "buffer", None)
-    if name == _STDIN and stream is None:
+    if file is None and stream is None:
         raise UsageError("standard input is closed", hint="feed rows to it, or name a file")
     return RowSource(
-        None if name == _STDIN else path,
-        stream=stream if name == _STDIN else None,
+        file,
+        stream=stream if file is None else None,
         row_format=known[options.row_format] if options.row_format else None,
         key_field=options.key,
         value_field=options.value,
+        label_field=options.label,
+        transform=_transform(options),
     )
+
+
+def _transform(options: SourceOptions) -> "Transform | None":
+    from kafkabal.sources import load_transform
+
+    return None if options.transform is None else load_transform(options.transform)
 
 
 def _order(

@@ -47,7 +47,7 @@ class SourceOptions:
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="Format of rows: jsonl, text, csv or parquet. [default: by the file name]",
+            help="Format of rows: jsonl, text, csv, parquet, arrow, tfrecord or webdataset. [default: by name]",
             rich_help_panel=_SECTION,
         ),
     ] = None
@@ -66,6 +66,42 @@ class SourceOptions:
             "--value",
             metavar="FIELD",
             help="Send only this field of each row. [default: the whole row]",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            metavar="FIELD",
+            help="Send this field of each row as the header 'label'.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--include",
+            metavar="GLOB",
+            help="Send only files whose path in the folder matches. Repeatable.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude",
+            metavar="GLOB",
+            help="Skip files whose path in the folder matches. Repeatable.",
+            rich_help_panel=_SECTION,
+        ),
+    ] = None
+    transform: Annotated[
+        str | None,
+        typer.Option(
+            "--transform",
+            metavar="MODULE:FUNCTION",
+            help="Function from value and headers of each record to those that are sent.",
             rich_help_panel=_SECTION,
         ),
     ] = None

@@ -42,7 +42,8 @@ from kafkabal.routing.policies.random import Random
 from kafkabal.routing.policy_protocol import Context
 from kafkabal.routing.registry import PolicyChoice, load_policy
 from kafkabal.sources.folder import FolderSource
-from kafkabal.sources.row_files import RowFormat, RowSource
+from kafkabal.sources.row_files import RowSource
+from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.source_protocol import Block, Source
 from tests.unit.producer.conftest import MockCluster
 from tests.unit.sources.records_of import records_of
@@ -517,7 +518,7 @@ def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
 
 def test_a_long_look_at_sizes_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row takes a fifth of a second here: it is said after the fifth of them, and not again."""
-    monkeypatch.setattr("kafkabal.sources.row_files._READ_BYTES", 2)
+    monkeypatch.setattr("kafkabal.sources.row_formats._READ_BYTES", 2)
     (tmp_path / "a.txt").write_bytes(b"x\n" * 20 + b"x" * 10 + b"\n")
     now_s = itertools.count(0.0, 0.2)
     told: list[float] = []

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.sources.row_files import RowFormat, RowSource
+from kafkabal.sources.row_files import RowSource
+from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.source_protocol import ChangedRowsError, RowChecksum, Wanted
 from tests.unit.sources.records_of import records_of
 
@@ -291,3 +292,33 @@ def test_parquet_columns_of_the_same_name_are_refused(tmp_path: Path) -> None:
         rows_of(RowSource(tmp_path / "columns.parquet"))
     with pytest.raises(InputFileError, match=r"fields.parquet: row 1: cannot read: .*duplicate field names"):
         rows_of(RowSource(tmp_path / "fields.parquet"))
+
+
+def test_arrow_rows_and_nested_fields(tmp_path: Path) -> None:
+    """An Arrow file and a stream are read alike; a dot descends into a field, and a field can be the label."""
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"image": [{"bytes": b"\x00", "path": "a"}, {"bytes": b"\x01", "path": "b"}], "n": [7, 8]})
+    for name, writer in (("a.arrow", pyarrow.ipc.new_file), ("s.arrow", pyarrow.ipc.new_stream)):
+        with writer(tmp_path / name, table.schema) as file:
+            file.write_table(table)
+        source = RowSource(tmp_path / name, value_field="image.bytes", label_field="n")
+        (part,) = source.listing().parts
+        assert [(r.value, r.headers) for r in records_of(source, part)] == [
+            (b"\x00", [("label", b"7")]),
+            (b"\x01", [("label", b"8")]),
+        ]
+
+
+def test_the_checksum_of_rows_covers_headers_however_they_are_read(tmp_path: Path) -> None:
+    """A changed label is another row, and the checksum is the same whatever blocks the rows came in."""
+    path = written(tmp_path, "a.jsonl", b'{"v":1,"l":"x"}\n{"v":2,"l":"y"}\n')
+    source = RowSource(path, value_field="v", label_field="l")
+    (part,) = source.listing().parts
+    whole = [block.rows for block in source.blocks([Wanted(0, 0, part)])][-1]
+    rest = [block.rows for block in source.blocks([Wanted(0, 0, part, 1)])][-1]
+    assert whole is not None
+    assert whole == rest
+    assert source.begins_with(part, whole)
+    written(tmp_path, "a.jsonl", b'{"v":1,"l":"x"}\n{"v":2,"l":"z"}\n')
+    (changed,) = source.listing().parts
+    assert not source.begins_with(changed, whole)

@@ -1,0 +1,95 @@
+"""Rows of Parquet and Arrow files, by pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import IO, Any
+
+import msgspec
+
+from kafkabal.errors import UsageError
+from kafkabal.sources.row_formats import BadRowError, Fields, Rows, WantedFields, expect_columns
+
+_ROWS_A_BATCH = 1024
+
+
+def parquet_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
+    """Rows of a Parquet file; a row without a wanted value is a JSON object, in which bytes are base64.
+
+    Raises
+    ------
+    UsageError
+        If pyarrow is not installed.
+    BadRowError
+        If the file is not Parquet, or lacks a column.
+    """
+    _, _, parquet = _pyarrow("Parquet")
+
+    def opened() -> tuple[list[str], int, Iterable[Any]]:
+        table = parquet.ParquetFile(file)
+        return table.schema_arrow.names, table.metadata.num_rows, table.iter_batches(_ROWS_A_BATCH)
+
+    yield from _rows("Parquet", opened, size_bytes, wanted)
+
+
+def arrow_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
+    """Rows of an Arrow IPC file or stream, as :func:`parquet_rows`."""
+    pyarrow, ipc, _ = _pyarrow("Arrow")
+
+    def opened() -> tuple[list[str], int, Iterable[Any]]:
+        try:
+            table = ipc.open_file(file)
+        except pyarrow.ArrowInvalid:  # a stream has no footer
+            file.seek(0)
+            stream = ipc.open_stream(file)
+            return stream.schema.names, 0, _cut(stream)
+        batches = (table.get_batch(number) for number in range(table.num_record_batches))
+        return table.schema.names, 0, _cut(batches)
+
+    yield from _rows("Arrow", opened, size_bytes, wanted)
+
+
+def _rows(what: str, opened: Any, size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
+    from pyarrow import ArrowException
+
+    number = 0
+    try:
+        columns, n_rows, batches = opened()
+        expect_columns(columns, wanted)
+        for batch in batches:
+            fields = _python_rows(batch, number + 1)
+            texts = [b""] * len(fields) if wanted.value else [_encoded(row) for row in fields]
+            done_bytes = size_bytes * number // n_rows if n_rows else 0
+            places = range(number + 1, number + len(fields) + 1)
+            number += len(fields)
+            read_bytes = size_bytes * number // n_rows - done_bytes if n_rows else batch.nbytes
+            yield Rows(texts, fields, places, read_bytes)
+    except (ArrowException, OSError) as error:
+        raise BadRowError(number + 1, f"is not {what}: {error}") from error
+
+
+def _cut(batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches of at most so many rows: those of an Arrow file can be of any size."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, _ROWS_A_BATCH):
+            yield batch.slice(start, _ROWS_A_BATCH)
+
+
+def _python_rows(batch: Any, number: int) -> list[Fields]:
+    try:
+        rows: list[Fields] = batch.to_pylist()
+    except (ValueError, OverflowError) as error:  # such as fields of the same name within a column
+        raise BadRowError(number, f"cannot read: {error}") from error
+    return rows
+
+
+def _encoded(row: Fields) -> bytes:
+    return msgspec.json.encode(row)
+
+
+def _pyarrow(what: str) -> Any:
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.ipc"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise UsageError(f"reading {what} requires pyarrow", hint="pip install 'kafkabal[parquet]'") from None

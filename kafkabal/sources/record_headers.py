@@ -1,0 +1,35 @@
+"""Headers that records of data sets carry."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from kafkabal.sources.source_protocol import Headers
+
+PATH_HEADER: Final = "path"
+LABEL_HEADER: Final = "label"
+CHECKSUM_HEADER: Final = "sha256"
+CHUNK_HEADER: Final = "chunk"
+
+
+def file_headers(name: str, checksum: str) -> Headers:
+    """Of a file that is one record: its path within the data set, its checksum and, where it has one, its label."""
+    headers: Headers = [(PATH_HEADER, os.fsencode(name)), (CHECKSUM_HEADER, checksum.encode())]
+    if label := label_of(name):
+        headers.append((LABEL_HEADER, label))
+    return headers
+
+
+def label_of(name: str) -> bytes | None:
+    """The first sub-folder; None for files at the top."""
+    first, slash, _ = name.partition("/")
+    return os.fsencode(first) if slash else None
+
+
+def header_bytes(headers: Headers) -> int:
+    """Bytes of the names and values of the headers of one record."""
+    n_bytes = 0
+    for name, value in headers:
+        n_bytes += len(name) + len(value or b"")
+    return n_bytes

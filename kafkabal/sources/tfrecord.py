@@ -1,0 +1,79 @@
+"""Records of a TFRecord file.
+
+Each is ``uint64 length, uint32 masked CRC-32C of the length, length bytes, uint32 masked CRC-32C of the bytes``, all
+little-endian; a checksum ``c`` is masked as ``((c >> 15) | (c << 17)) + 0xa282ead8`` (TensorFlow, "TFRecord and
+tf.train.Example"; RFC 3720 for CRC-32C).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import IO, Final
+
+from kafkabal.errors import UsageError
+from kafkabal.sources.row_formats import BadRowError, Rows, WantedFields
+
+_HEAD: Final = struct.Struct("<QI")
+_CHECKSUM: Final = struct.Struct("<I")
+_MASK_DELTA: Final = 0xA282EAD8
+_BLOCK_BYTES: Final = 1 << 20
+# a length beyond this is a damaged file rather than a record: Kafka's batches end at 2 GiB
+_MOST_RECORD_BYTES: Final = 1 << 31
+
+
+def tfrecord_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
+    """Payloads of the records, their checksums verified.
+
+    Raises
+    ------
+    UsageError
+        If google-crc32c is not installed.
+    BadRowError
+        If a checksum is wrong, or the file ends within a record.
+    """
+    crc32c = _crc32c()
+    texts: list[bytes] = []
+    first, held_bytes = 1, 0
+    try:
+        while head := file.read(_HEAD.size):
+            number = first + len(texts)
+            texts.append(_payload(head, file, number, crc32c))
+            held_bytes += len(texts[-1]) + _HEAD.size + _CHECKSUM.size
+            if held_bytes >= _BLOCK_BYTES:
+                yield Rows(texts, None, range(first, number + 1), held_bytes)
+                texts, first, held_bytes = [], number + 1, 0
+    except BadRowError:
+        if texts:
+            yield Rows(texts, None, range(first, first + len(texts)), held_bytes)
+        raise
+    if texts:
+        yield Rows(texts, None, range(first, first + len(texts)), held_bytes)
+
+
+def _payload(head: bytes, file: IO[bytes], number: int, crc32c: Callable[[bytes], int]) -> bytes:
+    if len(head) < _HEAD.size:
+        raise BadRowError(number, "is cut off")
+    length, length_checksum = _HEAD.unpack(head)
+    if _masked(crc32c(head[:8])) != length_checksum or length > _MOST_RECORD_BYTES:
+        raise BadRowError(number, "is not TFRecord: wrong checksum of the length")
+    data = file.read(length)
+    tail = file.read(_CHECKSUM.size)
+    if len(data) < length or len(tail) < _CHECKSUM.size:
+        raise BadRowError(number, "is cut off")
+    if _masked(crc32c(data)) != _CHECKSUM.unpack(tail)[0]:
+        raise BadRowError(number, "is damaged: wrong checksum")
+    return data
+
+
+def _masked(checksum: int) -> int:
+    return ((checksum >> 15 | checksum << 17) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+def _crc32c() -> Callable[[bytes], int]:
+    try:
+        from google_crc32c import value
+    except ImportError:
+        raise UsageError("reading TFRecord requires google-crc32c", hint="pip install 'kafkabal[tfrecord]'") from None
+    checksum: Callable[[bytes], int] = value
+    return checksum

@@ -1,0 +1,100 @@
+"""Samples of a WebDataset archive: a ``.tar`` whose adjacent files of one name before the first dot are one sample.
+
+See the WebDataset format specification. A sample is sent as one record: its value is one of its files, its label the
+text of its ``.cls`` file, and every other file a header named by its extension, so that nothing of it is lost.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from typing import IO, Any, Final
+
+from kafkabal.sources.record_headers import LABEL_HEADER, PATH_HEADER
+from kafkabal.sources.row_formats import BadRowError, Fields, Rows, WantedFields
+from kafkabal.sources.source_protocol import Headers
+
+SAMPLE_FIELD: Final = "__key__"
+_LABEL_EXTENSION: Final = "cls"
+# what describes a sample, and is its value only where it has nothing else
+_DESCRIPTIONS: Final = frozenset({"cls", "cls2", "id", "json", "txt", "index", "inx"})
+_BLOCK_BYTES: Final = 1 << 20
+
+
+def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
+    """Samples of an archive, plain or compressed; fields of a row are its files by extension, and ``__key__``.
+
+    Raises
+    ------
+    BadRowError
+        If it is not an archive, is cut off, or a sample has two files of one extension.
+    """
+    texts: list[bytes] = []
+    fields: list[Fields] = []
+    headers: list[Headers] = []
+    first, held_bytes = 1, 0
+    fault = None
+    samples = _samples(file)
+    while True:
+        try:
+            sample = next(samples, None)
+        except (tarfile.TarError, EOFError, OSError) as error:
+            fault = BadRowError(first + len(texts), f"is not a tar archive, or cut off: {error}")
+            break
+        except BadRowError as error:
+            fault = BadRowError(first + len(texts), error.message)
+            break
+        if sample is None:
+            break
+        value_extension = wanted.value if wanted.value in sample else _value_of(sample)
+        texts.append(sample[value_extension])
+        fields.append(sample)
+        headers.append(_headers(sample, value_extension))
+        held_bytes += sum(map(len, sample.values()))
+        if held_bytes >= _BLOCK_BYTES:
+            yield Rows(texts, fields, range(first, first + len(texts)), held_bytes, headers)
+            first, held_bytes = first + len(texts), 0
+            texts, fields, headers = [], [], []
+    if texts:
+        yield Rows(texts, fields, range(first, first + len(texts)), held_bytes, headers)
+    if fault is not None:
+        raise fault
+
+
+def _samples(file: IO[bytes]) -> Iterator[Fields]:
+    """Files of each sample by extension, in the order of the archive."""
+    sample: Fields = {}
+    with tarfile.open(fileobj=file, mode="r|*") as archive:
+        for member in archive:
+            folder, slash, name = member.name.rpartition("/")
+            stem, dot, extension = name.partition(".")
+            if not member.isfile() or not (stem and dot):
+                continue
+            key = f"{folder}{slash}{stem}"
+            if sample and sample[SAMPLE_FIELD] != key:
+                yield sample
+                sample = {}
+            opened: Any = archive.extractfile(member)
+            if extension in sample:
+                raise BadRowError(None, f"has two files named {member.name!r}")
+            sample |= {SAMPLE_FIELD: key, extension: opened.read()}
+            if len(sample[extension]) < member.size:
+                raise EOFError("unexpected end of data")
+    if sample:
+        yield sample
+
+
+def _value_of(sample: Fields) -> str:
+    """Extension of the first file that is not a description of the others."""
+    extensions = [extension for extension in sample if extension != SAMPLE_FIELD]
+    return next((each for each in extensions if each not in _DESCRIPTIONS), extensions[0])
+
+
+def _headers(sample: Fields, value_extension: str) -> Headers:
+    headers: Headers = [(PATH_HEADER, f"{sample[SAMPLE_FIELD]}.{value_extension}".encode("utf-8", "surrogateescape"))]
+    for extension, data in sample.items():
+        if extension == _LABEL_EXTENSION != value_extension:
+            headers.append((LABEL_HEADER, data.strip()))
+        elif extension not in (SAMPLE_FIELD, value_extension):
+            headers.append((extension, data))
+    return headers

@@ -1,0 +1,75 @@
+"""TFRecord files: checksums, damage, and what is sent."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from kafkabal.errors import InputFileError, UsageError
+from kafkabal.sources.row_files import RowSource
+from tests.unit.sources.records_of import records_of
+
+google_crc32c = pytest.importorskip("google_crc32c")
+
+# how TensorFlow begins a record of five bytes: an answer that our own code had no part in
+HEAD_OF_FIVE = bytes.fromhex("0500000000000000eab2043e")
+
+
+def record(payload: bytes) -> bytes:
+    """One record with right checksums."""
+
+    def masked(data: bytes) -> bytes:
+        checksum = google_crc32c.value(data)
+        return struct.pack("<I", ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    length = struct.pack("<Q", len(payload))
+    return length + masked(length) + payload + masked(payload)
+
+
+def read(path: Path) -> list[tuple[str, bytes]]:
+    """Name and value of every record."""
+    source = RowSource(path)
+    (part,) = source.listing().parts
+    return [(r.name, r.value) for r in records_of(source, part)]
+
+
+def test_payloads_are_sent(tmp_path: Path) -> None:
+    """Each record is its payload, an empty one too, in the order of the file."""
+    path = tmp_path / "a.tfrecord"
+    payloads = [b"one", b"", b"x" * 3_000_000]
+    path.write_bytes(b"".join(map(record, payloads)))
+    assert [value for _, value in read(path)] == payloads
+    assert read(path)[1][0] == f"{path}, record 2"
+
+
+def test_checksums_are_masked_as_tensorflow_does(tmp_path: Path) -> None:
+    """The head of a record that TensorFlow wrote is accepted; the record is only cut off behind it."""
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(HEAD_OF_FIVE)
+    with pytest.raises(InputFileError, match="record 1: is cut off"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (record(b"one") + record(b"two")[:-1], "record 2: is cut off"),
+        (record(b"one") + record(b"two")[:5], "record 2: is cut off"),
+        (record(b"one")[:-5] + b"X" + record(b"one")[-4:], "record 1: is damaged: wrong checksum"),
+        (b"\xff" * 100, "record 1: is not TFRecord"),
+    ],
+)
+def test_damage_is_found(tmp_path: Path, content: bytes, message: str) -> None:
+    """A wrong checksum or a cut file is an error that names the record."""
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(content)
+    with pytest.raises(InputFileError, match=message):
+        read(path)
+
+
+def test_payloads_have_no_fields(tmp_path: Path) -> None:
+    """A key would need a schema that the file does not have."""
+    with pytest.raises(UsageError, match="TFRecord files have no fields"):
+        RowSource(tmp_path / "a.tfrecord", key_field="id")

@@ -1,0 +1,78 @@
+"""WebDataset archives: samples, labels, and archives that are damaged."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from kafkabal.errors import InputFileError
+from kafkabal.sources.row_files import RowSource
+from tests.unit.sources.records_of import Record, records_of
+
+
+def archive(path: Path, files: list[tuple[str, bytes]]) -> Path:
+    """An archive of these files, in this order."""
+    with tarfile.open(path, "w") as tar:
+        for name, data in files:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return path
+
+
+def read(source: RowSource) -> list[Record]:
+    """Every record."""
+    (part,) = source.listing().parts
+    return records_of(source, part)
+
+
+FILES = [("a/1.cls", b"7\n"), ("a/1.jpg", b"JPEG"), ("a/1.json", b"{}"), ("b/1.jpg", b"other"), ("README", b"x")]
+
+
+def test_files_of_one_name_are_one_record(tmp_path: Path) -> None:
+    """The value is the file that is not a description; its label and the other files are headers."""
+    path = archive(tmp_path / "a.tar", FILES)
+    first, second = read(RowSource(path))
+    assert (first.value, first.headers) == (b"JPEG", [("path", b"a/1.jpg"), ("label", b"7"), ("json", b"{}")])
+    assert (second.value, second.headers) == (b"other", [("path", b"b/1.jpg")])
+    assert first.name == f"{path}, sample 1"
+
+
+def test_files_of_a_sample_are_its_fields(tmp_path: Path) -> None:
+    """Key, value and label can be any of its files, or the name of the sample."""
+    path = archive(tmp_path / "a.tar", FILES[:3])
+    (record,) = read(RowSource(path, key_field="__key__", value_field="json", label_field="cls"))
+    assert (record.key, record.value) == (b"a/1", b"{}")
+    assert dict(record.headers) == {"path": b"a/1.json", "jpg": b"JPEG", "label": b"7\n"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: data[:700], "sample 1: is not a tar archive, or cut off"),
+        (lambda data: b"x" * 2000, "sample 1: is not a tar archive"),
+    ],
+)
+def test_damage_is_found(tmp_path: Path, damage: object, message: str) -> None:
+    """An archive that ends early, or is none, is an error that names the sample."""
+    path = archive(tmp_path / "a.tar", [("1.jpg", b"x" * 600)])
+    path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
+    with pytest.raises(InputFileError, match=message):
+        read(RowSource(path))
+
+
+def test_two_files_of_one_extension_are_refused(tmp_path: Path) -> None:
+    """One of them would be lost."""
+    path = archive(tmp_path / "a.tar", [("1.jpg", b"x"), ("1.jpg", b"y")])
+    with pytest.raises(InputFileError, match=r"has two files named '1\.jpg'"):
+        read(RowSource(path))
+
+
+def test_a_missing_value_is_refused(tmp_path: Path) -> None:
+    """A sample without the file that is asked for is named."""
+    path = archive(tmp_path / "a.tar", [("1.jpg", b"x"), ("2.png", b"y")])
+    with pytest.raises(InputFileError, match="sample 2: missing field 'jpg'"):
+        read(RowSource(path, value_field="jpg"))
