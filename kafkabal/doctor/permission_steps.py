@@ -81,6 +81,11 @@ STEPS: Final = (
     ),
     Step("read subscriptions", _TELEMETRY, (Need(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),)),
     Step("change subscriptions", _TELEMETRY, (Need(Operation.ALTER_CONFIGS, ResourceType.CLUSTER),)),
+    Step(
+        "take the lock of watch",
+        frozenset({Purpose.WATCH}),
+        (Need(Operation.READ, ResourceType.GROUP, f"{LOCK_GROUP}-watch"),),
+    ),
     Step("take the lock", _MOVE, (Need(Operation.READ, ResourceType.GROUP, LOCK_GROUP),), True),
     Step(
         "write the run record",

@@ -86,6 +86,21 @@ def _in_alerts(text: str) -> Iterator[str]:
         yield re.sub(r" on the host.*", "", found)
 
 
+def _in_units(text: str) -> Iterator[str]:
+    for found in re.findall(r"^ExecStart=(?:/usr/bin/env |/\S+/)(kafkabal .+)$", text, re.MULTILINE):
+        yield found.replace("%i", "prod").replace("kafkabal-prod.prom", "x.prom")
+
+
+def _in_manifests(text: str) -> Iterator[str]:
+    """The arguments of containers, and the steps of workflows."""
+    for arguments in re.findall(r"^ *args: \[(.+)\]$", text, re.MULTILINE):
+        yield f"kafkabal {arguments.replace(',', '')}"
+    for line in text.splitlines():
+        if re.match(r" +kafkabal [a-z]", line):
+            # a file of the repository that the workflow is in
+            yield line.strip().replace("--profile kafka/profiles.yaml#prod", "--profile prod")
+
+
 def _in_hints(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
@@ -99,6 +114,8 @@ def _shown() -> Iterator[tuple[str, str]]:
         ((ROOT / "man").glob("*.1"), _in_man_page),
         ((ROOT / "monitoring").rglob("*.yml"), _in_alerts),
         ((ROOT / "monitoring").rglob("*.service"), _in_alerts),
+        ((ROOT / "deploy").rglob("*.service"), _in_units),
+        ([*(ROOT / "deploy").rglob("*.yaml"), *(ROOT / "deploy").rglob("*.yml")], _in_manifests),
         ((ROOT / "kafkabal").rglob("*.py"), _in_hints),
     ]
     for paths, found_in in sources:
@@ -148,7 +165,14 @@ def test_every_command_line_can_be_typed(
 def test_the_commands_are_found() -> None:
     """The patterns still match what is shown: in the README, in docs, in man pages, in alerts and in hints."""
     assert len([line for where, line in SHOWN if where == "README.md"]) >= 15
-    for place, least in (("docs/", 60), ("man/", 30), ("monitoring/", 5), ("kafkabal/", 10), ("examples of", 30)):
+    for place, least in (
+        ("docs/", 60),
+        ("man/", 30),
+        ("monitoring/", 5),
+        ("deploy/", 5),
+        ("kafkabal/", 10),
+        ("examples of", 30),
+    ):
         assert len([where for where, _ in SHOWN if where.startswith(place)]) >= least, place
 
 

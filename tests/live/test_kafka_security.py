@@ -230,6 +230,7 @@ _STEPS: dict[str, Callable[[KafkaCluster], Any]] = {
     ),
     "read subscriptions": lambda c: c.client_metrics_names(),
     "change subscriptions": lambda c: c.alter_configs([ConfigChange(_SUBSCRIPTION, "interval.ms", "1000")]),
+    "take the lock of watch": lambda c: c.lock("me", 10.0, "watch").release(),
     "take the lock": lambda c: c.lock("me", 10.0).release(),
     "write the run record": lambda c: c.records().put("k", b"v"),
     "read the run record": lambda c: c.records().get_all(),

@@ -101,6 +101,7 @@ def test_what_is_optional_only_warns() -> None:
     """Runs do without the lock of the cluster and without its record."""
     denied = Told(topics={"img": _ALL}, groups=frozenset(), faults={"__kafkabal": _DENIED})
     found = _found(denied)
+    assert found["take the lock of watch"].status is Status.FAILED
     warned = {name for name, check in found.items() if check.status is Status.WARNING}
     assert warned == {"take the lock", "write the run record", "read the run record"}
 
