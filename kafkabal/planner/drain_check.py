@@ -147,7 +147,7 @@ def _blockers(cluster: ClusterState, leaves: Bools, takes: Bools, leaving: Bools
     concerned = np.zeros(n, np.bool_)
     concerned[cluster.replicas.partition[leaving]] = True
     found: list[Blocker] = []
-    for reason, rows in _reasons(cluster, leaves, takes, leaving):
+    for reason, rows in _reasons(cluster, leaves, takes, leaving, concerned):
         topics, counts = np.unique(cluster.partitions.topic[np.flatnonzero(rows & concerned)], return_counts=True)
         found += [
             Blocker(cluster.topics.name[t], c, reason) for t, c in zip(topics.tolist(), counts.tolist(), strict=True)
@@ -155,7 +155,10 @@ def _blockers(cluster: ClusterState, leaves: Bools, takes: Bools, leaving: Bools
     yield from sorted(found, key=lambda b: (-b.partitions, b.topic, b.reason))
 
 
-def _reasons(cluster: ClusterState, leaves: Bools, takes: Bools, leaving: Bools) -> Iterator[tuple[str, Bools]]:
+def _reasons(
+    cluster: ClusterState, leaves: Bools, takes: Bools, leaving: Bools, concerned: Bools
+) -> Iterator[tuple[str, Bools]]:
+    """What may block a drain, with the partitions that it blocks; valid for those that are concerned."""
     r, n = cluster.replicas, len(cluster.partitions)
 
     def count(rows: Bools) -> I64:
@@ -164,7 +167,9 @@ def _reasons(cluster: ClusterState, leaves: Bools, takes: Bools, leaving: Bools)
     free = int(takes.sum()) - count(takes[r.broker])
     yield "replication factor: too few other brokers", count(leaving) > free
     rack, counted = rack_numbers(cluster), cluster.brokers.is_live & ~leaves
-    before = _racks_of(r.partition, rack[r.broker], cluster.brokers.is_live[r.broker], n)
+    # of a large cluster few partitions are concerned, and to tell pairs apart takes longest of all
+    held = cluster.brokers.is_live[r.broker] & concerned[r.partition]
+    before = _racks_of(r.partition, rack[r.broker], held, n)
     yield "racks: the others are in fewer racks", before > len(np.unique(rack[counted]))
     yield "no in-sync replica is online to copy from", ~has_source(cluster)
     yield "another reassignment is moving it", count(r.adding | r.removing) > 0
