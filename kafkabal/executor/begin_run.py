@@ -341,7 +341,12 @@ def _way_back(record: RunRecord) -> Plan:
         )
         for p in record.partitions
     )
-    return Plan(partitions=tuple(changes), cluster_id=record.cluster_id, taken_at=record.started_at)
+    return Plan(
+        partitions=tuple(changes),
+        cluster_id=record.cluster_id,
+        taken_at=record.started_at,
+        topic_ids={p.topic: p.topic_id for p in record.partitions if p.topic_id},
+    )
 
 
 def _remember(

@@ -21,6 +21,7 @@ from .cluster_state import freeze as freeze
 from .configured_capacity import Default as Default
 from .configured_capacity import stated_of_brokers as stated_of_brokers
 from .eligibility import UNLIMITED as UNLIMITED
+from .eligibility import can_choose_log_dir as can_choose_log_dir
 from .eligibility import did_not_report as did_not_report
 from .eligibility import dir_room_bytes as dir_room_bytes
 from .eligibility import lasting_factor as lasting_factor
@@ -28,6 +29,7 @@ from .eligibility import rack_numbers as rack_numbers
 from .eligibility import room_for_replicas as room_for_replicas
 from .eligibility import takes_replicas as takes_replicas
 from .eligibility import volume_room_bytes as volume_room_bytes
+from .eligibility import with_choosable_log_dir as with_choosable_log_dir
 from .kafka_configs import CLEANUP_POLICY as CLEANUP_POLICY
 from .kafka_configs import COMPRESSION_TYPE as COMPRESSION_TYPE
 from .kafka_configs import CORDONED_LOG_DIRS as CORDONED_LOG_DIRS

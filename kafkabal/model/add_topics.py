@@ -53,6 +53,7 @@ def _merged(old: ClusterState, new: ClusterState) -> ClusterState:
             name=tuple(names[i] for i in topic_order),
             internal=np.concatenate([old.topics.internal, new.topics.internal])[topic_order],
             configs=tuple([*old.topics.configs, *new.topics.configs][i] for i in topic_order),
+            topic_id=tuple([*old.topics.topic_id, *new.topics.topic_id][i] for i in topic_order),
         ),
         partitions=replace(
             _stacked(old.partitions, new.partitions, order), topic=topic[order].astype(np.int32), first=first

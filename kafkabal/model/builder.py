@@ -67,6 +67,7 @@ def build_cluster(
         name=tuple(names[i] for i in order),
         internal=columns.internal[order],
         configs=tuple(_pick([config for c in chunks for config in c.configs], order)),
+        topic_id=tuple(_pick([topic_id for c in chunks for topic_id in c.topic_id], order)),
     )
     partitions_order, topic_of = _partition_order(columns, order, names)
     partitions, replicas, rank = _partition_tables(columns, broker_table, dir_table, partitions_order, topic_of)

@@ -104,6 +104,8 @@ class Topics:
     internal: Bools
     configs: tuple[Mapping[str, str] | None, ...]
     """Configs set on the topic itself; None where they were not read."""
+    topic_id: tuple[str, ...]
+    """Tells a topic from another that was created later under its name; empty where it is not known."""
 
     def __len__(self) -> int:
         return len(self.name)

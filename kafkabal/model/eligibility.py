@@ -14,6 +14,10 @@ UNLIMITED = np.iinfo(np.int64).max // 4
 """Room of a volume of unknown size; sums of a few of them still fit 64 bits."""
 
 
+_LONGEST_NAME = 255 - len("-.-future") - 32
+"""Characters of topic and partition number together."""
+
+
 def takes_replicas(cluster: ClusterState, excluded: Bools) -> Bools:
     """bool, shape (n_brokers,): live, not excluded, and with a log dir that is online and not cordoned (KIP-1066).
 
@@ -41,6 +45,23 @@ def did_not_report(cluster: ClusterState) -> Bools:
     reported = np.bincount(dirs.broker, minlength=len(cluster.brokers)) > 0
     live = cluster.brokers.is_live
     return np.asarray(live & ~reported & (reported & live).any())
+
+
+def can_choose_log_dir(topic: str, partition: int) -> bool:
+    """Whether Kafka lets anybody choose the log dir of a partition, or move it to another (AlterReplicaLogDirs).
+
+    While it does, it keeps a folder ``topic-partition.<32 digits>-future``; where that is longer than 255 characters,
+    it answers INVALID_TOPIC_EXCEPTION (KAFKA-4893), also to a mere choice for a replica that is yet to come.
+    """
+    return len(topic) + len(str(partition)) <= _LONGEST_NAME
+
+
+def with_choosable_log_dir(cluster: ClusterState) -> Bools:
+    """bool, shape (n_partitions,): :func:`can_choose_log_dir` of each."""
+    length = np.fromiter(map(len, cluster.topics.name), np.int64, len(cluster.topics))
+    number = cluster.partitions.number
+    digits = 1 + np.floor(np.log10(np.maximum(number, 1))).astype(np.int64)
+    return np.asarray(length[cluster.partitions.topic] + digits <= _LONGEST_NAME)
 
 
 def dir_room_bytes(cluster: ClusterState, limit: float) -> I64:

@@ -83,3 +83,4 @@ class TopicRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     partitions: list[PartitionRow]
     configs: dict[str, str] | None = None
     internal: bool = False
+    topic_id: str = ""

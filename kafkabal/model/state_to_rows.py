@@ -76,6 +76,7 @@ def topic_rows(cluster: ClusterState) -> Iterator[TopicRow]:
                 partitions=[next(parts) for _ in range(count)],
                 configs=None if configs is None else dict(configs),
                 internal=bool(cluster.topics.internal[t]),
+                topic_id=cluster.topics.topic_id[t],
             )
 
 

@@ -23,6 +23,7 @@ class TopicColumns:
 
     names: list[str]
     configs: list[dict[str, str] | None]
+    topic_id: list[str]
     internal: Bools
     partition_count: I64
     number: I64
@@ -94,6 +95,7 @@ def _read_chunk(topics: list[TopicRow], topics_before: int) -> TopicColumns:
     return TopicColumns(
         names=[t.topic for t in topics],
         configs=[t.configs for t in topics],
+        topic_id=[t.topic_id for t in topics],
         internal=np.fromiter((t.internal for t in topics), np.bool_, len(topics)),
         partition_count=np.fromiter((len(t.partitions) for t in topics), np.int64, len(topics)),
         number=np.array([p.partition for p in parts], np.int64),

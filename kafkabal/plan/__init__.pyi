@@ -5,6 +5,7 @@ from .drift import Drift as Drift
 from .drift import find_drift as find_drift
 from .drift import partition_rows as partition_rows
 from .drift import placements as placements
+from .drift import topic_ids as topic_ids
 from .plan import ANY_DIR as ANY_DIR
 from .plan import Action as Action
 from .plan import PartitionChange as PartitionChange

@@ -46,8 +46,17 @@ def find_drift(plan: Plan, state: ClusterState) -> tuple[Drift, ...]:
     """
     found = placements(state, (c.name for c in plan.partitions))
     brokers = set(state.brokers.id[state.brokers.is_live].tolist())
-    drifts = ((c.name, _difference(c, found.get(c.name), brokers)) for c in plan.partitions)
+    now = topic_ids(state, plan.topic_ids)
+    created_again = {topic for topic, topic_id in plan.topic_ids.items() if now.get(topic, topic_id) != topic_id}
+    drifts = ((c.name, _difference(c, found.get(c.name), brokers, created_again)) for c in plan.partitions)
     return tuple(Drift(name, what) for name, what in drifts if what)
+
+
+def topic_ids(state: ClusterState, topics: Iterable[str]) -> dict[str, str]:
+    """Ids of these topics, as far as the state knows them."""
+    wanted = set(topics)
+    known = zip(state.topics.name, state.topics.topic_id, strict=True)
+    return {name: topic_id for name, topic_id in known if topic_id and name in wanted}
 
 
 def placements(state: ClusterState, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, Found]:
@@ -83,9 +92,11 @@ def _found(state: ClusterState, row: int) -> Found:
     )
 
 
-def _difference(change: PartitionChange, found: Found | None, brokers: set[int]) -> str:
+def _difference(change: PartitionChange, found: Found | None, brokers: set[int], created_again: set[str]) -> str:
     if found is None:
         return "no longer exists"
+    if change.topic in created_again:
+        return "is of a topic that was deleted and created again"
     now = found.placement
     strangers = sorted(set(change.replicas) - brokers)
     if strangers:

@@ -18,7 +18,7 @@ import msgspec
 from kafkabal.input_files import Int32
 from kafkabal.model import TopicPartition
 
-PLAN_FORMAT = 1
+PLAN_FORMAT = 2
 ANY_DIR = "any"
 
 
@@ -108,6 +108,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What could not be reached, and why, one line each."""
     unrepaired: tuple[str, ...] = ()
     """Those of the warnings that name broken partitions which stay broken."""
+    topic_ids: Mapping[str, str] = {}
+    """Id of each planned topic, as far as it is known: one that is created again under its name is another topic."""
 
     @property
     def drained(self) -> frozenset[int]:

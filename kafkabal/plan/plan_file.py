@@ -52,6 +52,7 @@ class _PlanPart(msgspec.Struct, frozen=True, kw_only=True):
     scores: dict[str, ScoreChange] = {}
     warnings: tuple[str, ...] = ()
     unrepaired: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    topic_ids: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _PlanEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -136,6 +137,7 @@ def _lines(plan: Plan) -> Iterator[bytes]:
         scores=dict(plan.scores),
         warnings=plan.warnings,
         unrepaired=plan.unrepaired or msgspec.UNSET,
+        topic_ids=dict(plan.topic_ids) or msgspec.UNSET,
     )
     yield b'\n],\n"kafkabal":' + encode(part) + b"}\n"
 
@@ -199,6 +201,7 @@ def _plan(entry: _PlanEntry) -> Plan:
         scores=ours.scores,
         warnings=ours.warnings,
         unrepaired=() if ours.unrepaired is msgspec.UNSET else ours.unrepaired,
+        topic_ids={} if ours.topic_ids is msgspec.UNSET else ours.topic_ids,
     )
 
 

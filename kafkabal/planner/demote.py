@@ -12,7 +12,7 @@ from collections.abc import Collection
 import numpy as np
 
 from kafkabal.model import ClusterState
-from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement, Plan, partition_rows
+from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement, Plan, partition_rows, topic_ids
 
 
 def demote_brokers(state: ClusterState, brokers: Collection[int]) -> Plan:
@@ -36,6 +36,7 @@ def demote_brokers(state: ClusterState, brokers: Collection[int]) -> Plan:
         cluster_id=state.cluster_id,
         taken_at=state.taken_at,
         options={"demote": sorted(brokers)},
+        topic_ids=topic_ids(state, (change.topic for change in changes)),
     )
 
 
@@ -105,4 +106,10 @@ def undo_demotion(state: ClusterState, demotion: Plan) -> Plan:
         if before is None or set(now) != set(before.replicas) or now == before.replicas:
             continue
         changes.append(_reorder(state, row, before.replicas, "leadership goes back to a broker that is well again"))
-    return Plan(partitions=tuple(changes), cluster_id=state.cluster_id, taken_at=state.taken_at, options={"demote": []})
+    return Plan(
+        partitions=tuple(changes),
+        cluster_id=state.cluster_id,
+        taken_at=state.taken_at,
+        options={"demote": []},
+        topic_ids=topic_ids(state, (change.topic for change in changes)),
+    )

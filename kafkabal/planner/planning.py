@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkabal.model import ClusterState
-from kafkabal.plan import Plan, ScoreChange, make_changes
+from kafkabal.plan import Plan, ScoreChange, make_changes, topic_ids
 from kafkabal.planner.budgeted_part import instalment
 from kafkabal.planner.candidate import search
 from kafkabal.planner.drain_leftovers import remains_of
@@ -49,8 +49,9 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
     listener.step("bound")
     bound = _bound(start, draft.state)
     listener.step("changes")
+    changes = make_changes(cluster, after, Reasons(draft.state, before, draft.leader))
     return Plan(
-        partitions=make_changes(cluster, after, Reasons(draft.state, before, draft.leader)),
+        partitions=changes,
         cluster_id=cluster.cluster_id,
         taken_at=cluster.taken_at,
         options=options.as_json(),
@@ -59,6 +60,7 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
         scores=_scores(problem, after),
         warnings=warnings,
         unrepaired=unrepaired,
+        topic_ids=topic_ids(cluster, (change.topic for change in changes)),
     )
 
 

@@ -102,7 +102,7 @@ def test_standard_error_fails_at_any_write(tmp_path: Path, snapshot: Path, plan_
         assert _is_applied(snapshot), first
 
 
-@pytest.mark.parametrize("form", ["table", "jsonl"])
+@pytest.mark.parametrize("form", ["table", "json", "jsonl"])
 @pytest.mark.parametrize("code", [errno.EIO, errno.EPIPE, errno.ENOSPC])
 def test_standard_output_fails(tmp_path: Path, snapshot: Path, plan_file: Path, code: int, form: str) -> None:
     """A run that is complete is not told as failed because nobody takes its report."""

@@ -244,6 +244,45 @@ def test_the_grace_counts_from_the_first_sight_of_any_command(simulation: Simula
     assert not any(5 in b for b in simulation.replicas().values())
 
 
+def test_a_topic_with_the_longest_name_is_moved(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka chooses no log dir for it, so that none is asked for, neither between brokers nor on one."""
+    name = "x" * 249
+    rows = [partition(i, [1, 2], 100 * _MB, log_dirs=[0, 0]) for i in range(6)]
+    memory = InMemoryCluster.of(cluster(brokers(4, dirs=2), [TopicRow(topic=name, partitions=rows)]))
+    simulation = simulate(memory, run_cli, monkeypatch)
+    done = simulation.run("rebalance", "--yes", "--drain", "1")
+    assert done.code == 0, done.err
+    assert not any(1 in b for b in simulation.replicas().values())
+    again = simulation.run("rebalance", "--yes", "--drain", "1")
+    assert (again.code, "nothing to do" in again.err) == (0, True), again.err
+
+
+def test_a_rehearsal_while_a_run_is_live_is_busy(simulation: Simulation) -> None:
+    """Of a live run a dry run says that the cluster is busy (75); of one that crashed, how to end it (4)."""
+    _uneven(simulation.memory)
+
+    class Crash(BaseException):
+        pass
+
+    sleep = simulation.memory.kafka.clock.sleep
+
+    def die(seconds: float) -> None:
+        sleep(seconds)
+        if simulation.memory.kafka.catch_up().moving:
+            raise Crash
+
+    simulation.memory.kafka.clock.sleep = die  # type: ignore[method-assign]
+    assert simulation.run("rebalance", "--yes", "--throttle", "1MB").code == 1
+    simulation.memory.kafka.clock.sleep = sleep  # type: ignore[method-assign]
+    sleep(60.0)  # until the session of its lock is over
+    crashed = simulation.run("rebalance", "--dry-run")
+    assert (crashed.code, "is unfinished" in crashed.err) == (4, True), crashed.err
+    live = simulation.memory.connect("another").lock("a live run", 30.0)
+    busy = simulation.run("rebalance", "--dry-run")
+    assert (busy.code, "locked by a live run" in busy.err) == (75, True), busy.err
+    live.release()
+
+
 def test_a_short_grace_is_waited_for(simulation: Simulation) -> None:
     """A broker that is dead for less than a grace of seconds is repaired by that very command, not left to a next."""
     kafka = simulation.memory.kafka

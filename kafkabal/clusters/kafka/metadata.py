@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Collection
+from typing import Any
 from uuid import UUID
 
 from kafkabal.clusters.clock import Deadline
@@ -38,7 +39,7 @@ def partition_status(client: KafkaClient, topics: Collection[str]) -> dict[Topic
                     leader=p.leader_id,
                     replicas=tuple(p.replica_nodes),
                     isr=tuple(p.isr_nodes),
-                    topic_id=_as_kafka_writes_it(topic.topic_id) if topic.topic_id else "",
+                    topic_id=topic_id_of(topic),
                 )
     return found
 
@@ -76,6 +77,11 @@ def topics_refused(topics: Collection[str]) -> NotAuthorizedError:
         + (f" and {more} more" if more > 0 else ""),
         hint="grant DESCRIBE on topic '*'; 'kafkabal help permissions' lists what each command needs",
     )
+
+
+def topic_id_of(topic: Any) -> str:
+    """Id of a topic of kafka-python's ``MetadataResponse``; empty where the brokers tell none."""
+    return _as_kafka_writes_it(topic.topic_id) if topic.topic_id else ""
 
 
 def _as_kafka_writes_it(topic_id: UUID | None) -> str:

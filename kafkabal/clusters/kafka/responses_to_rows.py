@@ -12,6 +12,7 @@ import numpy as np
 from kafkabal.clusters.kafka.broker_requests import Nodes
 from kafkabal.clusters.kafka.compacted_topic import RECORDS_TOPIC
 from kafkabal.clusters.kafka.log_dirs import BrokerLogs
+from kafkabal.clusters.kafka.metadata import topic_id_of
 from kafkabal.clusters.protocol import Reassignment
 from kafkabal.model import (
     SNAPSHOT_VERSION,
@@ -90,6 +91,7 @@ class _TopicRows:
                 partitions=[self._partition(topic.name, p) for p in _described(topic)],
                 configs=None if configs is None else configs.get(topic.name),
                 internal=topic.is_internal or topic.name == RECORDS_TOPIC,
+                topic_id=topic_id_of(topic),
             )
 
     def _partition(self, topic: str, p: Any) -> PartitionRow:

@@ -43,6 +43,7 @@ from kafkabal.model import (
     TopicRow,
     broker_rows,
     build_cluster,
+    can_choose_log_dir,
     topic_rows,
 )
 
@@ -228,7 +229,10 @@ class InMemoryCluster:
         self.kafka.catch_up()
         faults: dict[ReplicaOn, Fault] = {}
         for replica, path in targets.items():
-            fault = silent.get(replica.broker) or self._move_log_dir(replica, path)
+            fault = silent.get(replica.broker)
+            if fault is None and not can_choose_log_dir(replica.topic, replica.partition):
+                fault = Fault("INVALID_TOPIC_EXCEPTION", "The topic name is too long.")
+            fault = fault or self._move_log_dir(replica, path)
             if fault is not None:
                 faults[replica] = fault
         return faults

@@ -102,7 +102,7 @@ class SimulatedKafka:
         """Create a topic as the row describes it."""
         partitions = {p.partition: _partition(self.parts, row.topic, p) for p in row.partitions}
         self._topics_created += 1
-        topic_id = f"topic-{self._topics_created}"
+        topic_id = row.topic_id or f"topic-{self._topics_created}"
         self.parts.topics[row.topic] = Topic(row.topic, partitions, dict(row.configs or {}), row.internal, topic_id)
 
     def delete_topic(self, name: str) -> None:

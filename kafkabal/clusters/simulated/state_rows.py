@@ -34,6 +34,7 @@ def topic_rows(kafka: SimulatedKafka, *, configs: bool) -> Iterator[TopicRow]:
             partitions=[_partition_row(kafka.parts, p) for p in topic.partitions.values()],
             configs=dict(topic.configs) if configs else None,
             internal=topic.internal,
+            topic_id=topic.topic_id,
         )
 
 

@@ -21,7 +21,7 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.check_names import Overridable
 from kafkabal.executor.safety.plan_rules import PlannedRows
 from kafkabal.executor.state.find_run import FoundRun
-from kafkabal.model import Bools, ClusterState, TopicPartition, offline_replicas
+from kafkabal.model import Bools, ClusterState, TopicPartition, can_choose_log_dir, offline_replicas
 from kafkabal.plan import ANY_DIR, Action, Drift, PartitionChange, Plan, find_drift
 from kafkabal.units import format_rate
 
@@ -88,6 +88,7 @@ def preflight(
         _rule(Overridable.CLOSED_TARGET, "would go where no replica may go", rows.closed_places()),
         _offline(plan, state),
         _under_replicated(plan, state),
+        _log_dirs(plan),
         _disks(plan, state, options),
         _rates(plan, state, options, cluster.capabilities),
         _scope(cluster.capabilities),
@@ -245,6 +246,16 @@ def _replaces_only(change: PartitionChange, lagging: set[int], state: ClusterSta
     in_sync = set(state.brokers.id[r.broker[rows][r.in_sync[rows]]].tolist())
     kept = set(change.replicas)
     return not lagging & kept and in_sync <= kept
+
+
+def _log_dirs(plan: Plan) -> Check:
+    """Kafka chooses no log dir for the longest names; their replicas go where the broker puts them."""
+    asked = (c for c in plan.partitions if any(d != ANY_DIR for d in c.log_dirs))
+    names = [str(c.name) for c in asked if not can_choose_log_dir(c.topic, c.partition)]
+    if names:
+        message = f"{len(names)} planned partitions have names too long for Kafka to choose a log dir: {_some(names)}"
+        return Check("log dirs", Verdict.WARNING, message)
+    return Check("log dirs", Verdict.OK, "Kafka can choose every log dir that the plan names")
 
 
 def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> Check:

@@ -13,7 +13,7 @@ import msgspec
 from kafkabal.clusters import ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.input_files import Int32, Int64
-from kafkabal.model import TopicPartition
+from kafkabal.model import TopicPartition, can_choose_log_dir
 from kafkabal.plan import ANY_DIR, Placement
 
 
@@ -52,13 +52,19 @@ class PlannedPartition(msgspec.Struct, frozen=True, kw_only=True, tag_field="rec
 
     @property
     def target_dirs(self) -> Mapping[int, str]:
-        """Broker to path, only where the path matters."""
-        return {b: d for b, d in zip(self.replicas, self.log_dirs, strict=True) if d != ANY_DIR}
+        """Broker to path, only where the path matters and Kafka lets it be chosen."""
+        return self._chosen(self.replicas, self.log_dirs)
 
     @property
     def start_dirs(self) -> Mapping[int, str]:
-        """Broker to path at the start, as far as it is known."""
-        return {b: d for b, d in zip(self.start.replicas, self.start.log_dirs, strict=True) if d != ANY_DIR}
+        """Broker to path at the start, as far as it is known and can be had again."""
+        return self._chosen(self.start.replicas, self.start.log_dirs)
+
+    def _chosen(self, brokers: tuple[int, ...], paths: tuple[str, ...]) -> Mapping[int, str]:
+        # asking for a dir is refused for the longest names, and the move that waits for it never starts
+        if not can_choose_log_dir(self.topic, self.partition):
+            return {}
+        return {b: d for b, d in zip(brokers, paths, strict=True) if d != ANY_DIR}
 
 
 class Original(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="original"):

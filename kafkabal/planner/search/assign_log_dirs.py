@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model import F64, I32, I64, Bools, LogDirState, dir_room_bytes
+from kafkabal.model import F64, I32, I64, Bools, LogDirState, dir_room_bytes, with_choosable_log_dir
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.solution import State
 from kafkabal.scoring import load_score
@@ -37,6 +37,8 @@ class Shelving:
             np.bincount(dirs.broker[dirs.state == LogDirState.OFFLINE], minlength=problem.n_brokers) > 0
         )
         """shape (n_brokers,): Kafka refuses to choose or change log dirs on such a broker (KAFKA_STORAGE_ERROR)."""
+        self.is_choosable: Bools = with_choosable_log_dir(cluster)
+        """shape (n_partitions,): the others go where their broker puts them."""
         self.counts: Bools = dirs.state != LogDirState.OFFLINE
         known = self.dir >= 0
         load = np.bincount(self.dir[known], problem.held_bytes[known].astype(np.float64), len(dirs))
@@ -85,7 +87,7 @@ def choose_log_dirs(state: State) -> tuple[I32, I64]:
     if state.problem.has_score("log-dir") and state.problem.options.mode.evens_log_dirs:
         even_out(shelving)
     moved = state.moved()
-    shelving.dir[moved & shelving.has_offline_dir[state.place]] = NONE
+    shelving.dir[moved & (shelving.has_offline_dir[state.place] | ~shelving.is_choosable[:, None])] = NONE
     return shelving.dir, left
 
 
@@ -129,7 +131,8 @@ def even_out(shelving: Shelving) -> None:
     several = np.flatnonzero(problem.counted & (shelving.n_dirs > 1) & ~shelving.has_offline_dir)
     if not several.size:
         return
-    p, k = np.nonzero((shelving.dir >= 0) & problem.movable[:, None] & problem.size_known[:, None])
+    may = problem.movable & shelving.is_choosable
+    p, k = np.nonzero((shelving.dir >= 0) & may[:, None] & problem.size_known[:, None])
     broker = shelving.state.place[p, k]
     order = np.argsort(broker, kind="stable")
     p, k, broker = p[order], k[order], broker[order]

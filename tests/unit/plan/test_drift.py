@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import PartitionRow, TopicRow
@@ -55,3 +56,12 @@ def test_plan_without_a_past() -> None:
     """A plan of another tool cannot drift, as long as its partitions exist."""
     assert find_drift(_plan(previous=None), _state(partition(0, [2, 1]))) == ()
     assert len(find_drift(_plan(previous=None), _state(partition(5, [2, 1])))) == 1
+
+
+@pytest.mark.parametrize(("topic_id", "drifts"), [("one", 0), ("two", 1), ("", 0)])
+def test_a_topic_that_was_created_again_has_drifted(topic_id: str, drifts: int) -> None:
+    """On the same brokers under the same name, but another topic; where the cluster tells no ids nothing is known."""
+    plan = replace(_plan(), topic_ids={"t": "one"})
+    row = TopicRow(topic="t", partitions=[partition(0, [1, 2])], topic_id=topic_id)
+    found = find_drift(plan, cluster(brokers(3, dirs=2), [row]))
+    assert [str(d) for d in found] == ["t-0 is of a topic that was deleted and created again"] * drifts

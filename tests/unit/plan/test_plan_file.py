@@ -49,7 +49,7 @@ TEXT = """\
 {"topic":"img","partition":1,"replicas":[1,2],"log_dirs":["any","any"],"kafkabal":{"previous":{"replicas":[1,2],\
 "leader":2,"log_dirs":["any","any"]},"action":"elect"}}
 ],
-"kafkabal":{"plan_format":1,"plan_id":"ID","cluster_id":"Mk","taken_at":"2026-01-01T00:00:00Z",\
+"kafkabal":{"plan_format":2,"plan_id":"ID","cluster_id":"Mk","taken_at":"2026-01-01T00:00:00Z",\
 "options":{"tolerance":0.09,"scores":["disk=1"]},"seed":3,"moved_bytes":120,"log_dir_bytes":60,"bound_bytes":118,\
 "scores":{"disk":{"before":{"max":1.41},"after":{"max":1.02}}},"warnings":["broker 7 stays at 1.14"]}}
 """
@@ -107,8 +107,8 @@ def changed(**changes: Any) -> dict[str, Any]:
         ('{"version":1}', "missing required field `partitions`"),
         ({"version": 2, "partitions": []}, "reassignment JSON version 2 is not supported, only 1"),
         (
-            {"partitions": [], "kafkabal": {"plan_format": 2, "new": 1}},
-            "plan format 2 is not supported; this kafkabal reads formats up to 1",
+            {"partitions": [], "kafkabal": {"plan_format": 3, "new": 1}},
+            "plan format 3 is not supported; this kafkabal reads formats up to 2",
         ),
         ({"partitions": [], "kafkabal": {"plan_format": 1}}, "missing required field `plan_id`"),
         (changed(replicas=[]), "t-0: no replicas"),

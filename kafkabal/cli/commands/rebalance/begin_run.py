@@ -44,6 +44,7 @@ class PlanCommand:
 
         command, environment = self.command, self._environment
         if self.begin.dry_run:
+            self._refuse_live_run()
             return self
         # before anything is read: a live holder is busy, and must not be taken for one that crashed
         command.lock.take()
@@ -63,6 +64,21 @@ class PlanCommand:
         else:
             command.end(result)
         return replace(self, command=command)
+
+    def _refuse_live_run(self) -> None:
+        """A rehearsal takes no lock, so that any number of them may run; only who holds it tells live from crashed.
+
+        Raises
+        ------
+        BusyError
+            If the latest run is active in another process; one that crashed is left to the preflight checks.
+        """
+        from kafkabal.executor import find_run
+
+        found = find_run(self._environment)
+        if found is not None and found.is_open:
+            self.command.lock.take()
+            self.command.lock.release()
 
     def apply(self, plan: Plan) -> ExitCode:
         """Check, prompt and apply a plan; or show the requests that would be sent.

@@ -244,12 +244,12 @@ class RunCommand:
 
     def _show(self, result: RunResult) -> None:
         from kafkabal.cli.commands.rebalance.run_flags import RunFormat
-        from kafkabal.cli.framework.output import show
-        from kafkabal.cli.framework.shared_options import Format, OutputOptions
+        from kafkabal.reporting.output_formats import render
         from kafkabal.reporting.runs.result_report import result_report
 
         if self.output.output is RunFormat.JSON:
-            show(result_report(result, self.name), OutputOptions(output=Format.JSON), self.context)
+            # a full disk or a closed pipe does not turn a run that is complete into one that failed
+            self.context.show_result(render(result_report(result, self.name), "json", self.context.out))
         elif self.output.output is RunFormat.JSONL:
             # what the event lines could not write is lost already, and has been warned of
             self.context.show_result("")
