@@ -105,7 +105,8 @@ def _begin(
     with ExitStack() as undo:
         lock = held or lock_cluster(environment, options.session_s, wait_s=environment.lock_wait_s)
         undo.callback(release_lock, lock)
-        _refuse_unfinished(find_run(environment))
+        earlier = find_run(environment)
+        inherited = _inherited(environment, earlier)
         state = environment.read_state()
         partitions = _planned(_without_drifted(plan, state, starts, skip_drifted=skip_drifted), state, starts)
         if not partitions:
@@ -120,10 +121,14 @@ def _begin(
         if rollback_file is None:
             write_plan(_way_back(record), path.with_suffix(".rollback.json"))
         at = record.started_at
-        begun = RunState(at=at, phase=Phase.RECORDED)
+        rates = earlier.state.rates if earlier is not None and inherited else set()
+        begun = RunState(at=at, phase=Phase.RECORDED, later_originals=list(inherited), rates=set(rates))
         remembered = _remember(environment, options, lock, lambda r: r.begin(record, begun))
-        context = make_context(environment, OpenRun(record, RunState(at=at), options, journal, lock, remembered))
+        opened = RunState(at=at, later_originals=list(inherited), rates=set(rates))
+        context = make_context(environment, OpenRun(record, opened, options, journal, lock, remembered))
         context.enter(Goal.APPLY, Phase.RECORDED)
+        if inherited:
+            journal.append(*inherited, *(Rate(at=at, value=value) for value in sorted(rates)))
         undo.pop_all()
     _tell_start(context)
     return context
@@ -210,6 +215,20 @@ def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:
     if goal is None and not found.is_resumable:
         hint = f"undo it with 'kafkabal rebalance rollback {run_id}'"
         raise RunClosedError(f"run {run_id} is complete: nothing to resume", hint=hint)
+
+
+def _inherited(environment: RunEnvironment, earlier: FoundRun | None) -> tuple[Original, ...]:
+    """Original rates of dead brokers that an earlier run could not restore: this one does, once they are back.
+
+    Raises
+    ------
+    UnsafeError
+        If anything else is left of the earlier run.
+    """
+    inherited = earlier.waits_only_for(environment.cluster.broker_ids()) if earlier is not None else ()
+    if not inherited:
+        _refuse_unfinished(earlier)
+    return inherited
 
 
 def _refuse_unfinished(found: FoundRun | None) -> None:

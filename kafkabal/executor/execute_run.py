@@ -66,6 +66,7 @@ class _Run:
         self._problems: dict[TopicPartition, str] = {}
         self._placed: set[TopicPartition] = set()
         self._copied_bytes = 0
+        self._partial_bytes = 0
         self._is_ending = False
 
     def execute(self) -> RunResult:
@@ -116,6 +117,7 @@ class _Run:
 
     def _collect(self, loop: MoveLoop) -> None:
         self._copied_bytes += loop.copied_bytes
+        self._partial_bytes = loop.partial_bytes
         self._placed = {t.name for t in loop.tasks if t.stage is Stage.PLACED}
         self._problems = {t.name: t.problem for t in loop.tasks if _is_undone(t)}
 
@@ -172,6 +174,8 @@ class _Run:
             targets = [place(p, by_steps=by_steps) for p in context.record.partitions]
             loop = MoveLoop(context, targets, {})
             loop.run(finish_only=True)
+            # this loop counts the whole of what was in flight when the one before it was stopped
+            self._copied_bytes -= self._partial_bytes
             self._collect(loop)
         return cancel_in_flight(context, context.record.partitions)
 

@@ -27,6 +27,11 @@ class ProgressMeter:
         self._changed_s = 0.0
         self.done_bytes = 0
 
+    @property
+    def placed_bytes(self) -> int:
+        """Bytes of copies that are complete."""
+        return self._arrived.total()
+
     def finish(self, task: Task) -> int:
         """Count the copies of a task that is placed, and return their bytes."""
         if task in self._placed:

@@ -88,6 +88,11 @@ class MoveLoop:
         """Bytes that have come since the loop began."""
         return self._meter.done_bytes if self._meter else 0
 
+    @property
+    def partial_bytes(self) -> int:
+        """Those of :attr:`copied_bytes` that belong to copies which are not complete."""
+        return max(self._meter.done_bytes - self._meter.placed_bytes, 0) if self._meter else 0
+
     def run(self, *, finish_only: bool = False) -> MoveEnd:
         """Go on until nothing is left to do, or until told to stop.
 

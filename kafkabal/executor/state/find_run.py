@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkabal.clusters import Capability, Cluster
+from kafkabal.clusters import Capability, Cluster, ResourceKind
 from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UsageError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import JournalContent, read_journal
-from kafkabal.executor.state.run_record import RunRecord
-from kafkabal.executor.state.run_states import Outcome, RunState
+from kafkabal.executor.state.run_record import Original, RunRecord
+from kafkabal.executor.state.run_states import RATES_PENDING, Outcome, Phase, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,32 @@ class FoundRun:
     def is_open(self) -> bool:
         """Whether it has begun, and has left something undone or behind."""
         return self.state.has_begun and not self.state.is_clean
+
+    def waits_only_for(self, live: Collection[int]) -> tuple[Original, ...]:
+        """Original rates of brokers that are not registered, where nothing else is left of a closed run.
+
+        A rate that is set on a broker can be restored through that broker only. A run that had to be cancelled since a
+        broker died would else keep every other run from repairing what died with it, until that broker comes back.
+
+        Parameters
+        ----------
+        live
+            Ids of registered brokers.
+
+        Returns
+        -------
+        tuple
+            Empty where the run has ended in order, or where something else of it is left.
+        """
+        state = self.state
+        if self.state.phase is not Phase.CLOSED or state.outcome is Outcome.DETACHED or not state.pending:
+            return ()
+        left = [RATES_PENDING.match(text) for text in state.pending]
+        brokers = {match[1] for match in left if match is not None and int(match[1]) not in live}
+        if None in left or len(brokers) < len({match[1] for match in left if match is not None}):
+            return ()
+        known = (*self.record.originals, *state.later_originals)
+        return tuple(o for o in known if o.kind is ResourceKind.BROKER and o.resource in brokers)
 
     @property
     def is_resumable(self) -> bool:

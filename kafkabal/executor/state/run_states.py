@@ -15,6 +15,7 @@ CANCELLING or RESTORING. A closed run can be begun again as well: to be rolled b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 
@@ -71,6 +72,10 @@ NEXT: Mapping[Phase, frozenset[Phase]] = {
     Phase.RESTORING: frozenset({Phase.PAUSED, Phase.CLOSED}) | _AGAIN,
     Phase.CLOSED: _AGAIN,
 }
+
+
+RATES_PENDING = re.compile(r"replication rates of broker (\d{1,10}): ", re.ASCII)
+"""How a rate that could not be restored is named in :attr:`RunState.pending`."""
 
 
 class RunState(msgspec.Struct, kw_only=True):
