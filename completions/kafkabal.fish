@@ -78,6 +78,7 @@ set -g __kafkabal_commands \
     'kafkabal rebalance repair' \
     'kafkabal rebalance adopt' \
     'kafkabal rebalance history' \
+    'kafkabal rebalance simulate' \
     'kafkabal rebalance throttle' \
     'kafkabal watch' \
     'kafkabal sandbox' \
@@ -131,6 +132,7 @@ set -g __kafkabal_valued \
     '--cache' \
     '--cache-bytes' \
     '--capacity' \
+    '--case' \
     '--chunk' \
     '--class-path' \
     '--cluster-id' \
@@ -142,6 +144,7 @@ set -g __kafkabal_valued \
     '--count-capacity' \
     '--critical' \
     '--data' \
+    '--days' \
     '--dead-after' \
     '--drain' \
     '--every' \
@@ -431,6 +434,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a rollback -d 'Roll 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a repair -d 'Restore throttles left by an earlier run and list unused ones.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a adopt -d 'List, throttle, finish or cancel reassignments of another tool.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a history -d 'List the runs of the cluster\'s record and of this host\'s journals.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a simulate -d 'Simulate \'kafkabal watch\' on this cluster for months: growth, noise, failures and new brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a throttle -d 'Change the throttle of the active run, from any host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l all -d 'List all partitions, not only the first 20.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l check -d 'With --drain: say within seconds whether the brokers can be drained, and exit 4 if not.'
@@ -766,6 +770,23 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s v -l verbo
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l case -r -F -d 'YAML file of what happens to the cluster. [required]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l days -r -f -d 'Simulated days. [default: 90; 1<=x<=3650]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l check -d 'Exit with 3 if a promise is broken.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -s o -l output -r -f -a 'table json jsonl yaml csv markdown' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l log-dir-throttle -r -f -d 'Throttle for moves between log dirs of one broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'

@@ -183,11 +183,11 @@ def _obstacle(
         partitions = "partition has" if sight.out_of_sync == 1 else "partitions have"
         text = f"{sight.out_of_sync} {partitions} replicas on live brokers that are out of sync"
         return Obstacle("out-of-sync", text)
-    return _obstacle_to_moves(sight, policy, ledger, at_s, local) if due.kind in MOVES_FOR_BALANCE else None
+    return _obstacle_to_moves(due, sight, policy, ledger, at_s, local) if due.kind in MOVES_FOR_BALANCE else None
 
 
 def _obstacle_to_moves(
-    sight: Sight, policy: HealPolicy, ledger: Ledger, at_s: float, local: datetime
+    due: Healing, sight: Sight, policy: HealPolicy, ledger: Ledger, at_s: float, local: datetime
 ) -> Obstacle | None:
     # a plan for the rest would make up for its copies too, long before --dead-after; once that has passed, they have
     # been copied as far as that is possible
@@ -195,6 +195,9 @@ def _obstacle_to_moves(
     missing = sight.unreachable | waited_for
     if missing:
         return Obstacle("missing", f"{_brokers(missing)} may come back")
+    if ledger.demoted and due.kind is not HealKind.DRAIN:
+        # a plan would give back the leadership that has just been taken away
+        return Obstacle("demoted", f"{_brokers(frozenset(ledger.demoted))} without leadership until well again")
     if not policy.allows_moves_at(local):
         return Obstacle("window", f"outside the window {policy.window}")
     if policy.max_bytes_per_day is not None and ledger.bytes_of_day(at_s) >= policy.max_bytes_per_day:

@@ -14,6 +14,7 @@ from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor import (
     FoundRun,
     OnInterrupt,
+    Phase,
     RunEnvironment,
     RunOptions,
     RunResult,
@@ -25,6 +26,7 @@ from kafkabal.executor import (
     find_run,
     measured_throttle,
     preflight,
+    repair_run,
     resume,
 )
 from kafkabal.model import ClusterState
@@ -66,6 +68,15 @@ class Healer(Protocol):
 
     def unfinished(self) -> FoundRun | None:
         """The latest run of the cluster, if it has neither ended nor left the cluster in order.
+
+        Raises
+        ------
+        KafkabalError
+            If that cannot be found out.
+        """
+
+    def can_resume(self, found: FoundRun) -> bool:
+        """Whether anything can be done about an unfinished run now: not where all that is left is on dead brokers.
 
         Raises
         ------
@@ -180,12 +191,20 @@ class RunHealer:
 
     def begin_resume(self, healing: Healing, found: FoundRun) -> None:
         """See :class:`Healer`."""
-        self._start(healing, found.record.plan_id, resume)
+        # one that was cancelled has only throttles left: what it was to move has been given up
+        is_closed = found.state.phase is Phase.CLOSED
+        self._start(healing, found.record.plan_id, repair_run if is_closed else resume)
 
     def unfinished(self) -> FoundRun | None:
         """See :class:`Healer`."""
-        found = find_run(self._environment(StopSwitch()))
+        environment = self._environment(StopSwitch())
+        found = find_run(environment)
         return found if found is not None and found.is_open else None
+
+    def can_resume(self, found: FoundRun) -> bool:
+        """See :class:`Healer`."""
+        live = self._environment(StopSwitch()).cluster.broker_ids()
+        return not found.waits_only_for(live)
 
     def poll(self) -> HealResult | None:
         """See :class:`Healer`."""

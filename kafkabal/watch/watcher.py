@@ -117,6 +117,7 @@ class Watcher:
         self._continued: Healing | None = None
         # a watch that was killed may have left a run, and so may a healing that failed
         self._may_be_unfinished = options.policy.level is not HealLevel.NONE
+        self._asked_at_s = float("-inf")
 
     def run(self, should_end: Callable[[], bool], after_look: Callable[[Summary], None] = lambda _: None) -> None:
         """Until it is to end; a healing in progress is then cancelled gracefully."""
@@ -147,6 +148,16 @@ class Watcher:
         self._stop_healing("the watch ends", gently=False)
         self._healer.wait(_LAST_WAIT_S)
         self._finish_healing()
+
+    @property
+    def demoted(self) -> frozenset[int]:
+        """Brokers whose leadership was taken away, and not given back yet."""
+        return frozenset(int(b) for b in self._ledger.demoted)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something is due that is held back, or was stopped to be planned again."""
+        return bool(self._obstacle) or self._continued is not None or self._may_be_unfinished
 
     def summary(self) -> Summary:
         """What is wrong now."""
@@ -237,15 +248,18 @@ class Watcher:
         """Bring a run that this watch began to its end; False where there is none, or it has to wait."""
         if at_s < self._ledger.backs_off_until_s(HealKind.RESUME, self._options.policy.back_off_s):
             return False
+        if self._asked_at_s == self._state_at_s:
+            return False  # asked since the state was read
+        self._asked_at_s = self._state_at_s
         try:
             found = self._healer.unfinished()
+            if found is None or not self._ledger.has_begun(found.record.plan_id):
+                self._may_be_unfinished = False
+                return False
+            if not self._healer.can_resume(found) or not self._may_heal():
+                return False
         except KafkabalError:
-            return False  # asked again at the next look
-        if found is None or not self._ledger.has_begun(found.record.plan_id):
-            self._may_be_unfinished = False
-            return False
-        if not self._may_heal():
-            return False
+            return False  # asked again when the state has been read again
         healing = Healing(HealKind.RESUME, reason=f"run {found.record.run_id} was left unfinished")
         self._report(EventKind.HEALING, f"{healing.kind}: {healing.reason}", run_id=found.record.run_id)
         self._begun_at_s, self._why_stopped = self._clock.monotonic(), ""
@@ -263,7 +277,7 @@ class Watcher:
         self._ledger = self._ledger.with_end(
             result.plan_id, at_s=at_s, moved_bytes=result.moved_bytes, succeeded=not has_failed
         )
-        self._may_be_unfinished = has_failed or (kind is HealKind.RESUME and result.is_busy)
+        self._may_be_unfinished = bool(result.problem) and (kind is HealKind.RESUME or not result.is_busy)
         if has_failed and kind is HealKind.RESUME:
             failure = Entry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=False)
             self._ledger = self._ledger.with_entry(failure)
@@ -309,7 +323,7 @@ class Watcher:
     def _tend_healing(self) -> None:
         """Stop what is being healed where something else comes first, or where it is no longer what it should be."""
         healing, policy = self._healer.healing, self._options.policy
-        if healing is None or self._why_stopped or healing.kind is HealKind.REPAIR:
+        if healing is None or self._why_stopped or healing.kind in {HealKind.REPAIR, HealKind.RESUME}:
             return
         sight = self._sight()
         due = {b for b, for_s in sight.dead.items() if for_s >= policy.dead_after_s} & sight.dead_with_replicas

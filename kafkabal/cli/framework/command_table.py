@@ -82,6 +82,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "List the runs of the cluster's record and of this host's journals.",
                 "kafkabal.cli.commands.rebalance.history:history",
             ),
+            "simulate": Row(
+                "Simulate 'kafkabal watch' on this cluster for months: growth, noise, failures and new brokers.",
+                "kafkabal.cli.commands.rebalance.simulate:simulate",
+            ),
             "throttle": Row(
                 "Change the throttle of the active run, from any host.",
                 "kafkabal.cli.commands.rebalance.throttle:throttle",

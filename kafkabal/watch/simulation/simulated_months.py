@@ -39,8 +39,8 @@ _PAUSES_S = ((60.0, 5.0), (360.0, 30.0), (2400.0, 300.0))
 """Until so long after a change, looks are so far apart: the first notice a death, the next are ten readings in a row,
 the last come when --dead-after and the ten minutes of a broker that is well again have passed."""
 _UNWELL_PAUSE_S = 600.0
-"""While a broker is not well or something is healed."""
-_RUN_POLL_S = 30.0
+"""While a broker is not well, or something is healed or held back."""
+_RUN_POLL_S = 60.0
 _SETTLED_S = 2 * DAY_S
 
 
@@ -150,8 +150,8 @@ class _SimulatedWatch:
         for until_s, pause_s in _PAUSES_S:
             if since_s < until_s:
                 return pause_s
-        is_well = not (self._scene.missing or self._scene.slow) and self._healer.healing is None
-        return None if is_well else _UNWELL_PAUSE_S
+        is_quiet = not (self._scene.missing or self._scene.slow or self._healer.healing or self._watcher.is_waiting)
+        return None if is_quiet else _UNWELL_PAUSE_S
 
     def _measure(self) -> None:
         """Count the time since the last look by what that one found."""
@@ -161,7 +161,7 @@ class _SimulatedWatch:
             self._in_band_s += (now_s - self._measured_at_s) * self._is_in_band
         self._measured_at_s = now_s
         self._is_in_band = not self._watcher.summary().findings.imbalanced
-        self._is_counted = not self._scene.missing
+        self._is_counted = not (self._scene.missing or self._scene.slow or self._watcher.demoted)
 
 
 class _NotingHealer(RunHealer):
@@ -176,22 +176,22 @@ class _NotingHealer(RunHealer):
             timeouts=Timeouts(poll_s=_RUN_POLL_S),
             in_background=False,
         )
-        self._clock = scene.clock
-        self._begun: tuple[float, Healing, Plan | None] | None = None
+        self._scene, self._clock = scene, scene.clock
+        self._begun: tuple[float, Healing, Plan | None, frozenset[int]] | None = None
         self.healings: list[SimulatedHealing] = []
 
     def begin(self, healing: Healing, plan: Plan) -> None:
-        self._begun = (self._clock.monotonic(), healing, plan)
+        self._begun = (self._clock.monotonic(), healing, plan, frozenset(self._scene.missing))
         super().begin(healing, plan)
 
     def begin_resume(self, healing: Healing, found: FoundRun) -> None:
-        self._begun = (self._clock.monotonic(), healing, None)
+        self._begun = (self._clock.monotonic(), healing, None, frozenset(self._scene.missing))
         super().begin_resume(healing, found)
 
     def poll(self) -> HealResult | None:
         result = super().poll()
         if result is not None and self._begun is not None:
-            at_s, healing, plan = self._begun
+            at_s, healing, plan, dead = self._begun
             self.healings.append(
                 SimulatedHealing(
                     at_s=at_s,
@@ -200,6 +200,7 @@ class _NotingHealer(RunHealer):
                     reason=healing.reason,
                     moved_bytes=result.moved_bytes,
                     plan=plan,
+                    dead=dead,
                     outcome="stopped" if result.was_stopped else result.problem or "done",
                 )
             )

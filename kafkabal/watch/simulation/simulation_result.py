@@ -26,6 +26,8 @@ class SimulatedHealing:
     reason: str
     moved_bytes: int
     plan: Plan | None
+    dead: frozenset[int]
+    """Brokers that were dead when it began."""
     outcome: str
     """``done``, ``stopped`` or what went wrong."""
 
@@ -48,7 +50,7 @@ class SimulationResult:
     events: tuple[WatchEvent, ...]
     healings: tuple[SimulatedHealing, ...]
     in_band_share: float
-    """Of the time in which no broker was dead."""
+    """Of the time in which no broker was dead, slow or without the leadership that was taken from it."""
     unprompted: int
     """Healings though nothing but noise had happened for two days."""
     hindsight_bytes: int = 0
@@ -89,10 +91,11 @@ def moved_twice(healings: Sequence[SimulatedHealing]) -> int:
     count = 0
     for healing in healings:
         for change in healing.plan.partitions if healing.plan is not None else ():
-            if healing.kind is not HealKind.REPAIR:
-                count += sum(
-                    healing.at_s - arrived.get((change.name, broker), -DAY_S) < DAY_S for broker in change.removing
-                )
+            count += sum(
+                healing.at_s - arrived.get((change.name, broker), -DAY_S) < DAY_S
+                for broker in change.removing
+                if broker not in healing.dead
+            )
             for broker in change.adding:
                 arrived[change.name, broker] = healing.ended_at_s
     return count

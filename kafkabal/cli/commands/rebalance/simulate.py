@@ -1,0 +1,56 @@
+"""``kafkabal rebalance simulate``: play a watch over months, before it is trusted."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.config import Settings
+from kafkabal.errors import ExitCode
+from kafkabal.files import parse_path
+
+_MOST_DAYS = 3650
+
+
+def simulate(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER)],
+    output: Annotated[OutputOptions, Forms("table", "json", "jsonl", "yaml", "csv", "markdown")],
+    case: Annotated[
+        Path,
+        typer.Option("--case", metavar="FILE", parser=parse_path, help="YAML file of what happens to the cluster."),
+    ],
+    days: Annotated[int, typer.Option("--days", metavar="N", min=1, max=_MOST_DAYS, help="Simulated days.")] = 90,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 3 if a promise is broken.")] = False,
+) -> ExitCode:
+    """Simulate 'kafkabal watch' on this cluster for months: growth, noise, failures and new brokers.
+
+    The cluster is read once and not changed. The very loop of 'kafkabal watch' then runs on a simulated copy, whose
+    clock jumps from change to change. Shown are its events, what it healed, and whether it moved nothing twice within
+    a day, did nothing at steady state, kept every score inside its band, and copied hardly more bytes than one plan a
+    day with the day known in advance.
+
+    Examples:
+
+      kafkabal rebalance simulate --days 90 --case case.yaml --snapshot cluster.jsonl
+
+      kafkabal rebalance simulate --case case.yaml --check -o json
+    """
+    import tempfile
+
+    from kafkabal.reporting.watch_simulation_report import simulation_report
+    from kafkabal.watch import read_case
+    from kafkabal.watch import simulate as play
+
+    found = read_case(case)
+    with open_cluster(settings, context) as cluster:
+        state = read_cluster(cluster, settings, context).state
+    with tempfile.TemporaryDirectory(prefix="kafkabal-simulate-") as folder:
+        result = play(state, found, days, Path(folder))
+    show(simulation_report(result), output, context)
+    is_broken = any(not promise.is_kept for promise in result.promises)
+    return ExitCode.FINDINGS if check and is_broken else ExitCode.DONE

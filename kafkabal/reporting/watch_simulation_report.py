@@ -1,0 +1,90 @@
+"""What came of a simulated watch: promises, healings and events."""
+
+from __future__ import annotations
+
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.units import format_bytes
+from kafkabal.watch import SimulationResult
+
+_DAY_S = 86_400.0
+_SHOWN_ROWS = 40
+
+
+def simulation_report(result: SimulationResult) -> Report:
+    """Healings first, since programs that read one table want these."""
+    broken = [promise for promise in result.promises if not promise.is_kept]
+    outcome = f"broken: {', '.join(promise.name for promise in broken)}" if broken else "every promise kept"
+    headline = (
+        f"{result.days:g} days, {len(result.events)} events, {len(result.healings)} healings, "
+        f"{format_bytes(result.moved_bytes)} copied: {outcome}"
+    )
+    return Report(
+        command="rebalance simulate",
+        headline=headline,
+        tone=Tone.BAD if broken else Tone.GOOD,
+        facts=(
+            Fact(key="days", value=result.days),
+            Fact(key="looks", value=result.looks),
+            Fact(key="moved_bytes", value=result.moved_bytes, kind=Kind.BYTES),
+            Fact(key="hindsight_bytes", value=result.hindsight_bytes, kind=Kind.BYTES),
+            Fact(key="in_band_share", value=result.in_band_share),
+            Fact(key="moved_twice", value=result.moved_twice),
+            Fact(key="unprompted", value=result.unprompted),
+        ),
+        tables=(_healings(result), _promises(result), _events(result)),
+    )
+
+
+def _healings(result: SimulationResult) -> Table:
+    healings = result.healings
+    return Table(
+        key="healings",
+        title="healed",
+        shown_rows=_SHOWN_ROWS,
+        columns=(
+            Column(key="day", title="day", values=[round(h.at_s / _DAY_S, 3) for h in healings], label=True),
+            Column(key="healing", title="what", values=[str(h.kind) for h in healings]),
+            Column(key="reason", title="why", values=[h.reason for h in healings]),
+            Column(
+                key="partitions",
+                title="partitions",
+                values=[len(h.plan.partitions) if h.plan is not None else 0 for h in healings],
+                kind=Kind.NUMBER,
+            ),
+            Column(key="moved_bytes", title="copied", values=[h.moved_bytes for h in healings], kind=Kind.BYTES),
+            Column(
+                key="duration_s",
+                title="took",
+                values=[round(h.ended_at_s - h.at_s, 1) for h in healings],
+                kind=Kind.DURATION,
+            ),
+            Column(key="outcome", title="outcome", values=[h.outcome for h in healings]),
+        ),
+    )
+
+
+def _promises(result: SimulationResult) -> Table:
+    promises = result.promises
+    return Table(
+        key="promises",
+        title="promised",
+        columns=(
+            Column(key="promise", title="promise", values=[p.name for p in promises], label=True),
+            Column(key="found", title="found", values=[p.found for p in promises]),
+            Column(key="kept", title="kept", values=[p.is_kept for p in promises]),
+        ),
+    )
+
+
+def _events(result: SimulationResult) -> Table:
+    events = result.events
+    return Table(
+        key="events",
+        title="events",
+        shown_rows=_SHOWN_ROWS,
+        columns=(
+            Column(key="at", title="at", values=[e.at for e in events], label=True),
+            Column(key="event", title="event", values=[str(e.event) for e in events]),
+            Column(key="message", title="message", values=[e.message for e in events]),
+        ),
+    )
