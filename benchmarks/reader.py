@@ -103,7 +103,7 @@ class Bench:
 
     def readers(self, count: int) -> float:
         """Bytes a second that several processes reach together."""
-        connection = ConnectionSettings(bootstrap_servers=(self.servers,))
+        connection = ConnectionSettings(bootstrap_servers=tuple(self.servers.split(",")))
         manifest = self.reader().manifest
         return measure(MeasureRequest(connection=connection, manifest=manifest, readers=count, seconds=5.0)).bytes_per_s
 

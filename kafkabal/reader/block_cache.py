@@ -7,6 +7,7 @@ least recently used blocks make room. A full disk ends caching, not reading.
 
 from __future__ import annotations
 
+import mmap
 import os
 import secrets
 import struct
@@ -18,17 +19,17 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.clusters.kafka import RawRecord
+from kafkabal.clusters.kafka import BatchHead, PackedRecords
 from kafkabal.errors import OutputError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.reader.blocks import BlockSource, LoadedBlock
 from kafkabal.reader.manifest import Manifest
 
-_MAGIC: Final = b"kafkabal-block-1"
-_HEAD: Final = struct.Struct(">QQ")
-"""Checksum of the rest, and the number of records."""
-_COLUMNS: Final = 6
-"""Partition, offset, timestamp, and the lengths of key, value and headers; a length of -1 stands for none."""
+_MAGIC: Final = b"kafkabal-block-2"
+_HEAD: Final = struct.Struct(">QQQ")
+"""Checksum of the rest, and the numbers of batches and of records."""
+_COLUMNS: Final = 5
+"""Of a batch: partition, base offset, first timestamp, timestamp of all its records or -1, and how many they are."""
 _WORD_BYTES: Final = 8
 _KEPT_SHARE: Final = 0.9
 """Of the limit, once blocks had to make room: so that not every further block looks through the folder."""
@@ -63,23 +64,18 @@ class BlockCache:
         except OSError as error:
             raise OutputError(f"{folder}: not usable as a cache: {error.strerror or error}") from error
 
-    def get(self, name: str, memory: bytearray) -> LoadedBlock | None:
+    def get(self, name: str) -> LoadedBlock | None:
         """A block; None where it is absent, or its file is damaged, which removes it.
 
-        Parameters
-        ----------
-        memory
-            To read the file into; it is made larger where that is needed. New memory for every block would take as
-            long as reading it.
+        The file is mapped: its bytes are copied once, when a record is given out, and not into memory of this process
+        first. It stays readable where another process removes it.
         """
         path = self._path(name)
         try:
             with path.open("rb", buffering=0) as file:
                 size = os.fstat(file.fileno()).st_size
-                memory.extend(bytes(max(0, size - len(memory))))
-                with memoryview(memory) as view:
-                    size = file.readinto(view[:size]) or 0
-                    block = _unpacked(view[:size])
+                mapped = memoryview(mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)) if size else memoryview(b"")
+            block = _unpacked(mapped)
             os.utime(path)  # it was used now
         except OSError:
             return None
@@ -164,21 +160,31 @@ class _Total:
 
 
 class CachedBlocks:
-    """Blocks from a cache, or else from another source, which fills it."""
+    """Blocks from a cache, or else from another source, which fills it.
 
-    def __init__(self, manifest: Manifest, cache: BlockCache, source: BlockSource) -> None:
+    Parameters
+    ----------
+    joins
+        As for :class:`~kafkabal.reader.blocks.BrokerBlocks`.
+    """
+
+    def __init__(self, manifest: Manifest, cache: BlockCache, source: BlockSource, *, joins: bool = True) -> None:
         self._manifest = manifest
         self._cache = cache
         self._source = source
-        self._memory = bytearray()
+        self._joins = joins
 
     def load(self, block: int, only: int | None = None) -> LoadedBlock:
         """See :meth:`BlockSource.load`."""
         name = self._name(block)
-        cached = self._cache.get(name, self._memory)
+        cached = self._cache.get(name)
         # a topic that was compacted and pinned again has other records at the same offsets
         if cached is not None and len(cached.records) == self._manifest.blocks.samples[block]:
-            return cached if only is None else LoadedBlock(cached.partitions[:1], cached.records[only : only + 1])
+            if self._joins and self._manifest.files is None:
+                cached.whole_files_of = self._manifest.topic  # it may have been put there by a reader of pieces
+            if only is not None:
+                cached.records = cached.records.only(only)
+            return cached
         loaded = self._source.load(block, only)
         if only is None:
             self._cache.put(name, loaded)
@@ -196,17 +202,29 @@ class CachedBlocks:
 
 
 def _packed(block: LoadedBlock) -> bytes:
-    records = [record for record in block.records if record is not None]
-    rows = [
-        [p, r[0], r[1], _length(r[2]), _length(r[3]), len(r[4])] for p, r in zip(block.partitions, records, strict=True)
-    ]
-    table = np.array(rows, ">i8").reshape(-1, _COLUMNS)
-    parts = [table.tobytes()]
-    for _, _, key, value, headers in records:
-        parts += [key or b"", value or b"", headers]
-    parts.append(bytes(-sum(map(len, parts)) % _WORD_BYTES))
-    body = b"".join(parts)
-    return b"".join((_MAGIC, _HEAD.pack(_checksum(body), len(records)), body))
+    records = block.records
+    rows, places, parts, at = [], [], [], 0
+    for head, first, last in _batches(records):
+        begin, end = records.begins[first], records.ends[last - 1]
+        append_ms = -1 if head.append_ms is None else head.append_ms
+        rows.append([head.partition, head.base_offset, head.first_ms, append_ms, last - first])
+        places.append(np.array([records.begins[first:last], records.ends[first:last]], np.int64) + (at - begin))
+        parts.append(head.packed[begin:end])
+        at += end - begin
+    table = np.array(rows, np.int64).reshape(-1, _COLUMNS)
+    place = np.concatenate(places, axis=1)
+    padding = bytes(-at % _WORD_BYTES)
+    body = b"".join((table.astype(">i8").tobytes(), place.astype(">i8").tobytes(), *parts, padding))
+    return b"".join((_MAGIC, _HEAD.pack(_checksum(body), len(rows), len(records)), body))
+
+
+def _batches(records: PackedRecords) -> Iterator[tuple[BatchHead, int, int]]:
+    """Yield the neighbours that share a head: it, and their places."""
+    first = 0
+    for last in range(1, len(records) + 1):
+        if last == len(records) or records.heads[last] is not records.heads[first]:
+            yield records.heads[first], first, last
+            first = last
 
 
 def _checksum(body: bytes | memoryview) -> int:
@@ -214,25 +232,23 @@ def _checksum(body: bytes | memoryview) -> int:
     return int(np.frombuffer(body, np.uint64).sum(dtype=np.uint64)) ^ len(body)
 
 
-def _length(text: bytes | None) -> int:
-    return -1 if text is None else len(text)
-
-
 def _unpacked(packed: memoryview) -> LoadedBlock | None:
     start = len(_MAGIC) + _HEAD.size
     if len(packed) < start or len(packed) % _WORD_BYTES or bytes(packed[: len(_MAGIC)]) != _MAGIC:
         return None
-    checksum, count = _HEAD.unpack_from(packed, len(_MAGIC))
+    checksum, batches, count = _HEAD.unpack_from(packed, len(_MAGIC))
     if _checksum(packed[start:]) != checksum:
         return None
-    at = start + _WORD_BYTES * _COLUMNS * count
-    table = np.frombuffer(bytes(packed[start:at]), ">i8").reshape(-1, _COLUMNS)
-    records: list[RawRecord | None] = []
-    for _, offset, stamp, keys, values, headers in table.tolist():
-        key = bytes(packed[at : at + keys]) if keys >= 0 else None
-        at += max(keys, 0)
-        value = bytes(packed[at : at + values]) if values >= 0 else None
-        at += max(values, 0)
-        records.append((offset, stamp, key, value, bytes(packed[at : at + headers])))
-        at += headers
-    return LoadedBlock(table[:, 0].tolist(), records)
+    places_at = start + _WORD_BYTES * _COLUMNS * batches
+    data_at = places_at + 2 * _WORD_BYTES * count
+    if data_at > len(packed):
+        return None
+    table = np.frombuffer(packed[start:places_at], ">i8").reshape(-1, _COLUMNS)
+    begin, end = np.frombuffer(packed[places_at:data_at], ">i8").reshape(2, -1)
+    if table[:, -1].sum() != count or (begin < 0).any() or (end <= begin).any() or (end > len(packed) - data_at).any():
+        return None
+    records = PackedRecords(begins=begin.tolist(), ends=end.tolist())
+    data = packed[data_at:]
+    for partition, base, first_ms, append_ms, of in table.tolist():
+        records.heads += [BatchHead(partition, base, first_ms, None if append_ms < 0 else append_ms, data)] * of
+    return LoadedBlock(records, len(packed))

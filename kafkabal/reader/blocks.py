@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from kafkabal.clusters.kafka import RawRecord
+from kafkabal.clusters.kafka import PackedRecords, RawRecord
 from kafkabal.errors import DriftError, UsageError
 
 if TYPE_CHECKING:
@@ -16,27 +16,33 @@ from kafkabal.reader.pieces import is_piece, joined
 
 @dataclass(slots=True)
 class LoadedBlock:
-    """Records of a block, ascending by offset; each one is given out once."""
+    """Records of a block, ascending by offset, as they were received; each is copied when it is given out."""
 
-    partitions: Sequence[int]
-    """Of each record."""
-    records: list[RawRecord | None]
+    records: PackedRecords
+    size_bytes: int
+    """Memory that it takes."""
     bytes_by_broker: Mapping[int, int] = field(default_factory=dict)
     """What came over the network for it; empty where it came from the cache."""
     seconds_by_broker: Mapping[int, float] = field(default_factory=dict)
     """How long that took."""
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the records that are still there."""
-        return sum(record_bytes(record) for record in self.records if record is not None)
+    whole_files_of: str | None = None
+    """The topic, where a record that is a piece of a file is an error."""
 
     def take(self, at: int) -> tuple[int, RawRecord]:
-        """Partition and record at a place, which is free then."""
-        record = self.records[at]
-        assert record is not None, "given out twice"
-        self.records[at] = None
-        return self.partitions[at], record
+        """Partition and record at a place.
+
+        Raises
+        ------
+        UsageError
+            If it is a piece of a file, where whole files are wanted.
+        """
+        partition, record = self.records.take(at)
+        if self.whole_files_of is not None and is_piece(record):
+            raise UsageError(
+                f"{self.whole_files_of}-{partition}: offset {record[0]} is a piece of a file that was split",
+                hint="pin the topic with count=True to get whole files, or with join=False to get the pieces",
+            )
+        return partition, record
 
 
 def record_bytes(record: RawRecord) -> int:
@@ -67,7 +73,7 @@ class Fetcher(Protocol):
 class FetchedRange(Protocol):
     """Records of a range, and what they cost."""
 
-    records: list[RawRecord]
+    records: PackedRecords
     bytes_by_broker: dict[int, int]
     seconds_by_broker: dict[int, float]
 
@@ -108,10 +114,12 @@ class BrokerBlocks:
         fetched = self._fetcher.fetch(partition, begin, end, size)
         if len(fetched.records) != samples:
             raise self._missing(partition, begin, end, len(fetched.records), samples)
-        if self._joins:
-            self._expect_no_pieces(partition, fetched.records)
         return LoadedBlock(
-            [partition] * samples, list(fetched.records), fetched.bytes_by_broker, fetched.seconds_by_broker
+            fetched.records,
+            max(size, sum(fetched.bytes_by_broker.values())),
+            fetched.bytes_by_broker,
+            fetched.seconds_by_broker,
+            self._manifest.topic if self._joins else None,
         )
 
     def close(self) -> None:
@@ -139,21 +147,8 @@ class BrokerBlocks:
                 f"topic {self._manifest.topic}: {len(own)} of {block.samples} files of a block are whole",
                 hint="records were deleted since the topic was pinned: pin it again",
             )
-        checked = [(file.first[1], file.record()) for file in own]
-        return LoadedBlock(
-            [partition for partition, _ in checked],
-            [record for _, record in checked],
-            size_by_broker,
-            seconds_by_broker,
-        )
-
-    def _expect_no_pieces(self, partition: int, records: Sequence[RawRecord]) -> None:
-        for record in records:
-            if is_piece(record):
-                raise UsageError(
-                    f"{self._manifest.topic}-{partition}: offset {record[0]} is a piece of a file that was split",
-                    hint="pin the topic with count=True to get whole files, or with join=False to get the pieces",
-                )
+        whole = PackedRecords.of((file.first[1], file.record()) for file in own)
+        return LoadedBlock(whole, block.size_bytes, size_by_broker, seconds_by_broker)
 
     def _missing(self, partition: int, begin: int, end: int, found: int, samples: int) -> DriftError:
         where = f"{self._manifest.topic}-{partition}: offsets {begin} to {end - 1} hold {found} records, not {samples}"

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -213,18 +213,24 @@ class TopicReader:
         if self._is_finished:
             self._first_epoch, self._is_finished = self._progress.epoch + 1, False
             self._progress, self._taken = Progress(self._first_epoch), 0
-        sequence = SampleSequence(
-            self.manifest,
-            Supply(source=self._source, limit_bytes=self._options.prefetch_bytes, threads=_THREADS),
-            seed=self._options.seed,
-            share=share,
-            progress=self._progress,
-            taken=self._taken,
-            until_epoch=max(self._first_epoch + self._epochs, self._progress.epoch + 1),
-            metrics=self.metrics,
-        )
-        self._sequence = sequence
-        yield from self._observed(self._decoded(sequence), share)
+        with ExitStack() as at_end:
+            listeners = self._listeners(share, at_end)
+            sequence = SampleSequence(
+                self.manifest,
+                Supply(source=self._source, limit_bytes=self._options.prefetch_bytes, threads=_THREADS),
+                seed=self._options.seed,
+                share=share,
+                progress=self._progress,
+                taken=self._taken,
+                until_epoch=max(self._first_epoch + self._epochs, self._progress.epoch + 1),
+                metrics=self.metrics,
+                each_portion=self._show_at_times(listeners),
+            )
+            self._sequence = sequence
+            decode = self._options.decode
+            yield from sequence if decode is None else self._decoded(sequence, decode)
+            for listener in listeners:
+                listener()
         self._adopt()
         self._is_finished = True
 
@@ -319,11 +325,8 @@ class TopicReader:
             )
         return share
 
-    def _decoded(self, samples: SampleSequence) -> Iterator[Sample]:
-        decode, on_error = self._options.decode, self._options.on_error
-        if decode is None:
-            yield from samples
-            return
+    def _decoded(self, samples: SampleSequence, decode: Decoder) -> Iterator[Sample]:
+        on_error = self._options.on_error
         for sample in samples:
             try:
                 sample.decoded = decode(sample)
@@ -338,19 +341,18 @@ class TopicReader:
                     continue
             yield sample
 
-    def _observed(self, samples: Iterator[Sample], share: Share) -> Iterator[Sample]:
-        """Pass the samples on, and show from time to time how it goes."""
-        with ExitStack() as at_end:
-            listeners = self._listeners(share, at_end)
-            next_s = time.monotonic() + _METRICS_EVERY_S
-            for sample in samples:
-                yield sample
-                if time.monotonic() >= next_s:
-                    for listener in listeners:
-                        listener()
-                    next_s = time.monotonic() + _METRICS_EVERY_S
-            for listener in listeners:
-                listener()
+    def _show_at_times(self, listeners: Sequence[Callable[[], None]]) -> Callable[[], None]:
+        """What to call often to show every few seconds how it goes."""
+        next_s = self.metrics.elapsed_s + _METRICS_EVERY_S
+
+        def show() -> None:
+            nonlocal next_s
+            if self.metrics.elapsed_s >= next_s:
+                next_s = self.metrics.elapsed_s + _METRICS_EVERY_S
+                for listener in listeners:
+                    listener()
+
+        return show
 
     def _listeners(self, share: Share, at_end: ExitStack) -> list[Callable[[], None]]:
         options = self._options
@@ -403,7 +405,7 @@ class TopicReader:
             return source
         from kafkabal.reader.block_cache import CachedBlocks
 
-        return CachedBlocks(self.manifest, self._cache(), source)
+        return CachedBlocks(self.manifest, self._cache(), source, joins=self._options.join)
 
     def _cache(self) -> Any:
         from kafkabal.reader.block_cache import BlockCache

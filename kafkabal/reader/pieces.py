@@ -60,7 +60,10 @@ class SplitFile:
 
 def is_piece(record: RawRecord) -> bool:
     """Whether a record is one of several pieces of a file."""
-    return _CHUNK in record[4] and any(name == CHUNK_HEADER for name, _ in unpack_headers(record[4]))
+    # nearly all records have no such header, and this is asked of every one of them
+    if len(record[4]) <= len(_CHUNK) or _CHUNK not in record[4]:
+        return False
+    return any(name == CHUNK_HEADER for name, _ in unpack_headers(record[4]))
 
 
 def place_of(partition: int, record: RawRecord) -> tuple[FileKey, int, int]:

@@ -20,7 +20,7 @@ from kafkabal.clusters import (
     ResourceKind,
     TopicDescription,
 )
-from kafkabal.clusters.kafka import RawRecord
+from kafkabal.clusters.kafka import PackedRecords, RawRecord
 from kafkabal.errors import NotAuthorizedError, UsageError
 from kafkabal.model import I64, TopicPartition
 from kafkabal.reader.blocks import FetchedRange, record_bytes
@@ -231,7 +231,7 @@ def _ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -
     few = min(end - begin, _PROBED)
     size = size_bytes * few // (end - begin)
     last = reader.fetch(p, end - few, end, size).records
-    first = reader.fetch(p, begin, begin + few, size).records if few < end - begin else []
+    first = list(reader.fetch(p, begin, begin + few, size).records) if few < end - begin else []
     return [record[0] for record in last], any(map(is_piece, [*first, *last]))
 
 
@@ -263,7 +263,7 @@ def _found(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: i
     return _Found(np.array(offset, np.int64), np.array(size, np.int64))
 
 
-def _steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> Iterator[Sequence[RawRecord]]:
+def _steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> Iterator[PackedRecords]:
     """Yield the records of a partition, a few MiB at a time."""
     begin, end = offsets
     step = max(1, (end - begin) * _COUNTED_AT_ONCE_BYTES // max(size_bytes, 1))

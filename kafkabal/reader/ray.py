@@ -140,7 +140,7 @@ def read_runs(fetcher: Fetcher, topic: str, wanted: Sequence[Run], *, headers: b
             records = fetcher.fetch(run.partition, begin, end, run.size_bytes // steps).records
             got += len(records)
             if records:
-                yield as_table(run.partition, records, headers=headers)
+                yield as_table(run.partition, list(records), headers=headers)
         if got != run.samples:
             raise DriftError(
                 f"{topic}-{run.partition}: offsets {run.begin} to {run.end - 1} hold {got} records, not {run.samples}",

@@ -20,8 +20,26 @@ if TYPE_CHECKING:
     from kafkabal.reader.schedule import Opening, Visits
     from kafkabal.reader.share import Share
 
-# given-out memory is told to the threads in portions: a lock for every sample would cost more than the sample
-_RELEASED_AT_ONCE_BYTES = 2**20
+# clocks are read, and given-out memory is told to the threads, once for so many samples: a lock and a clock for each
+# of them would cost as much as the sample
+_PORTION = 16
+
+
+@dataclass(slots=True)
+class _OpenBlock:
+    """A block that is being given out."""
+
+    block: LoadedBlock
+    order: list[int]
+    """Places of its records, in the order in which they are given out."""
+    each_bytes: int
+    """Of its memory, what counts for one record."""
+    given: int = 0
+
+    @property
+    def left_bytes(self) -> int:
+        """Of its memory, what has not been released."""
+        return self.block.size_bytes - self.given * self.each_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +69,7 @@ class SampleSequence:
         taken: int,
         until_epoch: int,
         metrics: ReaderMetrics,
+        each_portion: Callable[[], None] = lambda: None,
     ) -> None:
         self.progress = progress
         """When the readers began the current epoch, or this part of it."""
@@ -62,11 +81,12 @@ class SampleSequence:
         self._share = share
         self._until_epoch = until_epoch
         self._metrics = metrics
-        self._open: dict[int, tuple[LoadedBlock, list[int]]] = {}
+        self._each_portion = each_portion
+        self._began_s = 0.0
+        self._open: dict[int, _OpenBlock] = {}
 
     def __iter__(self) -> Iterator[Sample]:
-        began_s = time.monotonic() - self._metrics.elapsed_s
-        waited_s = self._metrics.waited_s
+        self._began_s = time.monotonic() - self._metrics.elapsed_s
         with Prefetch(
             self._visits(),
             self._supply.source,
@@ -76,11 +96,8 @@ class SampleSequence:
         ) as prefetch:
             for piece in prefetch.visits():
                 self._turn_to(piece.order.epoch, prefetch)
-                for sample in self._piece(piece, prefetch):
-                    self.taken += 1
-                    yield sample
-                    self._metrics.elapsed_s = time.monotonic() - began_s
-                    self._metrics.waited_s = waited_s + prefetch.waited_s
+                yield from self._piece(piece, prefetch)
+        self._metrics.elapsed_s = time.monotonic() - self._began_s
 
     def _visits(self) -> Iterator[Visits]:
         progress, skip = self.progress, self.taken
@@ -92,42 +109,42 @@ class SampleSequence:
         if epoch <= self.progress.epoch:
             return
         self.progress, self.taken = Progress(epoch), 0
-        for block, _ in self._open.values():
-            prefetch.release(block.size_bytes)
+        prefetch.release(sum(each.left_bytes for each in self._open.values()))
         self._open.clear()
 
     def _piece(self, piece: Visits, prefetch: Prefetch) -> Iterator[Sample]:
         openings = iter(piece.openings)
-        released = 0
+        metrics, is_open = self._metrics, self._open
+        released, until_portion = 0, _PORTION
         for lane, number, opens in zip(piece.lane, piece.number, piece.opens, strict=True):
             if opens:
-                released += self._close(lane)
-                prefetch.release(released)
+                prefetch.release(released + (is_open[lane].left_bytes if lane in is_open else 0))
                 released = 0
-                self._open[lane] = self._opened(piece, next(openings), prefetch)
-            block, order = self._open[lane]
-            partition, record = block.take(order[number])
-            size = record_bytes(record)
-            released += size
-            if released > _RELEASED_AT_ONCE_BYTES:
+                is_open[lane] = self._opened(piece, next(openings), prefetch)
+            each = is_open[lane]
+            partition, record = each.block.take(each.order[number])
+            each.given += 1
+            released += each.each_bytes
+            until_portion -= 1
+            if not until_portion:
                 prefetch.release(released)
-                released = 0
-            self._metrics.samples += 1
-            self._metrics.size_bytes += size
+                released, until_portion = 0, _PORTION
+                metrics.elapsed_s = time.monotonic() - self._began_s
+                self._each_portion()
+            metrics.samples += 1
+            metrics.size_bytes += record_bytes(record)
+            self.taken += 1
             yield Sample(partition, record)
         prefetch.release(released)
 
-    def _close(self, lane: int) -> int:
-        """Bytes of what other readers take of the block that is open in a lane."""
-        before = self._open.pop(lane, None)
-        return 0 if before is None else before[0].size_bytes
-
-    def _opened(self, piece: Visits, opening: Opening, prefetch: Prefetch) -> tuple[LoadedBlock, list[int]]:
+    def _opened(self, piece: Visits, opening: Opening, prefetch: Prefetch) -> _OpenBlock:
+        before_s = prefetch.waited_s
         block = prefetch.next_block()
+        self._metrics.waited_s += prefetch.waited_s - before_s
         self._metrics.count_block(block.bytes_by_broker, block.seconds_by_broker)
-        if opening.only is not None:
-            return block, [0]
-        return block, piece.order.within(opening.block, len(block.records)).tolist()
+        count = len(block.records)
+        order = [0] if opening.only is not None else piece.order.within(opening.block, count).tolist()
+        return _OpenBlock(block, order, block.size_bytes // max(count, 1))
 
     def _expected_bytes(self, opening: Opening) -> int:
         blocks = self._manifest.blocks

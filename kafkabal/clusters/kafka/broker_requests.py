@@ -12,7 +12,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kafkabal.clusters.clock import Clock, Deadline
 from kafkabal.clusters.kafka.broker_address import Address, parse_address
-from kafkabal.clusters.kafka.connection import Decode
+from kafkabal.clusters.kafka.connection import AnswerInPlace
 from kafkabal.clusters.kafka.error_mapping import NOT_CONTROLLER, translated
 from kafkabal.clusters.kafka.parallel_requests import run_all, run_first
 from kafkabal.clusters.kafka.reconnecting_connection import BrokerLink
@@ -121,7 +121,7 @@ class KafkaClient:
         return self._first_seed(deadline).call(request, deadline)
 
     def call_broker(
-        self, broker: int, request: Any, deadline: Deadline | None = None, decode: Decode | None = None
+        self, broker: int, request: Any, deadline: Deadline | None = None, in_place: AnswerInPlace | None = None
     ) -> Any:
         """Put a request to one broker.
 
@@ -139,7 +139,7 @@ class KafkaClient:
             node = self._nodes.by_id.get(broker)
         if node is None:
             raise UnreachableError(f"broker {broker} is not registered with the cluster")
-        return self._link(node.address).call(request, deadline, decode)
+        return self._link(node.address).call(request, deadline, in_place)
 
     def versions_of(self, broker: int, deadline: Deadline) -> Any:
         """What a registered broker speaks, asked over a connection: kafka-python's ``BrokerVersionData``.

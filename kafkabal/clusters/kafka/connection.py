@@ -10,8 +10,7 @@ import re
 import socket
 import ssl
 import struct
-from collections.abc import Callable
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, Protocol
 
 from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.protocol.metadata import ApiVersionsRequest
@@ -25,11 +24,18 @@ from kafkabal.clusters.kafka.sasl import sasl_conversation
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import NoAnswerError, RefusedByClusterError, UnreachableError
 
-Decode: TypeAlias = Callable[[memoryview, int], Any]
-"""From a frame without its length, and the version of the request, to an answer."""
+
+class AnswerInPlace(Protocol):
+    """How to receive an answer without kafka-python, which copies every byte of it several times."""
+
+    def memory(self, size: int) -> memoryview:
+        """Where to receive the frame."""
+
+    def decode(self, frame: memoryview, version: int) -> Any:
+        """From a frame without its length, and the version of the request, to an answer."""
+
 
 _LARGEST_FRAME_BYTES = 2**28
-_LARGE_BYTES = 2**16
 _TIMEVAL = struct.Struct("@ll")
 _TLS_ALERT = b"\x15\x03"
 _SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", __version__)
@@ -88,17 +94,16 @@ class BrokerConnection:
         self._requests_sent = 0
         self._has_answered = False
         self._session_ends_s: float | None = None
-        self._frame = bytearray()
-        """Of the last answer that was not to outlive the next one."""
+        if not isinstance(sock, ssl.SSLSocket):
+            sock.settimeout(None)  # the kernel keeps its deadlines, see _limit
 
-    def call(self, request: Any, deadline: Deadline, decode: Decode | None = None) -> Any:
+    def call(self, request: Any, deadline: Deadline, in_place: AnswerInPlace | None = None) -> Any:
         """Send a request in the highest version that both sides know and return the answer.
 
         Parameters
         ----------
-        decode
-            Makes an answer of its frame in place of kafka-python, which copies every byte of it several times. The
-            frame is valid until the next call.
+        in_place
+            Receives and reads the answer in place of kafka-python.
 
         Raises
         ------
@@ -110,7 +115,7 @@ class BrokerConnection:
         with translated(f"{self.address}"):
             version = self.versions.api_version(request)
         try:
-            answer = self._exchange(request, version, deadline, decode)
+            answer = self._exchange(request, version, deadline, in_place)
         except NoAnswerError as error:
             # a broker closes the connection of a client without the credentials that it requires
             hint = None if self._has_answered or not _is_closed(error) else _SASL_HINT
@@ -124,9 +129,12 @@ class BrokerConnection:
         if self._session_ends_s is not None and self._clock.monotonic() > self._session_ends_s:
             return False
         try:
-            self._sock.setblocking(False)
             # between two requests there is nothing to read: what can be read is the end, or an alert before it
-            self._sock.recv(1)
+            if isinstance(self._sock, ssl.SSLSocket):
+                self._sock.setblocking(False)
+                self._sock.recv(1)
+            else:
+                self._sock.recv(1, socket.MSG_DONTWAIT)
         except (BlockingIOError, ssl.SSLWantReadError):
             return True
         except OSError:
@@ -190,7 +198,7 @@ class BrokerConnection:
             lifetime_s = answer.session_lifetime_ms / 1000 * _USED_SHARE_OF_SESSION
             self._session_ends_s = self._clock.monotonic() + lifetime_s
 
-    def _exchange(self, request: Any, version: int, deadline: Deadline, decode: Decode | None = None) -> Any:
+    def _exchange(self, request: Any, version: int, deadline: Deadline, in_place: AnswerInPlace | None = None) -> Any:
         request.API_VERSION = version
         self._requests_sent += 1
         request.with_header(correlation_id=self._requests_sent, client_id=self._client_id)
@@ -199,57 +207,54 @@ class BrokerConnection:
         try:
             self._limit(deadline)
             self._sock.sendall(frame)
-            packed = self._receive_frame(deadline, reused=decode is not None)
+            packed = self._receive_frame(deadline, in_place)
+        except BlockingIOError as error:
+            _raise_no_answer(self.address, TimeoutError(*error.args), deadline)
         except OSError as error:
             _raise_no_answer(self.address, error, deadline)
         with translated(f"the answer of {self.address}"):
             (correlation_id,) = struct.unpack_from(">i", packed)
             if correlation_id != self._requests_sent:
                 raise NoAnswerError(f"{self.address} sent the response to another request")
-            if decode is not None:
-                return decode(packed, version)
+            if in_place is not None:
+                return in_place.decode(packed, version)
             return request.header.get_response_class().decode(packed, header=True)
 
-    def _receive_frame(self, deadline: Deadline, *, reused: bool) -> memoryview:
+    def _receive_frame(self, deadline: Deadline, in_place: AnswerInPlace | None) -> memoryview:
         head = self._receive(memoryview(bytearray(4)), deadline)
         (size,) = struct.unpack(">i", head)
         if not 0 < size <= _LARGEST_FRAME_BYTES:
             hint = _TLS_HINT if bytes(head).startswith(_TLS_ALERT) else _PORT_HINT
             raise UnreachableError(f"not a Kafka broker: {self.address}", hint=hint)
-        if not reused:
-            return self._receive(memoryview(bytearray(size)), deadline)
-        if size > len(self._frame):
-            self._frame = bytearray(size)  # a new one for every answer would cost as much as receiving it
-        return self._receive(memoryview(self._frame)[:size], deadline)
+        return self._receive(memoryview(bytearray(size)) if in_place is None else in_place.memory(size), deadline)
 
     def _receive(self, view: memoryview, deadline: Deadline) -> memoryview:
         at = 0
         while at < len(view):
-            received = self._receive_some(view[at:], deadline)
+            self._limit(deadline)
+            received = self._receive_some(view[at:])
             if not received:
                 raise ConnectionResetError("the broker closed the connection")
             at += received
         return view
 
-    def _receive_some(self, view: memoryview, deadline: Deadline) -> int:
-        if len(view) < _LARGE_BYTES or isinstance(self._sock, ssl.SSLSocket):
-            self._limit(deadline)
+    def _receive_some(self, view: memoryview) -> int:
+        if isinstance(self._sock, ssl.SSLSocket):
             return self._sock.recv_into(view)
-        # all in one call of the kernel: between two calls, a thread that computes keeps the interpreter for 5 ms
-        if deadline.is_over:
-            raise TimeoutError
-        seconds, rest = divmod(max(deadline.remaining_s, _SMALLEST_TIMEOUT_S), 1)
-        self._sock.setblocking(True)
-        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(int(seconds), int(rest * 1e6)))
-        try:
-            return self._sock.recv_into(view, len(view), socket.MSG_WAITALL)
-        except BlockingIOError as error:
-            raise TimeoutError from error
+        # all in one call: between two calls, a thread that computes keeps the interpreter for 5 ms
+        return self._sock.recv_into(view, len(view), socket.MSG_WAITALL)
 
     def _limit(self, deadline: Deadline) -> None:
+        """Bound the next calls of the socket; a plain one by the kernel, which takes no turn of the interpreter."""
         if deadline.is_over:
             raise TimeoutError
-        self._sock.settimeout(max(deadline.remaining_s, _SMALLEST_TIMEOUT_S))
+        left_s = max(deadline.remaining_s, _SMALLEST_TIMEOUT_S)
+        if isinstance(self._sock, ssl.SSLSocket):
+            self._sock.settimeout(left_s)
+            return
+        seconds, rest = divmod(left_s, 1)
+        for direction in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            self._sock.setsockopt(socket.SOL_SOCKET, direction, _TIMEVAL.pack(int(seconds), int(rest * 1e6)))
 
 
 def _connect(address: Address, deadline: Deadline) -> socket.socket:

@@ -17,8 +17,10 @@ from kafkabal.clusters.clock import Clock, Deadline, SystemClock
 from kafkabal.clusters.kafka.broker_requests import KafkaClient, pauses
 from kafkabal.clusters.kafka.error_mapping import check
 from kafkabal.clusters.kafka.fetch_answer import NEWEST_VERSION, OLDEST_VERSION, PartitionAnswer, fetch_answer
+from kafkabal.clusters.kafka.frame_pool import FramePool
 from kafkabal.clusters.kafka.metadata import describe_topic
-from kafkabal.clusters.kafka.record_batches import BatchReader, RawRecord
+from kafkabal.clusters.kafka.packed_records import PackedRecords, RawRecord
+from kafkabal.clusters.kafka.record_batches import BatchReader
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
 
@@ -39,7 +41,7 @@ _TIMEOUT_S = 60.0
 class FetchedRange:
     """Records of a range, and what they cost."""
 
-    records: list[RawRecord] = field(default_factory=list)
+    records: PackedRecords = field(default_factory=PackedRecords)
     bytes_by_broker: dict[int, int] = field(default_factory=dict)
     """As they came over the network."""
     seconds_by_broker: dict[int, float] = field(default_factory=dict)
@@ -57,6 +59,19 @@ class _Replica:
 
     broker: int
     leader: int
+
+
+class _FetchAnswers:
+    """Receives answers into memory that is used again."""
+
+    def __init__(self) -> None:
+        self._pool = FramePool()
+
+    def memory(self, size: int) -> memoryview:
+        return self._pool.take(size)
+
+    def decode(self, frame: memoryview, version: int) -> PartitionAnswer:
+        return fetch_answer(frame, version)
 
 
 class RangeFetcher:
@@ -92,6 +107,7 @@ class RangeFetcher:
         self._timeout_s = timeout_s
         self._replicas: dict[int, _Replica] = {}
         self._uuid: UUID | None = None
+        self._answers = _FetchAnswers()
         self._batch_bytes = 0
         """Of the largest batch so far."""
 
@@ -124,7 +140,7 @@ class RangeFetcher:
         while at < end:
             wanted = max(_LEAST_BYTES, size_bytes * (end - at) // (end - begin))
             found, after = self._once(partition, at, end, wanted, got, deadline)
-            got.records += found
+            got.records.extend(found)
             if after > at:
                 deadline = Deadline(self._timeout_s, self._clock)
             elif deadline.is_over:
@@ -135,7 +151,8 @@ class RangeFetcher:
     def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
         """Records from ``begin`` on, up to about ``max_bytes``; and the offset to continue from."""
         deadline = Deadline(self._timeout_s, self._clock)
-        return self._once(partition, begin, 2**63 - 1, max_bytes, FetchedRange(), deadline)
+        found, after = self._once(partition, begin, 2**63 - 1, max_bytes, FetchedRange(), deadline)
+        return list(found), after
 
     def ranges(self) -> dict[int, tuple[int, int]]:
         """First offset and last stable offset of every partition.
@@ -173,18 +190,18 @@ class RangeFetcher:
 
     def _once(
         self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, deadline: Deadline
-    ) -> tuple[list[RawRecord], int]:
+    ) -> tuple[PackedRecords, int]:
         def ask() -> PartitionAnswer:
             if partition not in self._replicas:
                 self._locate()
             broker = self._replicas[partition].broker
             asked_s = self._clock.monotonic()
-            answer = self._client.call_broker(broker, self._request(partition, at, wanted), decode=fetch_answer)
+            answer = self._client.call_broker(broker, self._request(partition, at, wanted), in_place=self._answers)
             got.count(broker, len(answer.records), self._clock.monotonic() - asked_s)
             return self._checked(answer, partition, at, broker)
 
         answer = self._retried(ask, deadline)
-        reader = BatchReader(answer.aborted)
+        reader = BatchReader(partition, answer.aborted)
         try:
             found, after = reader.records(answer.records, at, end)
         except KafkabalError as error:

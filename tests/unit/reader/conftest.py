@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kafkabal.clusters.kafka.fetch import FetchedRange
-from kafkabal.clusters.kafka.record_batches import RawRecord
+from kafkabal.clusters.kafka.packed_records import PackedRecords, RawRecord
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
 from kafkabal.reader.metrics import ReaderMetrics
@@ -50,7 +50,8 @@ class MemoryTopic:
             raise self.fault
         found = [record for record in self.records[partition] if begin <= record[0] < end]
         self.fetched_records += len(found)
-        return FetchedRange(found, {BROKER: sum(len(record[3] or b"") for record in found)})
+        packed = PackedRecords.of((partition, record) for record in found)
+        return FetchedRange(packed, {BROKER: sum(len(record[3] or b"") for record in found)})
 
     def close(self) -> None:
         """Nothing is open."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.clusters.kafka.record_batches import RawRecord
+from kafkabal.clusters.kafka.packed_records import PackedRecords, RawRecord
 from kafkabal.errors import OutputError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
@@ -17,15 +17,20 @@ from tests.unit.reader.conftest import MemoryTopic, places
 
 RECORDS: list[RawRecord] = [(7, 1000, b"k", b"value", b"\0"), (9, 1001, None, None, b"\0"), (10, 1002, b"", b"", b"\0")]
 
-BLOCK = LoadedBlock([4, 4, 5], list(RECORDS))
+BLOCK = LoadedBlock(PackedRecords.of(zip((4, 4, 5), RECORDS, strict=True)), 100)
+
+
+def _content(block: LoadedBlock | None) -> list[tuple[int, RawRecord]]:
+    assert block is not None
+    return [block.take(at) for at in range(len(block.records))]
 
 
 def test_blocks_come_back_as_they_were(tmp_path: Path) -> None:
     """Keys and values that are absent stay apart from empty ones."""
     cache = BlockCache(tmp_path, 10_000)
     cache.put("t/0/7-11", BLOCK)
-    assert cache.get("t/0/7-11", bytearray()) == BLOCK
-    assert cache.get("t/0/11-12", bytearray()) is None
+    assert _content(cache.get("t/0/7-11")) == list(zip((4, 4, 5), RECORDS, strict=True))
+    assert cache.get("t/0/11-12") is None
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
@@ -35,26 +40,26 @@ def test_a_damaged_file_is_no_block(tmp_path: Path, damage: str) -> None:
     cache.put("b", BLOCK)
     path = tmp_path / "b.block"
     packed = bytearray(path.read_bytes())
-    packed[40] ^= 1
+    packed[60] ^= 1
     path.write_bytes({"cut": packed[:-4], "flip": packed, "empty": b""}[damage])
-    assert cache.get("b", bytearray()) is None
+    assert cache.get("b") is None
     assert not path.exists()
 
 
 def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
     """Above the limit the oldest go, those that were read lately stay."""
-    block = LoadedBlock([0], [(0, 0, None, bytes(1000), b"\0")])
-    cache = BlockCache(tmp_path, 4 * 1100)
+    block = LoadedBlock(PackedRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
+    cache = BlockCache(tmp_path, 4 * 1150)
     for number in range(4):
         cache.put(f"b{number}", block)
         os.utime(tmp_path / f"b{number}.block", (number, number))
-    cache.get("b0", bytearray())
+    cache.get("b0")
     cache.put("b4", block)
     kept = sorted(path.name for path in tmp_path.glob("*.block"))
     assert "b0.block" in kept
     assert "b4.block" in kept
     assert "b1.block" not in kept
-    assert sum(path.stat().st_size for path in tmp_path.glob("*.block")) <= 4 * 1100
+    assert sum(path.stat().st_size for path in tmp_path.glob("*.block")) <= 4 * 1150
 
 
 def test_the_total_is_right_after_many_writers(tmp_path: Path) -> None:
@@ -87,7 +92,7 @@ def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.Monke
     cache.put("b", BLOCK)
     assert cache.fault is not None
     assert "No space left" in cache.fault
-    assert cache.get("a", bytearray(3)) == BLOCK
+    assert _content(cache.get("a")) == _content(BLOCK)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.block", "total"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kafkabal.clusters.kafka.record_batches import RawRecord
+from kafkabal.clusters.kafka.packed_records import RawRecord
 from kafkabal.reader.follow_topic import as_json, follow
 from kafkabal.reader.sample import Sample
 from tests.unit.reader.conftest import packed_headers

@@ -64,7 +64,7 @@ def test_records_are_read_whatever_compressed_them(codec: int) -> None:
     """Every codec of Kafka, Snappy also as the Java client frames it; only the range that was asked for."""
     batch = _batch(50, [b"x" * 300, None, b"", b"last"])
     packed = batch if codec == 0 else _recompressed(batch, codec)
-    records, after = BatchReader().records(memoryview(packed + packed[:40]), 51, 54)
+    records, after = BatchReader(0).records(memoryview(packed + packed[:40]), 51, 54)
     assert [(r[0], r[1], r[2], r[3]) for r in records] == [
         (51, 1001, b"key1", None),
         (52, 1002, b"key2", b""),
@@ -84,7 +84,7 @@ def test_aborted_transactions_are_left_out() -> None:
         + _batch(3, [b"c"], producer=7)
         + _batch(4, [b""], producer=8, control=commit)
     )
-    records, after = BatchReader([(7, 0)]).records(memoryview(log), 0, 10)
+    records, after = BatchReader(0, [(7, 0)]).records(memoryview(log), 0, 10)
     assert [r[3] for r in records] == [b"b", b"c"]
     assert after == 5
 
@@ -94,11 +94,11 @@ def test_old_and_broken_batches_are_refused() -> None:
     batch = bytearray(_batch(5, [b"x"]))
     old = bytes(batch[:16]) + b"\1" + bytes(batch[17:])
     with pytest.raises(MissingCapabilityError, match="offset 5"):
-        BatchReader().records(memoryview(old), 0, 10)
+        BatchReader(0).records(memoryview(old), 0, 10)
     batch[61] = 0xFF
     batch[62] = 0xFF
     with pytest.raises(RefusedByClusterError, match="offset 5: the batch is corrupt"):
-        BatchReader().records(memoryview(bytes(batch)), 0, 10)
+        BatchReader(0).records(memoryview(bytes(batch)), 0, 10)
 
 
 @pytest.mark.parametrize("version", [7, 10, 11, 12, 13, 16, 17])
