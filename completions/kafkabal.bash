@@ -4,7 +4,7 @@
 # words=  commands and options of the command $1
 _kafkabal_words() {
     case "$1" in
-        "kafkabal") words="inspect snapshot create produce read rebalance watch sandbox demo route-simulate policies scores telemetry profiles doctor config help completion|--version -h --help" ;;
+        "kafkabal") words="inspect snapshot create produce read rebalance advise watch sandbox demo route-simulate policies scores telemetry profiles doctor config help completion|--version -h --help" ;;
         "kafkabal inspect") words="diff|--by --top --sample --watch --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --topics -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout --record --growth --over --full-within -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal inspect diff") words="|--all --score --tolerance -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal snapshot") words="import|-h --help" ;;
@@ -27,6 +27,7 @@ _kafkabal_words() {
         "kafkabal rebalance history") words="|--last -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance simulate") words="|--case --days --check -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance throttle") words="|--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal advise") words="|--target --broker --limit --plan-for -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --throttle --tolerance -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal watch") words="|--every --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --tolerance --window --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal sandbox") words="up status logs kill pause start stop down|-h --help" ;;
         "kafkabal sandbox up") words="|--name --timeout --brokers --racks --log-dirs --capacity --controllers --zookeeper --kafka-version --replicas --heap --property --broker-property --listener --class-path -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -414,6 +415,21 @@ _kafkabal_spec() {
         "kafkabal rebalance throttle --broker-timeout") spec="value" ;;
         "kafkabal rebalance throttle --color") spec="words auto always never" ;;
         "kafkabal rebalance throttle #0") spec="value" ;;
+        "kafkabal advise --target") spec="value" ;;
+        "kafkabal advise --broker") spec="names brokers" ;;
+        "kafkabal advise --limit") spec="value" ;;
+        "kafkabal advise --plan-for") spec="value" ;;
+        "kafkabal advise -b" | "kafkabal advise --bootstrap-server") spec="value" ;;
+        "kafkabal advise --command-config") spec="files" ;;
+        "kafkabal advise --profile") spec="names profiles" ;;
+        "kafkabal advise --snapshot") spec="files" ;;
+        "kafkabal advise --zookeeper") spec="value" ;;
+        "kafkabal advise --broker-timeout") spec="value" ;;
+        "kafkabal advise --throttle") spec="words auto none" ;;
+        "kafkabal advise --tolerance") spec="value" ;;
+        "kafkabal advise -o" | "kafkabal advise --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal advise --output-file") spec="files" ;;
+        "kafkabal advise --color") spec="words auto always never" ;;
         "kafkabal watch --every") spec="value" ;;
         "kafkabal watch --slow") spec="value" ;;
         "kafkabal watch -b" | "kafkabal watch --bootstrap-server") spec="value" ;;

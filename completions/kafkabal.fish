@@ -80,6 +80,7 @@ set -g __kafkabal_commands \
     'kafkabal rebalance history' \
     'kafkabal rebalance simulate' \
     'kafkabal rebalance throttle' \
+    'kafkabal advise' \
     'kafkabal watch' \
     'kafkabal sandbox' \
     'kafkabal sandbox up' \
@@ -123,6 +124,7 @@ set -g __kafkabal_valued \
     '--below' \
     '--bootstrap-controller' \
     '--bootstrap-server' \
+    '--broker' \
     '--broker-limit' \
     '--broker-property' \
     '--broker-timeout' \
@@ -166,6 +168,7 @@ set -g __kafkabal_valued \
     '--label' \
     '--last' \
     '--libs' \
+    '--limit' \
     '--lines' \
     '--listen' \
     '--listener' \
@@ -225,6 +228,7 @@ set -g __kafkabal_valued \
     '--slow' \
     '--snapshot' \
     '--storage' \
+    '--target' \
     '--telemetry' \
     '--textfile' \
     '--throttle' \
@@ -262,6 +266,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a create -d 'Create topics on 
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a produce -d 'Produce files or rows to the least loaded brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a read -d 'Measure how fast a topic can be read, restore its files, or print its records.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a rebalance -d 'Rebalance partitions across brokers, safely.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a advise -d 'Advise how many brokers suffice, and how to relieve a full disk; change nothing.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a watch -d 'Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a sandbox -d 'Run a real Apache Kafka cluster on this machine.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a demo -d 'Watch an unbalanced cluster get inspected and rebalanced (2 minutes).'
@@ -800,6 +805,26 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -s v -l verb
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l target -r -f -d 'How full brokers may be. [default: 60%]'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l broker -r -f -a '(__kafkabal_names brokers)' -d 'Broker to relieve. [default: the fullest] [x>=0]'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l limit -r -f -d 'How full a disk is to be after relief. [default: 85%]'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l plan-for -r -f -d 'Advise for the cluster as it will be after TIME, by its history.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l throttle -r -f -a 'auto none' -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l every -r -f -d 'Pause between two checks of the brokers. [default: 5s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l slow -r -f -d 'A broker is slow when it responds by SHARE later than usual and than its peers. [default: 20%]'

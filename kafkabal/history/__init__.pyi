@@ -1,3 +1,6 @@
+from .disk_relief import Relief as Relief
+from .disk_relief import ReliefKind as ReliefKind
+from .disk_relief import relief_of as relief_of
 from .forecast import Forecast as Forecast
 from .forecast import forecast_cluster as forecast_cluster
 from .growth_figures import HolderGrowth as HolderGrowth

@@ -2,6 +2,8 @@ from .broker_condition import broker_conditions as broker_conditions
 from .broker_condition import broker_severity as broker_severity
 from .broker_condition import broker_states as broker_states
 from .broker_condition import dir_conditions as dir_conditions
+from .broker_sizing import BrokerSizing as BrokerSizing
+from .broker_sizing import size_brokers as size_brokers
 from .check import has_findings as has_findings
 from .check import is_broken as is_broken
 from .check import performance_data as performance_data

@@ -11,5 +11,7 @@ from .refused_moves import WhyNot as WhyNot
 from .refused_moves import why_not as why_not
 from .tolerance_frontier import FrontierPoint as FrontierPoint
 from .tolerance_frontier import frontier as frontier
+from .what_if import NewBroker as NewBroker
+from .what_if import WhatIf as WhatIf
 from .what_if import parse_what_if as parse_what_if
 from .what_if import suppose as suppose

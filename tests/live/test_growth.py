@@ -11,15 +11,26 @@ import numpy as np
 import pytest
 from confluent_kafka import Producer
 
-from kafkabal.clusters import Cluster, NewTopic, ReadRequest, ReplicaOn, connect
+from kafkabal.clusters import (
+    Cluster,
+    ConfigChange,
+    ConfigResource,
+    NewTopic,
+    ReadRequest,
+    ReplicaOn,
+    ResourceKind,
+    connect,
+)
 from kafkabal.config import ConnectionSettings
 from kafkabal.history import (
     HistoryFolder,
+    ReliefKind,
     chosen_times,
     dir_growth,
     measure_growth,
     point_of,
     read_defaults,
+    relief_of,
     retention_of,
 )
 from kafkabal.model import F64, ClusterState, with_capacity
@@ -81,6 +92,43 @@ def _used(state: ClusterState) -> F64:
     held = state.replicas.log_dir
     known = held >= 0
     return np.bincount(held[known], np.maximum(state.replicas.size_bytes[known], 0), len(state.log_dirs))
+
+
+@pytest.mark.sweep
+def test_half_the_retention_frees_what_was_said(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+    """Topics at their steady state; each way of relief that is advised is taken, and the disk holds that much less."""
+    properties = {"log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}
+    sandbox = make_sandbox(SandboxSpec(brokers=1, log_dirs=1, properties=properties))
+    with connect(ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))) as cluster:
+        rates = {f"kept-{n}": (0.3 + 0.05 * n) * MB for n in range(8)}
+        configs = {"retention.ms": "60000", "segment.bytes": "1048576", "file.delete.delay.ms": "1000"}
+        cluster.create_topics([NewTopic(name=name, assignment=((1,),), configs=configs) for name in rates])
+        writer = _Writer(sandbox.bootstrap_servers, rates)
+        writer.start()
+        time.sleep(75)
+        folder = HistoryFolder(tmp_path, cluster.cluster_id())
+        folder.record(point_of(_read(cluster), time.time()))
+        time.sleep(20)
+        state, now_s = _read(cluster), time.time()
+        retention = retention_of(state, read_defaults(cluster, (1,)))
+        growth = measure_growth(folder.read(folder.times_s()), state, now_s, retention.is_compacted)
+        # half of the least retention that is advised on would be half an hour; a test has a minute
+        halved = relief_of(state, state.replicas.log_dir >= 0, growth, retention, least_kept_s=30.0)
+        ways = [way for way in halved if way.kind is ReliefKind.RETENTION]
+        assert {way.topic for way in ways} == {*rates}
+        changes = [
+            ConfigChange(ConfigResource(ResourceKind.TOPIC, way.topic), str(way.config), str(way.after)) for way in ways
+        ]
+        before = _used(state).sum()
+        assert cluster.alter_configs(changes) == {}
+        time.sleep(8)
+        # the mean of some seconds: each log swings by a segment
+        after = np.mean([_used(_read(cluster)).sum() for _ in range(8) if time.sleep(1) is None])
+        writer.stop.set()
+        writer.join()
+    told, freed = sum(way.freed_bytes for way in ways), float(before - after)
+    sys.stdout.write(f"freed {freed / MB:.1f} MB, advised {told / MB:.1f} MB ({told / freed - 1:+.1%})\n")
+    assert abs(told - freed) <= 0.05 * freed
 
 
 @pytest.mark.sweep

@@ -92,6 +92,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
             ),
         },
     ),
+    "advise": Row(
+        "Advise how many brokers suffice, and how to relieve a full disk; change nothing.",
+        "kafkabal.cli.commands.advise:advise",
+    ),
     "watch": Row(
         "Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.",
         "kafkabal.cli.commands.watch:watch",

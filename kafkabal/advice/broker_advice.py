@@ -1,0 +1,122 @@
+"""How many brokers suffice, which to drain or where to add, and what either takes: a bound, and a plan that shows it.
+
+::
+
+    bound  = fewest brokers that can hold everything within the target, wherever replicas are placed
+    choice = fewest that can within target / (1 + tolerance), which leaves the planner its band
+    plan   = drain all others, or add what lacks; where a broker ends fuller than the target, one more broker
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from kafkabal.errors import ConfigError, InfeasibleError
+from kafkabal.inspection import BrokerSizing, size_brokers
+from kafkabal.model import Bools, ClusterState, broker_capacity_bytes, replica_bytes
+from kafkabal.plan import Plan, apply_plan, copy_s
+from kafkabal.planner import NewBroker, PlanOptions, WhatIf, make_plan, suppose
+
+_MOST_TRIES: Final = 4
+"""Plans that are made before giving up; whole replicas seldom need a second one."""
+_STEP: Final = 0.97
+"""By how much the target is lowered for the next try: a little under one broker of thirty."""
+_ROUNDING: Final = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerAdvice:
+    """How many brokers a cluster needs."""
+
+    live: int
+    bound: int | None = None
+    """No fewer can hold everything within the target; None where it is not known how much brokers hold."""
+    suffices: int | None = None
+    """So many do, as a plan shows; None where no plan was found that ends within the target."""
+    drain: tuple[int, ...] = ()
+    add: tuple[tuple[str | None, int], ...] = ()
+    """Rack and bytes of each broker to add."""
+    fullest_before: float = 0.0
+    fullest_after: float | None = None
+    moved_bytes: int = 0
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+
+def advise_brokers(state: ClusterState, target: float, tolerance: float, bytes_per_s: float) -> BrokerAdvice:
+    """Advise on the number of brokers.
+
+    Parameters
+    ----------
+    target
+        How full the fullest broker may be, other programs included.
+    tolerance
+        Of the plan.
+    bytes_per_s
+        What every broker may send and receive for it.
+    """
+    advice = BrokerAdvice(live=int(state.brokers.is_live.sum()), fullest_before=_fullest(state))
+    try:
+        advice = replace(advice, bound=size_brokers(state, target).count)
+        return _shown_by_plan(state, advice, target, tolerance, bytes_per_s)
+    except ConfigError as error:
+        return replace(advice, warnings=(f"number of brokers: {error.message}",))
+
+
+def _shown_by_plan(
+    state: ClusterState, advice: BrokerAdvice, target: float, tolerance: float, bytes_per_s: float
+) -> BrokerAdvice:
+    aim = target / (1 + tolerance)
+    tried: BrokerSizing | None = None
+    for _ in range(_MOST_TRIES):
+        sizing = size_brokers(state, aim)
+        aim *= _STEP
+        if sizing == tried:
+            continue
+        tried = sizing
+        try:
+            plan, after = _planned(state, sizing, tolerance)
+        except InfeasibleError as error:
+            advice = replace(advice, warnings=(error.message,))
+            continue
+        kept = ~np.isin(after.brokers.id, sizing.drain)
+        fullest = _fullest(after, kept)
+        if fullest <= target + _ROUNDING:
+            return replace(
+                advice,
+                suffices=sizing.count,
+                drain=sizing.drain,
+                add=tuple((_rack(state, z), sizing.added_bytes) for z in sizing.add),
+                fullest_after=fullest,
+                moved_bytes=plan.moved_bytes,
+                seconds=copy_s(plan, bytes_per_s),
+                warnings=plan.warnings,
+            )
+    return advice
+
+
+def _planned(state: ClusterState, sizing: BrokerSizing, tolerance: float) -> tuple[Plan, ClusterState]:
+    first = int(state.brokers.id.max(initial=0)) + 1
+    new = tuple(
+        NewBroker(id=first + i, rack=_rack(state, z), capacity_bytes=sizing.added_bytes)
+        for i, z in enumerate(sizing.add)
+    )
+    grown, options = suppose(state, PlanOptions(tolerance=tolerance), WhatIf(add=new, remove=frozenset(sizing.drain)))
+    plan = make_plan(grown, options)
+    return plan, apply_plan(grown, plan)
+
+
+def _rack(state: ClusterState, row: int) -> str | None:
+    return state.racks[row] if 0 <= row < len(state.racks) else None
+
+
+def _fullest(state: ClusterState, rows: Bools | None = None) -> float:
+    """How full the fullest live broker is, other programs included."""
+    held = np.bincount(state.replicas.broker, replica_bytes(state), len(state.brokers))
+    capacity = broker_capacity_bytes(state)
+    counted = state.brokers.is_live & (capacity > 0)
+    counted = counted if rows is None else counted & rows
+    return float((held[counted] / capacity[counted]).max(initial=0.0))

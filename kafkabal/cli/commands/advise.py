@@ -1,0 +1,99 @@
+"""``kafkabal advise``: how many brokers suffice, and what would relieve a full disk; nothing is changed."""
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kafkabal.cli.commands.inspect_growth import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
+from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.output import show
+from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, Settings
+from kafkabal.errors import UsageError
+from kafkabal.gc_pause import cycle_collection_paused
+from kafkabal.units import parse_share, parse_some_time
+
+if TYPE_CHECKING:
+    from kafkabal.history import PartitionGrowth, Retention
+    from kafkabal.model import ClusterState
+
+DEFAULT_TARGET: Final = 0.60
+_DEFAULT_RATE_BYTES_PER_S: Final = 50_000_000
+"""A twentieth of a 10 Gbit/s network card: what an operator lets a run take without asking."""
+
+
+def advise(
+    context: CommandContext,
+    settings: Annotated[Settings, Uses(*CLUSTER, "throttle", "tolerance")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
+    target: Annotated[
+        float,
+        typer.Option("--target", metavar="SHARE", parser=parse_share, help="How full brokers may be. [default: 60%]"),
+    ] = DEFAULT_TARGET,
+    broker: Annotated[
+        int | None,
+        typer.Option("--broker", metavar="ID", min=0, help="Broker to relieve. [default: the fullest]"),
+    ] = None,
+    limit: Annotated[
+        float,
+        typer.Option(
+            "--limit", metavar="SHARE", parser=parse_share, help="How full a disk is to be after relief. [default: 85%]"
+        ),
+    ] = DEFAULT_LOG_DIR_LIMIT,
+    after_s: Annotated[
+        float | None,
+        typer.Option(
+            "--plan-for",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="Advise for the cluster as it will be after TIME, by its history.",
+        ),
+    ] = None,
+) -> None:
+    """Advise how many brokers suffice, and how to relieve a full disk; change nothing.
+
+    States how many brokers hold everything within --target, with a bound that no placement can beat, which to drain or
+    where to add, and the bytes and hours that takes. For the fullest disk it lists what frees bytes without moving
+    any (retention, idle topics, segments), then moves. With history ('inspect --record'), rates are measured.
+
+    Examples:
+
+      kafkabal advise
+
+      kafkabal advise --target 70% --plan-for 90d
+
+      kafkabal advise --broker 3 -o json
+    """
+    from kafkabal.advice import advise_brokers, advise_relief
+    from kafkabal.reporting.advise_report import advise_report
+
+    if not 0 < target <= 1 or not 0 < limit <= 1:
+        raise UsageError(f"{'--limit' if 0 < target <= 1 else '--target'} must be above 0 and at most 100%")
+    with cycle_collection_paused():
+        state, growth, retention = _read(settings, after_s, context)
+        tolerance = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
+        rate = settings.throttle if isinstance(settings.throttle, int) else _DEFAULT_RATE_BYTES_PER_S
+        brokers = advise_brokers(state, target, tolerance, rate)
+        relief = advise_relief(state, growth, retention, broker, limit)
+    show(advise_report(brokers, relief, target=target, limit=limit), output, context)
+
+
+def _read(
+    settings: Settings, after_s: float | None, context: CommandContext
+) -> "tuple[ClusterState, PartitionGrowth | None, Retention]":
+    """The cluster now or, with ``after_s``, later; what is written to it, if that is known; and its limits."""
+    from kafkabal.clusters import ReadRequest
+    from kafkabal.history import forecast_cluster, read_defaults, retention_of
+
+    with open_cluster(settings, context) as cluster:
+        state = read_cluster(cluster, settings, context, ReadRequest(configs=True, offsets=True)).state
+        growth = measured_growth(cluster, state, DEFAULT_OVER_S, read_at_s(state, context), context)
+        if growth is None:
+            if after_s is not None:
+                raise no_history(DEFAULT_OVER_S)
+            live = state.brokers.id[state.brokers.is_live].tolist()
+            return state, None, retention_of(state, read_defaults(cluster, tuple(live)))
+    if after_s is not None:
+        state = forecast_cluster(state, growth.partitions, growth.retention).state_at(after_s)
+    return state, growth.partitions, growth.retention

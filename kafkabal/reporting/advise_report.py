@@ -1,0 +1,139 @@
+"""The report of ``advise``: how many brokers suffice, and what would relieve the fullest disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from kafkabal.advice import BrokerAdvice, ReliefAdvice
+from kafkabal.history import Relief
+from kafkabal.inspection import counted_noun
+from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.units import format_bytes, format_duration, format_share
+
+_SHOWN = 15
+_MS = 1000
+_Row: TypeAlias = tuple[str, str | None, str, int, int, int]
+"""Way, topic, change, bytes that it frees here and in all, and that it moves."""
+
+
+def advise_report(brokers: BrokerAdvice, relief: ReliefAdvice, *, target: float, limit: float) -> Report:
+    """Both pieces of advice; the table lists ways of relief, those that move nothing first."""
+    return Report(
+        command="advise",
+        headline=f"{_sizing_sentence(brokers, target)} {_relief_sentence(relief, limit)}",
+        tone=Tone.WARNING if relief.needed_bytes or brokers.add else Tone.PLAIN,
+        facts=tuple(_facts(brokers, relief, target, limit)),
+        tables=(_relief_table(relief, limit), _new_brokers(brokers)),
+        notes=tuple(_notes(brokers, relief)),
+    )
+
+
+def _facts(brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: float) -> Iterator[Fact]:
+    yield Fact(key="target", value=target)
+    yield Fact(key="live_brokers", value=brokers.live)
+    yield Fact(key="bound_brokers", value=brokers.bound)
+    yield Fact(key="sufficient_brokers", value=brokers.suffices)
+    yield Fact(key="drain", value=list(brokers.drain))
+    yield Fact(key="fullest_before", value=brokers.fullest_before)
+    yield Fact(key="fullest_after", value=brokers.fullest_after)
+    yield Fact(key="moved_bytes", value=brokers.moved_bytes)
+    yield Fact(key="moving_s", value=brokers.seconds)
+    yield Fact(key="limit", value=limit)
+    yield Fact(key="relieved_broker", value=relief.broker)
+    yield Fact(key="relieved_log_dir", value=relief.log_dir)
+    yield Fact(key="relieved_used_bytes", value=relief.used_bytes)
+    yield Fact(key="relieved_capacity_bytes", value=relief.capacity_bytes)
+    yield Fact(key="needed_bytes", value=relief.needed_bytes)
+    yield Fact(key="measured", value=relief.is_measured)
+
+
+def _sizing_sentence(brokers: BrokerAdvice, target: float) -> str:
+    aim = format_share(target, 0)
+    if brokers.suffices is None:
+        return f"At least {brokers.bound} brokers are needed for {aim} per broker; no plan ended within it."
+    count = f"{brokers.suffices} of {brokers.live}" if not brokers.add else f"{brokers.suffices}"
+    return f"{count} brokers suffice for {aim} per broker (at least {brokers.bound} are needed)."
+
+
+def _relief_sentence(relief: ReliefAdvice, limit: float) -> str:
+    full = format_share(relief.used_bytes / max(relief.capacity_bytes, 1), 0)
+    where = f"Fullest disk: {full}, {relief.log_dir} of broker {relief.broker}"
+    if not relief.needed_bytes:
+        return f"{where}, within {format_share(limit, 0)}."
+    return f"{where}; {format_bytes(relief.needed_bytes)} have to go to be within {format_share(limit, 0)}."
+
+
+def _relief_table(relief: ReliefAdvice, limit: float) -> Table:
+    rows: list[_Row] = [
+        (way.kind.value, way.topic, _change(way), way.freed_bytes, way.cluster_bytes, 0) for way in relief.ways
+    ]
+    if relief.leaders:
+        text = f"give up {counted_noun(relief.leaders, 'partition')} led from it: reads go elsewhere"
+        rows.append(("leadership", None, text, 0, 0, 0))
+    if relief.log_dir_bytes:
+        moved = relief.log_dir_bytes
+        rows.append(("log-dirs", None, "kafkabal rebalance --log-dirs-only", moved, 0, moved))
+    if relief.needed_bytes:
+        moved = relief.needed_bytes
+        rows.append(("moves", None, f"kafkabal rebalance --below {format_share(limit, 0)}", moved, 0, moved))
+    return Table(
+        key="relief",
+        shown_rows=_SHOWN,
+        columns=(
+            Column(key="way", title="way", values=[row[0] for row in rows], label=True),
+            Column(key="topic", title="topic", values=[row[1] for row in rows], label=True),
+            Column(key="change", title="change", values=[row[2] for row in rows], wraps=True),
+            Column(key="config", title="", values=[*(w.config for w in relief.ways), *_nothing(rows, relief)]),
+            Column(key="before", title="", values=[*(w.before for w in relief.ways), *_nothing(rows, relief)]),
+            Column(key="after", title="", values=[*(w.after for w in relief.ways), *_nothing(rows, relief)]),
+            Column(key="freed_bytes", title="frees here", kind=Kind.BYTES, values=[row[3] for row in rows]),
+            Column(key="freed_all_bytes", title="in all", kind=Kind.BYTES, values=[row[4] for row in rows]),
+            Column(key="moved_bytes", title="moves", kind=Kind.BYTES, values=[row[5] for row in rows], quiet=True),
+        ),
+    )
+
+
+def _nothing(rows: list[_Row], relief: ReliefAdvice) -> list[None]:
+    return [None] * (len(rows) - len(relief.ways))
+
+
+def _change(way: Relief) -> str:
+    if way.config is None:
+        return "nothing written in the window: delete it if no consumer needs it"
+    return f"{way.config}: {_value(way.config, way.before)} -> {_value(way.config, way.after)}"
+
+
+def _value(config: str, value: int | None) -> str:
+    if value is None:
+        return "none"
+    return format_duration(value / _MS) if config.endswith(".ms") else format_bytes(value)
+
+
+def _new_brokers(brokers: BrokerAdvice) -> Table:
+    """For programs: brokers to add."""
+    return Table(
+        key="add",
+        columns=(
+            Column(key="rack", title="add in rack", values=[rack for rack, _ in brokers.add]),
+            Column(key="capacity_bytes", title="size", kind=Kind.BYTES, values=[size for _, size in brokers.add]),
+        ),
+    )
+
+
+def _notes(brokers: BrokerAdvice, relief: ReliefAdvice) -> Iterator[str]:
+    if brokers.drain:
+        ids = ",".join(map(str, brokers.drain))
+        yield f"to drain: kafkabal rebalance --drain {ids}"
+    if brokers.suffices is not None and brokers.moved_bytes:
+        cost = f"{format_bytes(brokers.moved_bytes)} to move, {format_duration(brokers.seconds)} at the throttle"
+        yield f"{cost}; fullest broker: {_share(brokers.fullest_before)} now, {_share(brokers.fullest_after)} after"
+    yield from brokers.warnings
+    if not relief.is_measured:
+        yield "no history ('kafkabal inspect --record'): logs are taken to be at the steady state of their retention"
+    if any(way.config for way in relief.ways):
+        yield "what retention frees is gone for good: make sure that no consumer needs it"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else format_share(value)

@@ -1,0 +1,68 @@
+"""``kafkabal advise`` on snapshots."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+LOPSIDED = str(SNAPSHOTS / "lopsided.jsonl")
+
+
+def test_both_pieces_of_advice(run_cli: Callable[..., Any]) -> None:
+    """How many suffice with its bound, and what would free the fullest disk, the largest first and moves last."""
+    advised = run_cli("advise", "--snapshot", LOPSIDED, "--limit", "20%", "-o", "json")
+    assert advised.code == 0, advised.err
+    found = json.loads(advised.out)
+    assert found["bound_brokers"] <= found["sufficient_brokers"] == 3
+    assert len(found["drain"]) == 3
+    assert found["fullest_after"] <= 0.6
+    ways = [row["way"] for row in found["relief"]]
+    assert ways[0] == "retention"
+    assert ways[-1] == "moves"
+    freed = [row["freed_bytes"] for row in found["relief"] if row["config"]]
+    assert freed == sorted(freed, reverse=True)
+    assert all(row["moved_bytes"] == 0 for row in found["relief"] if row["config"])
+    assert found["needed_bytes"] == found["relief"][-1]["moved_bytes"] > 0
+
+
+@pytest.mark.parametrize("form", ["table", "yaml", "csv", "markdown"])
+def test_every_format(run_cli: Callable[..., Any], form: str) -> None:
+    """Each can be written."""
+    assert run_cli("advise", "--snapshot", LOPSIDED, "-o", form).code == 0
+
+
+def test_what_to_run_is_shown_and_nothing_is_changed(run_cli: Callable[..., Any]) -> None:
+    """The commands are there to be pasted; the snapshot stays as it is."""
+    before = Path(LOPSIDED).read_bytes()
+    shown = run_cli("advise", "--snapshot", LOPSIDED)
+    assert "kafkabal rebalance --drain 4,5,6" in shown.out
+    assert Path(LOPSIDED).read_bytes() == before
+
+
+def test_unknown_capacity_still_gives_the_other_half(run_cli: Callable[..., Any]) -> None:
+    """Where the number of brokers cannot be told, relief of the disks that are known is."""
+    advised = run_cli("advise", "--snapshot", str(SNAPSHOTS / "broken.jsonl"), "-o", "json")
+    found = json.loads(advised.out)
+    assert (advised.code, found["bound_brokers"]) == (0, None)
+    assert found["relief"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--target", "0%"], "--target must be above 0"),
+        (["--limit", "101%"], "--limit must be above 0"),
+        (["--broker", "99"], "--broker: unknown broker: 99"),
+        (["--plan-for", "7d"], "no history of this cluster"),
+    ],
+)
+def test_wrong_words(run_cli: Callable[..., Any], words: list[str], message: str) -> None:
+    """One clear line."""
+    refused = run_cli("advise", "--snapshot", LOPSIDED, *words)
+    assert refused.code in (1, 2)
+    assert message in refused.err

@@ -1,0 +1,79 @@
+"""How many brokers suffice: the bound is never above what a brute search finds, and a plan shows what is said."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from kafkabal.advice.broker_advice import advise_brokers
+from kafkabal.inspection.broker_sizing import size_brokers
+from kafkabal.model import BrokerRow, ClusterState, LogDirRow
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
+
+
+def a_cluster(count: int, racks: int, partitions: int, factor: int, size_gb: int) -> ClusterState:
+    """Partitions spread over brokers of 1000 GB in turn."""
+    assignments = [[(p + r) % count + 1 for r in range(factor)] for p in range(partitions)]
+    return cluster(brokers(count, racks=racks), [topic("t", *assignments, size_bytes=size_gb * GB)])
+
+
+def fits(state: ClusterState, chosen: tuple[int, ...], target: float) -> bool:
+    """Whether racks of these brokers can hold all replicas, one copy of a partition in each, byte by byte."""
+    sizes = state.replicas.size_bytes.sum() / GB
+    copies = sizes / 3
+    held = dict.fromkeys(range(3), 0.0)
+    for row in chosen:
+        held[int(state.brokers.rack[row])] += target * 1000
+    return all(held[z] for z in held) and sum(min(room, copies) for room in held.values()) >= sizes - 1e-6
+
+
+@pytest.mark.parametrize("target", [0.1, 0.25, 0.4, 0.6])
+def test_no_choice_of_fewer_brokers_holds_everything(target: float) -> None:
+    """All subsets of nine brokers in three racks are tried: none smaller than the bound can do."""
+    state = a_cluster(9, 3, 27, 3, 10)
+    bound = size_brokers(state, target).count
+    smallest = next(
+        (k for k in range(1, 10) if any(fits(state, chosen, target) for chosen in combinations(range(9), k))), None
+    )
+    assert smallest is None or bound == smallest
+
+
+def test_surplus_brokers_are_drained_and_a_plan_shows_it() -> None:
+    """90 GB of 9000 need three brokers, one a rack, for replication factor 3."""
+    advice = advise_brokers(a_cluster(9, 3, 9, 3, 10), 0.6, 0.09, 50e6)
+    assert (advice.bound, advice.suffices, advice.live) == (3, 3, 9)
+    assert len(advice.drain) == 6
+    assert advice.fullest_after is not None
+    assert advice.fullest_after <= 0.6
+    assert advice.moved_bytes > 0
+    assert advice.seconds > 0
+
+
+def test_lacking_brokers_are_added_where_racks_need_them() -> None:
+    """2100 GB in each of three racks and 60 %: four brokers a rack, of which there are three."""
+    state = a_cluster(9, 3, 90, 3, 23)
+    advice = advise_brokers(state, 0.6, 0.02, 50e6)
+    assert advice.bound == 12
+    assert advice.suffices == 12
+    assert sorted(rack or "" for rack, _ in advice.add) == ["r0", "r1", "r2"]
+    assert advice.fullest_after is not None
+    assert advice.fullest_after <= 0.605
+
+
+def test_the_fullest_brokers_stay() -> None:
+    """Of equal brokers those that hold most are kept, so that least moves."""
+    state = a_cluster(6, 3, 3, 3, 10)
+    sizing = size_brokers(state, 0.6)
+    held = np.bincount(state.replicas.broker, minlength=6)
+    kept = [state.brokers.index_of(b) for b in sizing.keep]
+    assert held[kept].min() >= held[[r for r in range(6) if r not in kept]].max()
+
+
+def test_unknown_capacity_leaves_the_number_open() -> None:
+    """Nothing is guessed."""
+    rows = [BrokerRow(broker=b, log_dirs=[LogDirRow(path="/d0")]) for b in (1, 2, 3)]
+    advice = advise_brokers(cluster(rows, [topic("t", [1, 2])]), 0.6, 0.09, 50e6)
+    assert (advice.bound, advice.suffices) == (None, None)
+    assert "capacity" in advice.warnings[0]
