@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
+import kafkabal.sandbox
 from kafkabal.files import replacing
 from kafkabal.sandbox import LockedJar, extra_module, sha256_of
 
@@ -45,7 +46,7 @@ def _lock(context: Any, artifact: Any) -> LockedJar:
 def main(kafka_version: str) -> None:
     """Write the lock file of a version beside those already shipped."""
     lines = [jar.as_line() + "\n" for jar in resolve(kafka_version)]
-    target = Path(__file__).parent / "locks" / f"kafka-{kafka_version}.lock"
+    target = Path(kafkabal.sandbox.__file__).parent / "locks" / f"kafka-{kafka_version}.lock"
     with replacing(target) as file:
         file.write("".join([_HEADER.format(version=kafka_version), *lines]).encode("ascii"))
 

@@ -48,7 +48,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     copies_per_log_dir: _Count = 2
     partitions_per_request: _Count = 1000
     """What is asked of the controller in one request."""
-    elections_per_step: _Count = 100
+    elections_per_s: _Count = 100
+    """Clients of a partition look for its new leader: thousands at once would be felt as an outage."""
     one_replica_at_a_time: bool = False
     disk_share: float = 0.85
     """No log dir may be fuller than this share of its volume, with both copies on it."""

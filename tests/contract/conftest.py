@@ -10,22 +10,30 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.clusters.open_cluster import connect
 from kafkabal.clusters.protocol import Cluster
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
-from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.config.connection_settings import ClusterAddress, ConnectionSettings, ZookeeperAddress
 from kafkabal.sandbox import Sandbox, SandboxSpec, up
 from kafkabal.testing import cluster_builders
 
 _PATIENCE_S = 30.0
 _LOOK_EVERY_S = 0.05
+_OTHER_VERSIONS = {
+    "kafka-3.9.2": SandboxSpec(brokers=3, racks=3, kafka_version="3.9.2"),
+    "kafka-3.9.2-zookeeper": SandboxSpec(brokers=3, racks=3, zookeeper=True),
+    "kafka-4.3.1": SandboxSpec(brokers=3, racks=3, kafka_version="4.3.1"),
+}
+"""Those that the contract holds for, besides the usual one."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,7 @@ class Subject:
         "memory",
         "snapshot",
         pytest.param("kafka", marks=pytest.mark.live),
+        *(pytest.param(version, marks=[pytest.mark.live, pytest.mark.sweep]) for version in _OTHER_VERSIONS),
     ]
 )
 def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]:
@@ -64,18 +73,29 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]
     elif request.param == "snapshot":
         yield _snapshot(tmp_path)
     else:
-        sandbox: Sandbox = request.getfixturevalue("contract_sandbox")
-        settings = ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))
-        with KafkaCluster(settings) as cluster:
-            yield Subject(cluster, lambda: KafkaCluster(settings), time.sleep)
+        sandbox: Sandbox = request.getfixturevalue("contract_sandboxes")(request.param)
+        address = _address(sandbox)
+        with connect(address) as cluster:
+            yield Subject(cluster, lambda: connect(address), time.sleep)
 
 
 @pytest.fixture(scope="session")
-def contract_sandbox() -> Iterator[Sandbox]:
-    """The real cluster, shared by all tests."""
+def contract_sandboxes() -> Iterator[Callable[[str], Sandbox]]:
+    """Real clusters by version, each shared by all tests."""
     home = Path(tempfile.gettempdir()) / f"kafkabal-live-tests-{os.getuid()}"
-    with up(SandboxSpec(brokers=3, racks=3), f"contract-{os.getpid()}", home=home) as sandbox:
-        yield sandbox
+    with ExitStack() as at_end:
+
+        @cache
+        def bring_up(version: str) -> Sandbox:
+            spec = _OTHER_VERSIONS.get(version, SandboxSpec(brokers=3, racks=3))
+            return at_end.enter_context(up(spec, f"contract-{version}-{os.getpid()}", home=home))
+
+        yield bring_up
+
+
+def _address(sandbox: Sandbox) -> ClusterAddress:
+    settings = ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))
+    return ZookeeperAddress(servers=sandbox.zookeeper, connection=settings) if sandbox.zookeeper else settings
 
 
 def _memory() -> Subject:

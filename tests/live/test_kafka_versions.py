@@ -26,7 +26,7 @@ _eventually = WaitLimit(deadline_s=30.0).until
 
 def test_cordoned_log_dirs_are_shown(make_sandbox: Callable[..., Sandbox]) -> None:
     """A dir that was cordoned (KIP-1066, Kafka 4.3) is marked, and one that is free again is not."""
-    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.0"), "cordoned")
+    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.1"), "cordoned")
     cordoned = str(sandbox.log_dirs(1)[1])
     resource = ConfigResource(ResourceKind.BROKER, "1")
     with KafkaCluster(ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))) as cluster:
@@ -45,7 +45,7 @@ def test_cordoned_log_dirs_are_shown(make_sandbox: Callable[..., Sandbox]) -> No
 
 def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
     """Topics created after a drain stay off the broker (KIP-1066), which is safe to stop; a rollback frees it."""
-    sandbox = make_sandbox(SandboxSpec(brokers=4, kafka_version="4.3.0"), "drained")
+    sandbox = make_sandbox(SandboxSpec(brokers=4, kafka_version="4.3.1"), "drained")
     address = ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))
 
     def run(*words: str) -> tuple[int, str]:

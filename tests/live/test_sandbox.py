@@ -168,7 +168,7 @@ def test_controllers_of_their_own_survive_the_loss_of_one(make_sandbox: MakeSand
 
 def test_a_later_kafka_cordons_log_dirs(make_sandbox: MakeSandbox) -> None:
     """With Kafka 4.3 a log dir can be cordoned (KIP-1066), and is described as such."""
-    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.0"), "cordoned")
+    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.1"), "cordoned")
     cordoned = str(sandbox.log_dirs(1)[1])
     with _admin(sandbox.bootstrap_servers) as admin:
         admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "1", {"cordoned.log.dirs": cordoned})])

@@ -20,6 +20,8 @@ Logs = dict[str, dict[int, tuple[int, int]]]
 """Topic, partition -> index of the log dir, bytes."""
 
 _PARTITIONS_A_REQUEST = 1000
+_MOST_NAMED_PARTITIONS = 100_000
+"""Brokers refuse a request with more than a million array elements (Kafka 4.4); an answer may be as long as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class BrokerLogs:
 def describe_log_dirs(
     client: KafkaClient, broker: int, deadline: Deadline, partitions: Collection[TopicPartition] | None = None
 ) -> BrokerLogs:
-    """Ask a broker for its log dirs, and for the replicas in them: all, or those of some partitions.
+    """Ask a broker for its log dirs, and for the replicas in them: all, or at least those of some partitions.
 
     Raises
     ------
@@ -47,7 +49,7 @@ def describe_log_dirs(
     """
     topic = DescribeLogDirsRequest.DescribableLogDirTopic
     named = None
-    if partitions is not None:
+    if partitions is not None and len(partitions) <= _MOST_NAMED_PARTITIONS:
         named = [topic(topic=name, partitions=numbers) for name, numbers in by_topic(partitions)]
     answer = client.call_broker(broker, DescribeLogDirsRequest(topics=named), deadline)
     check(answer.error_code, f"describe the log dirs of broker {broker}")
@@ -74,13 +76,15 @@ def replica_logs(
 
     found: dict[ReplicaOn, ReplicaLog] = {}
     faults: dict[int, Fault] = {}
+    names = frozenset(partitions)
     for broker, logs in client.for_each(brokers, ask).items():
         if isinstance(logs, NotAuthorizedError):
             raise logs
         if isinstance(logs, KafkabalError):
             faults[broker] = fault_of_error(logs)
         else:
-            found |= _as_replica_logs(broker, logs)
+            held = _as_replica_logs(broker, logs)
+            found |= {replica: log for replica, log in held.items() if replica[:2] in names}
     return found, faults
 
 

@@ -105,9 +105,11 @@ def _reorder(
 
 
 def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dict[TopicPartition, str]:
-    step = context.options.limits.elections_per_step
+    step = context.options.limits.elections_per_s
     failed: dict[TopicPartition, str] = {}
     for at in range(0, len(names), step):
+        if at:
+            context.clock.sleep(1.0)
         chunk = names[at : at + step]
         faults = context.retries.until_success(lambda chunk=chunk: context.effects.elect(chunk))  # type: ignore[misc]
         failed |= {name: str(fault) for name, fault in faults.items()}

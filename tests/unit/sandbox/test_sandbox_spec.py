@@ -75,7 +75,7 @@ def test_heap_grows_with_the_replicas(settings: dict[str, Any], heap_bytes: int)
 
 
 @pytest.mark.parametrize(
-    ("settings", "version"), [({}, "4.1.2"), ({"zookeeper": True}, "3.9.2"), ({"kafka_version": "4.3.0"}, "4.3.0")]
+    ("settings", "version"), [({}, "4.1.2"), ({"zookeeper": True}, "3.9.2"), ({"kafka_version": "4.3.1"}, "4.3.1")]
 )
 def test_version(settings: dict[str, Any], version: str) -> None:
     """ZooKeeper comes with the last Kafka that uses one."""
