@@ -86,7 +86,7 @@ _kafkabal_spec() {
         "kafkabal inspect --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
         "kafkabal inspect --tolerance") spec="value" ;;
         "kafkabal inspect --topics") spec="names topics" ;;
-        "kafkabal inspect -o" | "kafkabal inspect --output") spec="words table json jsonl yaml csv markdown prometheus" ;;
+        "kafkabal inspect -o" | "kafkabal inspect --output") spec="words table json jsonl yaml csv markdown html prometheus" ;;
         "kafkabal inspect --output-file") spec="files" ;;
         "kafkabal inspect -w" | "kafkabal inspect --warning") spec="value" ;;
         "kafkabal inspect -c" | "kafkabal inspect --critical") spec="value" ;;
@@ -233,7 +233,7 @@ _kafkabal_spec() {
         "kafkabal rebalance plan --broker-limit") spec="value" ;;
         "kafkabal rebalance plan --keep-moved") spec="files" ;;
         "kafkabal rebalance plan --replication-factor") spec="value" ;;
-        "kafkabal rebalance plan -o" | "kafkabal rebalance plan --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal rebalance plan -o" | "kafkabal rebalance plan --output") spec="words table json yaml csv markdown html" ;;
         "kafkabal rebalance plan --output-file") spec="files" ;;
         "kafkabal rebalance plan --color") spec="words auto always never" ;;
         "kafkabal rebalance explain -b" | "kafkabal rebalance explain --bootstrap-server") spec="value" ;;
@@ -263,11 +263,11 @@ _kafkabal_spec() {
         "kafkabal rebalance explain --color") spec="words auto always never" ;;
         "kafkabal rebalance explain #0") spec="files" ;;
         "kafkabal rebalance explain #1") spec="names partitions" ;;
-        "kafkabal rebalance show -o" | "kafkabal rebalance show --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal rebalance show -o" | "kafkabal rebalance show --output") spec="words table json yaml csv markdown html" ;;
         "kafkabal rebalance show --output-file") spec="files" ;;
         "kafkabal rebalance show --color") spec="words auto always never" ;;
         "kafkabal rebalance show #0") spec="files" ;;
-        "kafkabal rebalance diff -o" | "kafkabal rebalance diff --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal rebalance diff -o" | "kafkabal rebalance diff --output") spec="words table json yaml csv markdown html" ;;
         "kafkabal rebalance diff --output-file") spec="files" ;;
         "kafkabal rebalance diff --color") spec="words auto always never" ;;
         "kafkabal rebalance diff #0") spec="value" ;;
@@ -504,7 +504,7 @@ _kafkabal_spec() {
         "kafkabal route-simulate --zookeeper") spec="value" ;;
         "kafkabal route-simulate --broker-timeout") spec="value" ;;
         "kafkabal route-simulate --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
-        "kafkabal route-simulate -o" | "kafkabal route-simulate --output") spec="words table json yaml csv" ;;
+        "kafkabal route-simulate -o" | "kafkabal route-simulate --output") spec="words table json yaml csv html" ;;
         "kafkabal route-simulate --output-file") spec="files" ;;
         "kafkabal route-simulate --workload") spec="words delayed-broker events images records slow-broker uneven" ;;
         "kafkabal route-simulate --records") spec="value" ;;

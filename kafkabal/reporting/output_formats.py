@@ -17,6 +17,7 @@ _VIEWS: Final[Mapping[str, str]] = {
     "yaml": "kafkabal.reporting.render_yaml",
     "csv": "kafkabal.reporting.render_csv",
     "markdown": "kafkabal.reporting.render_markdown",
+    "html": "kafkabal.reporting.render_html",
     "prometheus": "kafkabal.reporting.render_prometheus",
 }
 
@@ -27,7 +28,7 @@ def render(report: Report, form: str, surface: Surface) -> str:
     Parameters
     ----------
     form
-        ``table``, ``json``, ``jsonl``, ``yaml``, ``csv``, ``markdown`` or ``prometheus``.
+        ``table``, ``json``, ``jsonl``, ``yaml``, ``csv``, ``markdown``, ``html`` or ``prometheus``.
     surface
         Where a table will be seen; the other forms do not depend on it.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE
@@ -10,7 +12,7 @@ from kafkabal.plan import NO_BROKER, Plan, Traffic
 from kafkabal.planner import BUDGETS
 from kafkabal.reporting.band_notes import rounding_note
 from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
+from kafkabal.reporting.report import Column, Fact, Kind, Report, ShareChart, Table
 from kafkabal.units import format_bytes
 
 _SHOWN_PAIRS = 20
@@ -37,6 +39,7 @@ def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES)
         ),
         tables=(moves_table(plan.partitions, shown_moves), _pairs(traffic), _brokers(traffic), _scores(plan)),
         notes=(*plan.warnings, *_on_rounding(plan)),
+        charts=partial(_charts, plan),
     )
 
 
@@ -116,6 +119,21 @@ def _on_rounding(plan: Plan) -> tuple[str, ...]:
     after = {name: change.after for name, change in plan.scores.items()}
     names = [n for n, figures in after.items() if figures.get("skew", 0.0) > tolerance and not figures.get("outside")]
     return rounding_note(names, tolerance)
+
+
+def _charts(plan: Plan) -> tuple[ShareChart, ...]:
+    """The fullest holder by each score, before and after."""
+    names = [name for name, change in plan.scores.items() if "max" in change.before]
+    if not names:
+        return ()
+    return (
+        ShareChart(
+            title="largest share by score, before and after",
+            labels=names,
+            shares=[plan.scores[name].after.get("max") for name in names],
+            before=[plan.scores[name].before.get("max") for name in names],
+        ),
+    )
 
 
 def _scores(plan: Plan) -> Table:

@@ -8,7 +8,7 @@ None. A column with a ``metric`` is also exposed to Prometheus, labelled by the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -127,6 +127,34 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShareChart:
+    """Shares of holders against their bands, and before a change where there is one; 1.0 is the fair share."""
+
+    title: str
+    labels: Sequence[str]
+    """Of the holders, in the order in which they are drawn."""
+    shares: Sequence[float | None]
+    before: Sequence[float | None] = ()
+    low: Sequence[float | None] = ()
+    """Lower edges of the bands, as shares; empty where there are none."""
+    high: Sequence[float | None] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatMap:
+    """Shares of a grid of groups and holders; None where a group has nothing on a holder."""
+
+    title: str
+    row_labels: Sequence[str]
+    column_labels: Sequence[str]
+    shares: Sequence[Sequence[float | None]]
+    """By row; 1.0 is the fair share."""
+
+
+Chart = ShareChart | HeatMap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All that a command found.
 
@@ -145,6 +173,8 @@ class Report:
     """Labels of every metric, such as the name of the cluster."""
     notes: Sequence[str] = field(default=())
     """What to know about the figures, and what to do next; one line each."""
+    charts: Callable[[], Sequence[Chart]] = tuple
+    """Made only where there is room to draw, in HTML: on large clusters they take a while."""
 
 
 def known(values: NDArray[np.float64]) -> list[Any]:

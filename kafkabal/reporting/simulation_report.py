@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from kafkabal.model import F64
-from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone, known
+from kafkabal.reporting.report import Column, Fact, Kind, Report, ShareChart, Table, Tone, known
 from kafkabal.routing import Input, RoutingView
 from kafkabal.simulator import Outcome, PolicyRuns, TrainingSetup, TrainingTime, Workload, max_over_mean, training_time
 from kafkabal.units import format_bytes
@@ -54,6 +55,24 @@ def simulation_report(simulated: Simulated) -> Report:
         ),
         tables=(_policy_table(simulated), _broker_table(simulated)),
         notes=tuple(_notes(simulated)),
+        charts=partial(_charts, simulated),
+    )
+
+
+def _charts(simulated: Simulated) -> tuple[ShareChart, ...]:
+    """The fullest broker of each policy, and the brokers under the most even one."""
+    best = simulated.policies[0]
+    return (
+        ShareChart(
+            title="fullest broker over the mean, by policy",
+            labels=[runs.label for runs in simulated.policies],
+            shares=[float(runs.figure(lambda run: run.max_over_mean).mean) for runs in simulated.policies],
+        ),
+        ShareChart(
+            title=f"brokers under {best.label}",
+            labels=[f"broker {broker}" for broker in simulated.view.broker_id.tolist()],
+            shares=_broker_shares(best).tolist(),
+        ),
     )
 
 
@@ -201,13 +220,18 @@ def _training(simulated: Simulated, runs: PolicyRuns) -> TrainingTime:
     return training_time(led, training.job, training.profile, training.rates(simulated.view.broker_id[live]))
 
 
+def _broker_shares(runs: PolicyRuns) -> F64:
+    """float64, shape (n_brokers,): use of each broker's capacity over the mean of the live ones."""
+    ratio = runs.column(lambda run: run.used_ratio)
+    return np.asarray(ratio / (ratio[runs.runs[0].live].mean() or 1.0), np.float64)
+
+
 def _broker_table(simulated: Simulated) -> Table:
     """One row a policy and broker."""
     policies = simulated.policies
     few = len(policies) <= _FEW
     used = [runs.column(lambda run: run.used_ratio) for runs in policies]
-    live = [runs.runs[0].live for runs in policies]
-    share = [ratio / (ratio[counted].mean() or 1.0) for ratio, counted in zip(used, live, strict=True)]
+    share = [_broker_shares(runs) for runs in policies]
     ids = simulated.view.broker_id.tolist()
 
     def title(text: str) -> str:

@@ -127,7 +127,7 @@ class TrainingOptions:
 def route_simulate(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, "scores")],
-    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "html")],
     workload_options: WorkloadOptions,
     training_options: TrainingOptions,
     policy: Annotated[

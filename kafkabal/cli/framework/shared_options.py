@@ -120,6 +120,7 @@ class Format(StrEnum):
     YAML = "yaml"
     CSV = "csv"
     MARKDOWN = "markdown"
+    HTML = "html"
     PROMETHEUS = "prometheus"
 
 

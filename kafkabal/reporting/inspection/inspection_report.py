@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -29,6 +30,7 @@ from kafkabal.reporting.inspection.by_partition import partition_table
 from kafkabal.reporting.inspection.by_rack import rack_table
 from kafkabal.reporting.inspection.by_topic import is_tiered, topic_table
 from kafkabal.reporting.inspection.grouping import By
+from kafkabal.reporting.inspection.share_charts import inspection_charts
 from kafkabal.reporting.report import Column, Fact, Kind, Metric, Report, Table, Tone
 
 _TABLES: Final[Mapping[By, Callable[[Inspection], Table]]] = {
@@ -78,6 +80,7 @@ def inspection_report(
         facts=tuple(_facts(inspection, command, read_at_s)),
         tables=(table, score_table(inspection), _rack_table(small)),
         notes=(*_notes(inspection, command), *_on_racks(small)),
+        charts=partial(inspection_charts, inspection),
         metric_labels={"cluster": cluster_label or inspection.cluster.cluster_id},
     )
 

@@ -33,7 +33,7 @@ def plan(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity", "throttle")],
     flags: PlanFlags,
-    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
     plan_file: Annotated[
         Path | None,
         typer.Option(

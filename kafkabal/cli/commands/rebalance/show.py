@@ -16,7 +16,7 @@ AllOption = Annotated[
 
 def show(
     context: CommandContext,
-    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan file, or - for standard input.")],
     all_rows: AllOption = False,
 ) -> None:
@@ -38,7 +38,7 @@ def show(
 
 def diff(
     context: CommandContext,
-    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
     first: Annotated[Path, typer.Argument(metavar="FIRST", help="A plan file.")],
     second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another plan file.")],
     all_rows: AllOption = False,
