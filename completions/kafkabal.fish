@@ -72,6 +72,7 @@ set -g __kafkabal_commands \
     'kafkabal rebalance diff' \
     'kafkabal rebalance apply' \
     'kafkabal rebalance status' \
+    'kafkabal rebalance pause' \
     'kafkabal rebalance resume' \
     'kafkabal rebalance cancel' \
     'kafkabal rebalance rollback' \
@@ -433,7 +434,8 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a show -d 'Show what
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a diff -d 'Show which partitions two plans treat differently.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a apply -d 'Apply a plan file.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a status -d 'Show the status of the latest run.'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a resume -d 'Resume the latest interrupted run.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a pause -d 'Pause the active run, from any host.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a resume -d 'Resume the latest interrupted or paused run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a cancel -d 'Cancel the latest run\'s reassignments in flight and restore its throttles.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a rollback -d 'Roll back a run.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -a repair -d 'Restore throttles left by an earlier run and list unused ones.'
@@ -632,6 +634,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -l no-color -d 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l watch -d 'Print progress every 5 seconds until the run ends.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
@@ -645,6 +648,19 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -s v -l verbos
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance status' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster (default: exit 75 at once).'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -l snapshot -r -F -d 'Use a saved snapshot instead of a live cluster.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -l zookeeper -r -f -d 'ZooKeeper servers, for Kafka 3.9 and older.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance pause' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance resume' -l yes -d 'Do not prompt; required without a terminal.'

@@ -341,6 +341,9 @@ class Cluster(Protocol):
             If another holds it; it names the holder.
         """
 
+    def lock_holders(self) -> tuple[str, ...]:
+        """Who holds the lock of the cluster, as they named themselves; a question that keeps nobody out."""
+
     def records(self) -> RecordStore:
         """The internal topic that holds run records; it is created by the first write."""
 

@@ -72,7 +72,9 @@ from .state.run_record import Original as Original
 from .state.run_record import PlannedPartition as PlannedPartition
 from .state.run_record import RunRecord as RunRecord
 from .state.run_request import ThrottleChange as ThrottleChange
+from .state.run_request import is_pause_requested as is_pause_requested
 from .state.run_request import request_cancel as request_cancel
+from .state.run_request import request_pause as request_pause
 from .state.run_request import request_throttle as request_throttle
 from .state.run_states import Goal as Goal
 from .state.run_states import Outcome as Outcome

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from kafkabal.clusters import Capability, Cluster, ConfigResource, ConfigSource, ResourceKind
+from kafkabal.errors import OperationError
 from kafkabal.executor.observe.observation import Observation, Stage, observe
 from kafkabal.executor.reassign.target_placement import TargetPlacement, target_at_start, target_by_plan
+from kafkabal.executor.safety.lock_holder import is_provably_gone
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.executor.throttle.run_throttles import entries_by_topic
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list_steps, restore_rate
+from kafkabal.model import TopicPartition
 
+_ARRIVED = frozenset({Stage.PLACED, Stage.UNSEEN, Stage.MISPLACED, Stage.COPYING})
+"""The right brokers hold it."""
 _MOVING = frozenset({Stage.MOVING, Stage.ASTRAY, Stage.COPYING})
 
 
@@ -43,6 +48,28 @@ class RunStatus:
     """Throttles of the run that are set now."""
     foreign: int
     """Reassignments that run and are none of ours."""
+    holder: str | None
+    """The process that holds the lock of the cluster, as it names itself."""
+    done_bytes: int
+    """Bytes of copies between brokers that have arrived."""
+    total_bytes: int
+    """Bytes of all copies between brokers that the goal of the run takes."""
+    bytes_per_s: float | None = None
+    """None where only one look was taken."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a process works on the run now."""
+        return self.holder is not None and self.found.is_open
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until all copies have arrived at this rate; None where none is known."""
+        return (self.total_bytes - self.done_bytes) / self.bytes_per_s if self.bytes_per_s else None
+
+    def since(self, earlier: RunStatus, elapsed_s: float) -> RunStatus:
+        """The same, with the rate between two looks."""
+        return replace(self, bytes_per_s=max(0, self.done_bytes - earlier.done_bytes) / elapsed_s)
 
     @property
     def is_settled(self) -> bool:
@@ -63,13 +90,49 @@ def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
         for name, w in targets.items()
         if _differs(found.state.goal, planned[name], w, stages[name], seen)
     ]
+    done_bytes, total_bytes = _copied(found, targets, stages, seen)
     return RunStatus(
         found=found,
         stages=Counter(stages.values()),
         differing=tuple(differing),
         throttles=tuple(_throttles(cluster, found)),
         foreign=len(seen.reassignments.keys() - targets.keys()),
+        holder=_holder(cluster),
+        done_bytes=done_bytes,
+        total_bytes=total_bytes,
     )
+
+
+def _holder(cluster: Cluster) -> str | None:
+    """Who works on the cluster; what may not be asked is not known, and a process that died here holds nothing."""
+    if Capability.LOCK not in cluster.capabilities:
+        return None
+    try:
+        holders = [holder for holder in cluster.lock_holders() if not is_provably_gone(holder)]
+    except OperationError:
+        return None
+    return " and ".join(holders) or None
+
+
+def _copied(
+    found: FoundRun,
+    targets: Mapping[TopicPartition, TargetPlacement],
+    stages: Mapping[TopicPartition, Stage],
+    seen: Observation,
+) -> tuple[int, int]:
+    """Bytes that have arrived at brokers which held no copy before, and that are to arrive there in all."""
+    done = total = 0
+    for planned in found.record.partitions:
+        target = targets[planned.name]
+        came_from = planned.replicas if found.state.goal is Goal.ROLL_BACK else planned.start.replicas
+        arriving = [b for b in target.replicas if b not in came_from]
+        total += planned.copy_bytes * len(arriving)
+        if stages[planned.name] is Stage.MOVING:
+            arrived = seen.arrived_bytes(target)
+            done += sum(min(arrived.get(b, 0), planned.copy_bytes) for b in arriving)
+        elif stages[planned.name] in _ARRIVED:
+            done += planned.copy_bytes * len(arriving)
+    return done, total
 
 
 def _differs(goal: Goal, planned: PlannedPartition, target: TargetPlacement, stage: Stage, seen: Observation) -> bool:

@@ -92,7 +92,7 @@ class _Run:
             lift_cordons(context)  # a cordoned broker takes nothing back
         else:
             cordon(context)
-        while (end := self._move()) is MoveEnd.WINDOW_CLOSED:
+        while (end := self._move()) is MoveEnd.PAUSED:
             self._pause()
         if end is MoveEnd.STOPPED:
             return self._stop()
@@ -136,14 +136,22 @@ class _Run:
         return {topic: int(v.value) for topic, v in known.items() if v is not None and v.value is not None}
 
     def _pause(self) -> None:
-        """Put everything in order and wait for the window."""
+        """Put everything in order and wait for the window, or for a request to go on."""
         context = self._context
         self._end_in_flight(context.options.on_interrupt)
         self._restore()
         context.enter(self._goal, Phase.PAUSED)
-        while (left := context.seconds_until_window()) > 0 and not context.should_stop():
-            context.take_request()
-            context.clock.sleep(min(left, _LONGEST_NAP_S))
+        while context.is_paused or context.seconds_until_window() > 0:
+            # first, so that a request to cancel ends the pause as well
+            self._take_throttle()
+            if context.should_stop():
+                return
+            context.clock.sleep(_LONGEST_NAP_S)
+
+    def _take_throttle(self) -> None:
+        request, throttling = self._context.take_request(), self._context.throttling
+        if request is not None:
+            throttling.change(request.requested.applied_to(throttling.throttle), request.asked_at)
 
     def _stop(self) -> RunResult:
         is_cancelled = self._context.stop.reason is StopReason.CANCELLED

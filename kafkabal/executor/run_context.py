@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kafkabal.clusters import Clock, Cluster
 from kafkabal.config import TimeWindow
 from kafkabal.errors import OperationError
-from kafkabal.executor.run_events import PhaseEntered, RunListener, Warned
+from kafkabal.executor.run_events import PhaseEntered, RunListener, StopRequested, Warned
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.safety.fenced_effects import Effects
@@ -49,15 +49,18 @@ class RunContext:
     read_state: Callable[[], ClusterState]
     """The whole cluster, with the disks as configured."""
     latest_request: Callable[[], RunRequest | None]
-    """The latest request for another throttle, as often as it is time to seen."""
+    """The latest request, as often as it is time to look for one."""
+    is_paused: bool = False
+    """Asked to move nothing until it is asked to go on."""
 
     def enter(self, goal: Goal, phase: Phase) -> None:
         """Go on to a phase, and write it down before anything is done in it."""
-        is_new_goal = goal is not self.state.goal
+        # another host has to see which run can be resumed, and that one was paused or goes on
+        is_worth_telling = goal is not self.state.goal or Phase.PAUSED in (phase, self.state.phase)
         self.state.goal = goal
         self.state.enter(phase)
         self.journal.append(Entered(at=self.now(), goal=goal, phase=phase))
-        if is_new_goal:
+        if is_worth_telling:
             self.retries.until_success(self.remember)
         self.listener.on_event(PhaseEntered(phase=phase))
 
@@ -104,11 +107,13 @@ class RunContext:
         request = self.latest_request()
         if request is None or request.asked_at == self.state.asked_at:
             return None
+        self.is_paused = request.is_paused
         if not request.is_cancelled:
             return request
         # taken once: whoever resumes the run later means it
         self.throttling.change(self.throttling.throttle, request.asked_at)
         self.stop.request(StopReason.CANCELLED)
+        self.listener.on_event(StopRequested(reason=StopReason.CANCELLED))
         return None
 
     def should_stop(self) -> bool:

@@ -64,7 +64,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 "Show the status of the latest run.",
                 "kafkabal.cli.commands.rebalance.status:status",
             ),
-            "resume": Row("Resume the latest interrupted run.", "kafkabal.cli.commands.rebalance.resume:resume"),
+            "pause": Row("Pause the active run, from any host.", "kafkabal.cli.commands.rebalance.pause:pause"),
+            "resume": Row(
+                "Resume the latest interrupted or paused run.", "kafkabal.cli.commands.rebalance.resume:resume"
+            ),
             "cancel": Row(
                 "Cancel the latest run's reassignments in flight and restore its throttles.",
                 "kafkabal.cli.commands.rebalance.cancel:cancel",

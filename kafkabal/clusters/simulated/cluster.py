@@ -278,6 +278,12 @@ class InMemoryCluster:
         held = locks[purpose] = Lock(owner, self, now, session_s, purpose)
         return MemoryLock(self, held)
 
+    def lock_holders(self) -> tuple[str, ...]:
+        """Who holds the lock and whose session is alive."""
+        holder, now = self.kafka.parts.locks.get(""), self.kafka.clock.monotonic()
+        _beat(holder, now)
+        return (holder.owner,) if holder is not None and now - holder.heartbeat_s < holder.session_s else ()
+
     def records(self) -> MemoryRecords:
         """Records that all clients share.
 

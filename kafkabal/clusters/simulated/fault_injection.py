@@ -197,6 +197,10 @@ class FaultyCluster:
         """See the protocol."""
         return _CountedLock(self, self.call("lock", lambda: self.inner.lock(owner, session_s, purpose, is_gone), owner))
 
+    def lock_holders(self) -> tuple[str, ...]:
+        """See the protocol."""
+        return self.call("lock_holders", self.inner.lock_holders)
+
     def records(self) -> RecordStore:
         """See the protocol."""
         return _CountedRecords(self, self.inner.records())

@@ -219,6 +219,10 @@ class SnapshotCluster:
         """
         self._refuse(Capability.LOCK)
 
+    def lock_holders(self) -> tuple[str, ...]:
+        """Nobody: a snapshot knows no other hosts."""
+        return ()
+
     def records(self) -> RecordStore:
         """A snapshot has no topics to write to.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.kafka import KafkaCluster, factor_changes
 from kafkabal.clusters.protocol import Capability, ClusterLock, Fault, IsGone, Reassignment, nobody_is_gone
-from kafkabal.clusters.zookeeper.znode_lock import ZookeeperLock
+from kafkabal.clusters.zookeeper.znode_lock import ZookeeperLock, lock_holders
 from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config import ConnectionSettings, ZookeeperAddress
 from kafkabal.model import TopicPartition
@@ -104,6 +104,10 @@ class ZookeeperCluster(KafkaCluster):
             If another holds it; it names the holder.
         """
         return ZookeeperLock(self._servers, self._lock_clock, owner, session_s, purpose, is_gone)
+
+    def lock_holders(self) -> tuple[str, ...]:
+        """Who holds the lock of the cluster, as they named themselves; a question that keeps nobody out."""
+        return lock_holders(self._servers)
 
     def close(self) -> None:
         """Drop all connections."""

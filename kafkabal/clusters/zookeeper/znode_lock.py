@@ -16,6 +16,19 @@ LOCK_PATH = "/kafkabal/lock"
 _PROOF_TIMEOUT_S = 2.0
 
 
+def lock_holders(servers: str) -> tuple[str, ...]:
+    """Who holds the lock of the cluster, without asking for it: a question must keep nobody out."""
+    client = open_zookeeper(servers)
+    try:
+        with translated(servers), suppress(NoNodeError):
+            owners = [client.get(f"{LOCK_PATH}/{name}")[0] for name in client.get_children(LOCK_PATH)]
+            return tuple(str(owner.decode(errors="replace")) for owner in owners)
+        return ()
+    finally:
+        client.stop()
+        client.close()
+
+
 class ZookeeperLock:
     """Held as long as the session lives; kazoo keeps it alive.
 

@@ -48,7 +48,8 @@ class MoveEnd(Enum):
     ALL_OVER = auto()
     """Every partition is placed or given up."""
     STOPPED = auto()
-    WINDOW_CLOSED = auto()
+    PAUSED = auto()
+    """The window is closed, or a pause was asked for."""
 
 
 class MoveLoop:
@@ -110,8 +111,8 @@ class MoveLoop:
         while True:
             if not finish_only and context.should_stop():
                 return MoveEnd.STOPPED
-            if not finish_only and context.seconds_until_window() > 0:
-                return MoveEnd.WINDOW_CLOSED
+            if not finish_only and (context.is_paused or context.seconds_until_window() > 0):
+                return MoveEnd.PAUSED
             try:
                 self._turn(finish_only=finish_only)
             except PASSING_ERRORS as error:

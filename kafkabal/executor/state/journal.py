@@ -202,6 +202,8 @@ class JournalContent:
     state: RunState
     effects: int
     """Number of the last effect."""
+    batches: int
+    """Requests that started moves."""
     unanswered: tuple[Intended, ...]
     """Requests of which it is not known whether they were done."""
     problems: Mapping[str, str]
@@ -242,6 +244,7 @@ class _Fold:
     originals: list[Original] = field(default_factory=list)
     state: RunState = field(default_factory=RunState)
     effects: int = 0
+    batches: int = 0
     open_effects: dict[int, Intended] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     is_started: bool = False
@@ -286,6 +289,7 @@ class _Fold:
                 self.state.phase, self.state.outcome = record.phase, None
             case Intended():
                 self.effects = record.number
+                self.batches += record.kind is EffectKind.REASSIGN
                 self.open_effects[record.number] = record
             case Confirmed():
                 self.open_effects.pop(record.number, None)
@@ -325,6 +329,7 @@ class _Fold:
             record=record,
             state=self.state,
             effects=self.effects,
+            batches=self.batches,
             unanswered=tuple(self.open_effects.values()),
             problems=self.problems,
             valid_bytes=valid_bytes,

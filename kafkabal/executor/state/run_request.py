@@ -1,4 +1,4 @@
-"""Another throttle for a run that is going on: asked for on any host, and looked for by the run now and then.
+"""What is asked of a run that is active: another throttle, a pause, its end. Asked on any host; the run looks for it.
 
 A run that the cluster remembers is asked through its record there; one that it does not, through a small file beside
 the journal, and so only on its own host. A request stays where it is: a run takes each one once, and a run that was
@@ -65,6 +65,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     requested: ThrottleChange = ThrottleChange()
     is_cancelled: bool = False
     """The run is to cancel what it has in flight and end."""
+    is_paused: bool = False
+    """The run is to move nothing until another request says otherwise."""
     asked_at: str
     """Tells it from other requests."""
 
@@ -121,10 +123,41 @@ def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, 
     found = _open_run(environment, journal)
     requests = _requests_of(environment, found)
     before = requests.latest()
+    is_paused = before is not None and before.is_paused
     if before is not None and before.asked_at != found.state.asked_at:
         requested = requested.over(before.requested)
-    requests.put(RunRequest(requested=requested, asked_at=environment.clock.utc_now().isoformat()))
+    at = environment.clock.utc_now().isoformat()
+    requests.put(RunRequest(requested=requested, is_paused=is_paused, asked_at=at))
     return found.record.run_id
+
+
+def request_pause(environment: RunEnvironment, *, is_paused: bool) -> str:
+    """Ask the latest run, wherever it works, to move nothing for a while, or to go on; returns its id.
+
+    A throttle that was asked for before and has not been taken yet is asked for still.
+
+    Raises
+    ------
+    UsageError
+        If no run is open, as far as this host and the cluster know.
+    OutputError, OperationError
+        If the request cannot be written.
+    """
+    found = _open_run(environment, None)
+    requests = _requests_of(environment, found)
+    before = requests.latest()
+    is_untaken = before is not None and before.asked_at != found.state.asked_at
+    requested = before.requested if before is not None and is_untaken else ThrottleChange()
+    at = environment.clock.utc_now().isoformat()
+    requests.put(RunRequest(requested=requested, is_paused=is_paused, asked_at=at))
+    return found.record.run_id
+
+
+def is_pause_requested(environment: RunEnvironment) -> bool:
+    """Whether the latest request for the latest run is to move nothing for a while."""
+    found = find_run(environment)
+    request = _requests_of(environment, found).latest() if found is not None else None
+    return request is not None and request.is_paused
 
 
 def request_cancel(environment: RunEnvironment, *, journal: Path | None = None) -> str:

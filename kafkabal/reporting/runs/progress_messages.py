@@ -16,6 +16,7 @@ from kafkabal.executor import (
     PhaseEntered,
     Progress,
     Started,
+    StopReason,
     StopRequested,
     ThrottleChanged,
     Trouble,
@@ -84,6 +85,8 @@ class ProgressMessages:
                 self._say(f"{event.error}; retrying in {format_duration(event.next_try_s)}")
             case LockAwaited():
                 self._say(f"{event.holder}; waiting up to {format_duration(event.wait_s)}")
+            case StopRequested(reason=StopReason.CANCELLED):
+                self._say("cancelled by another command; cancelling reassignments in flight")
             case StopRequested():
                 self._say(_STOPPING)
             case Warned():

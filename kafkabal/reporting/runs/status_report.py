@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafkabal.executor import PartitionState, RunStatus, Stage
+from kafkabal.executor import PartitionState, Phase, RunStatus, Stage
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
+from kafkabal.units import format_bytes, format_duration, format_rate
 
 _SHOWN = 20
 _MOVING = (Stage.MOVING, Stage.ASTRAY, Stage.COPYING)
@@ -51,6 +52,12 @@ _FACTS: Final = (
     _RunFact("goal", "goal", lambda status: status.found.state.goal.value),
     _RunFact("phase", "phase", lambda status: status.found.state.phase.value),
     _RunFact("outcome", "", lambda status: status.found.state.outcome.value if status.found.state.outcome else None),
+    _RunFact("lock_holder", "lock held by", lambda status: status.holder),
+    _RunFact("done_bytes", "", lambda status: status.done_bytes),
+    _RunFact("total_bytes", "", lambda status: status.total_bytes),
+    _RunFact("bytes_per_s", "", lambda status: status.bytes_per_s),
+    _RunFact("left_s", "", lambda status: status.left_s),
+    _RunFact("batches", "", lambda status: status.found.journal.batches if status.found.journal else None),
     _RunFact("planned_partitions", "", lambda status: len(status.found.record.partitions)),
     _RunFact("stages", "", lambda status: {stage.value: count for stage, count in sorted(status.stages.items())}),
     _RunFact("throttles", "", lambda status: list(status.throttles)),
@@ -61,6 +68,8 @@ _FACTS: Final = (
 
 def _headline(status: RunStatus, moving: int) -> str:
     run = f"run {status.found.record.run_id}"
+    if status.is_live:
+        return f"{run}: {progress_line(status)}"
     if status.is_settled:
         return f"{run}: completed; all partitions in place, no throttles left"
     parts = [f"{len(status.differing)} of {len(status.found.record.partitions)} partitions are not in place"]
@@ -71,10 +80,30 @@ def _headline(status: RunStatus, moving: int) -> str:
     return f"{run}: {', '.join(parts)}"
 
 
+def progress_line(status: RunStatus) -> str:
+    """How far a live run is: ``moving, 45% of 10 GiB, 50 MiB/s, 3 min left; 8 partitions in flight, 12 waiting``."""
+    phase = status.found.state.phase.value
+    parts = [phase]
+    if status.total_bytes:
+        share = f"{100 * status.done_bytes / status.total_bytes:.0f}%"
+        parts.append(f"{share} of {format_bytes(status.total_bytes)}")
+    if status.bytes_per_s is not None:
+        parts.append(format_rate(status.bytes_per_s))
+    if status.left_s is not None:
+        parts.append(f"{format_duration(status.left_s)} left")
+    moving = sum(status.stages[stage] for stage in _MOVING)
+    waiting = status.stages[Stage.WAITING] + status.stages[Stage.MISPLACED]
+    return f"{', '.join(parts)}; {moving} partitions in flight, {waiting} waiting"
+
+
 def _notes(status: RunStatus) -> tuple[str, ...]:
     notes = [f"still set: {throttle}" for throttle in status.throttles[:_SHOWN]]
     found = status.found
-    if not status.is_settled and found.is_resumable:
+    if status.is_live:
+        ways = "'kafkabal rebalance throttle', 'pause' and 'cancel' reach it from any host"
+        is_paused = found.state.phase is Phase.PAUSED
+        notes.append(f"paused; continue with 'kafkabal rebalance resume'; {ways}" if is_paused else ways)
+    elif not status.is_settled and found.is_resumable:
         notes.append("continue with 'kafkabal rebalance resume', or revert with 'kafkabal rebalance rollback'")
     elif not status.is_settled:
         run_id = found.record.run_id

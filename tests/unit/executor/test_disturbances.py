@@ -21,9 +21,10 @@ from kafkabal.executor.run_actions import apply, resume, roll_back
 from kafkabal.executor.run_events import PartitionAside, PartitionFailed, Progress, Started, ThrottleChanged, Warned
 from kafkabal.executor.run_options import OnInterrupt, Throttle, Timeouts
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
+from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.journal import Journal
-from kafkabal.executor.state.run_request import ThrottleChange, request_throttle
-from kafkabal.executor.state.run_states import Goal, Outcome
+from kafkabal.executor.state.run_request import ThrottleChange, request_cancel, request_pause, request_throttle
+from kafkabal.executor.state.run_states import Goal, Outcome, Phase
 from kafkabal.model.rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
@@ -579,3 +580,39 @@ def test_progress_adds_up(scene: Any) -> None:
     done = [e.done_bytes for e in told]
     assert done == sorted(done)
     assert done[-1] == told[-1].total_bytes == sum(told[-1].arriving_bytes.values())
+
+
+@pytest.mark.parametrize("host", ["one", "two"])
+def test_paused_and_asked_to_go_on(scene: Any, host: str) -> None:
+    """Asked from any host, nothing is in flight and no throttle set while it is paused; then it comes to its end."""
+    _enlarge(scene, "a", 3e9)
+    _enlarge(scene, "b", 1e9)
+    other = scene.environment(scene.memory, host)
+    found: list[Any] = []
+
+    def look() -> None:
+        found.append((scene.configs_now() == scene.configs, len(scene.memory.kafka.catch_up().moving)))
+
+    _at(scene, 2.0, lambda: request_pause(other, is_paused=True))
+    _at(scene, 60.0, look)
+    _at(scene, 61.0, lambda: found.append(find_run(other)))
+    _at(scene, 62.0, lambda: request_pause(other, is_paused=False))
+    assert _run(scene).outcome is Outcome.COMPLETE
+    assert found[0] == (True, 0)
+    assert found[1].state.phase is Phase.PAUSED
+    scene.assert_as_planned()
+
+
+def test_paused_and_cancelled(scene: Any) -> None:
+    """A run that is paused hears a request to cancel; a throttle that is asked for meanwhile does not end the pause."""
+    _enlarge(scene, "a", 3e9)
+    here = scene.environment(scene.memory)
+    phases: list[Phase] = []
+    _at(scene, 2.0, lambda: request_pause(here, is_paused=True))
+    _at(scene, 50.0, lambda: request_throttle(here, ThrottleChange(bytes_per_s=40_000_000)))
+    _at(scene, 70.0, lambda: phases.append(find_run(here).state.phase))  # type: ignore[union-attr]
+    _at(scene, 71.0, lambda: request_cancel(here))
+    result = _run(scene)
+    assert (result.outcome, result.stop_reason) == (Outcome.STOPPED, StopReason.CANCELLED)
+    assert phases == [Phase.PAUSED]
+    assert scene.configs_now() == scene.configs

@@ -16,7 +16,7 @@ from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import SaveOptions, Uses
 from kafkabal.config import Settings
-from kafkabal.errors import ExitCode
+from kafkabal.errors import BusyError, ExitCode
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_command import RunCommand
@@ -33,11 +33,12 @@ def resume(
     yes: RunYesOption = False,
     wait_s: WaitOption = None,
 ) -> ExitCode:
-    """Resume the latest interrupted run.
+    """Resume the latest interrupted or paused run.
 
     Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. With --throttle,
     the other speed and safety options are also taken from this command instead of the original one. What it will move
-    is shown first, and prompted for; --yes answers yes. A complete run has nothing to resume.
+    is shown first, and prompted for; --yes answers yes. A complete run has nothing to resume. A run that was paused in
+    another process, on any host, is asked to go on there.
 
     Examples:
 
@@ -48,12 +49,19 @@ def resume(
       kafkabal rebalance resume --journal run.jsonl
     """
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor import RunClosedError, find_run
+    from kafkabal.executor import RunClosedError, find_run, is_pause_requested, request_pause
     from kafkabal.executor import resume as go
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_command("rebalance resume", settings, context, output, cluster, wait_s) as command:
-        command.lock.take()
+        try:
+            command.lock.take()
+        except BusyError:
+            if not is_pause_requested(command.environment):
+                raise
+            run_id = request_pause(command.environment, is_paused=False)
+            context.say(f"run {run_id} was paused: asked it to go on")
+            return ExitCode.DONE
         found = find_run(command.environment, journal)
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
             return ExitCode.FAILED

@@ -170,6 +170,8 @@ class RunCommand:
                 raise InterruptedRunError(summary(result), terminated=terminated, hint=resume)
             case StopReason.MAX_RUNTIME:
                 raise FindingsError(f"{summary(result)}; stopped: --max-runtime reached", hint=resume)
+            case StopReason.CANCELLED:
+                raise FindingsError(f"{summary(result)}; stopped: cancelled by another command", hint=resume)
         if result.outcome is Outcome.PARTIAL:
             raise PartialFailureError(summary(result), list(result.problems.items()), hint=resume)
         if result.pending:

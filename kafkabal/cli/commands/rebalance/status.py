@@ -1,13 +1,24 @@
 """``kafkabal rebalance status``: show the status of the latest run."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
 
 from kafkabal.cli.commands.rebalance.run_flags import JournalOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.output import show
-from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.config import Settings
-from kafkabal.errors import ExitCode
+from kafkabal.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.run_command import RunCommand
+    from kafkabal.executor import RunStatus
+
+_SAMPLE_S: Final = 2.0
+"""Between two looks: brokers report sizes as they are, so that this is enough for a rate."""
+_WATCH_EVERY_S: Final = 5.0
 
 
 def status(
@@ -15,24 +26,67 @@ def status(
     settings: Annotated[Settings, Uses(*CLUSTER)],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml")],
     journal: JournalOption = None,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch", help="Print progress every 5 seconds until the run ends.", rich_help_panel=OUTPUT_SECTION
+        ),
+    ] = False,
 ) -> ExitCode:
     """Show the status of the latest run.
 
-    Compares the run with the cluster as it is now. Exits 0 if all partitions are in place and no throttle of the run
-    is left, and 3 if the run is active or the cluster differs from its target.
+    Compares the run with the cluster as it is now, from any host. Of a live run it shows how far it is, how fast, how
+    long it may still take, and which process works on it. Exits 0 if all partitions are in place and no throttle of
+    the run is left, and 3 if the run is active or the cluster differs from its target.
 
     Examples:
 
       kafkabal rebalance status
 
+      kafkabal rebalance status --watch
+
       kafkabal rebalance status -o json
     """
+    if watch and output.output is not Format.TABLE:
+        raise UsageError(f"--watch has no -o {output.output.value}", hint="leave out -o")
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
-    from kafkabal.executor import find_run, run_status
     from kafkabal.reporting.runs.status_report import status_report
 
     with open_run_command("rebalance status", settings, context) as command:
-        found = find_run(command.environment, journal)
-        known = run_status(command.cluster, found) if found is not None and found.state.has_begun else None
+        known = _look_twice(command, journal)
+        if watch:
+            known = _watch(command, journal, known)
     show(status_report(known), output, context)
     return ExitCode.DONE if known is None or known.is_settled else ExitCode.FINDINGS
+
+
+def _look(command: "RunCommand", journal: Path | None) -> "RunStatus | None":
+    from kafkabal.executor import find_run, run_status
+
+    found = find_run(command.environment, journal)
+    return run_status(command.cluster, found) if found is not None and found.state.has_begun else None
+
+
+def _look_twice(command: "RunCommand", journal: Path | None) -> "RunStatus | None":
+    """With the rate, where a process works on the run."""
+    clock = command.environment.clock
+    first, at_s = _look(command, journal), clock.monotonic()
+    if first is None or not first.is_live:
+        return first
+    clock.sleep(_SAMPLE_S)
+    second = _look(command, journal)
+    return second.since(first, clock.monotonic() - at_s) if second is not None else None
+
+
+def _watch(command: "RunCommand", journal: Path | None, known: "RunStatus | None") -> "RunStatus | None":
+    """Show each look until no process works on the run any more, whatever became of it."""
+    from kafkabal.reporting.runs.status_report import progress_line
+
+    clock = command.environment.clock
+    while known is not None and known.is_live:
+        command.context.say(progress_line(known))
+        at_s = clock.monotonic()
+        clock.sleep(_WATCH_EVERY_S)
+        now = _look(command, journal)
+        known = now.since(known, clock.monotonic() - at_s) if now is not None else None
+    return known

@@ -1,0 +1,242 @@
+"""Commands that nobody watches: several at once, killed, called off from elsewhere, interrupted twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from kafkabal.clusters.protocol import NewTopic
+from kafkabal.errors import BusyError
+from kafkabal.executor.state.run_states import Outcome
+from kafkabal.plan.plan_file import write_plan
+from tests.live.executor.stage import Stage
+
+_BUSY = BusyError.exit_code
+
+
+@pytest.fixture
+def plan_file(stage: Stage, tmp_path: Path) -> Path:
+    """The plan of the stage."""
+    path = tmp_path / "plan.json"
+    write_plan(stage.plan, path)
+    return path
+
+
+@contextmanager
+def _running(stage: Stage, *words: str, host: str = "one") -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        stage.command_line(*words),
+        env=stage.environment_variables(host),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _slowly(plan_file: Path) -> tuple[str, ...]:
+    """A command whose moves stay in flight for as long as a test needs."""
+    return ("apply", str(plan_file), "--yes", "--force", "--throttle", "100kB")
+
+
+def test_five_at_once(stage: Stage) -> None:
+    """Of five crontabs that begin in the same second one works, and four say that the cluster is busy (75)."""
+    words = stage.command_line("--yes", "-q", "--force")
+    crowd = [
+        subprocess.Popen(words, env=stage.environment_variables(f"host-{n}"), stderr=subprocess.PIPE, text=True)
+        for n in range(5)
+    ]
+    said = [process.communicate(timeout=120)[1] for process in crowd]
+    assert sorted(process.returncode for process in crowd) == [0, _BUSY, _BUSY, _BUSY, _BUSY], said
+    assert [text for process, text in zip(crowd, said, strict=True) if process.returncode == 0] == [""]
+    stage.assert_clean()
+
+
+@pytest.mark.parametrize("then", ["resume", "cancel", "apply"])
+def test_takes_over_from_a_killed_process_at_once(stage: Stage, plan_file: Path, then: str) -> None:
+    """On the host where the holder of the lock was killed, nobody waits for the end of its session (30 s)."""
+    with _running(stage, *_slowly(plan_file)) as process:
+        stage.until(stage.in_flight)
+        process.kill()
+        process.wait()
+        more = {
+            "resume": ("resume", "--yes", "--throttle", "50MB"),
+            "cancel": ("cancel",),
+            "apply": ("apply", str(plan_file), "--yes", "--force", "--throttle", "50MB", "--max-runtime", "1s"),
+        }
+        done = stage.command(*more[then])
+    # apply resumes the killed run first, until its own time is over
+    assert done.returncode == (3 if then == "apply" else 0), done.stderr
+    assert "locked by" not in done.stderr
+    if then == "resume":
+        stage.assert_as_planned()
+    stage.assert_clean()
+
+
+def test_takes_over_from_a_killed_process_at_once_with_a_zookeeper(zookeeper_stage: Stage, tmp_path: Path) -> None:
+    """The same where a ZooKeeper keeps the lock."""
+    stage, path = zookeeper_stage, tmp_path / "plan.json"
+    write_plan(stage.plan, path)
+    with _running(stage, *_slowly(path)) as process:
+        stage.until(stage.in_flight)
+        process.kill()
+        process.wait()
+        done = stage.command("resume", "--yes", "--throttle", "50MB")
+    assert done.returncode == 0, done.stderr
+    stage.assert_as_planned()
+
+
+def test_waits_for_another_run_as_long_as_it_is_told_to(stage: Stage, plan_file: Path) -> None:
+    """With --wait a line says for whom; a time that is too short ends with 75, a longer one with the work done."""
+    first = stage.begin(stage.slow)
+    stage.until(stage.in_flight)
+    early = stage.command("apply", str(plan_file), "--yes", "--force", "--wait", "2s", host="two")
+    assert early.returncode == _BUSY
+    assert "waiting up to 2 s" in early.stderr
+    with _running(stage, "apply", str(plan_file), "--yes", "--force", "--wait", "2m", host="two") as second:
+        stage.hasten()
+        assert first.end()[0] == 0
+        said, _ = second.communicate(timeout=120)
+    assert second.returncode == 0, said
+    assert "all partitions are as planned" in said
+    stage.assert_as_planned()
+
+
+def test_cancelled_from_another_host(stage: Stage, plan_file: Path) -> None:
+    """The live run cancels what it has in flight, says why, and the one who asked learns that it has ended."""
+    with _running(stage, *_slowly(plan_file)) as process:
+        stage.until(stage.in_flight)
+        asked = stage.command("cancel", host="two")
+        said, _ = process.communicate(timeout=60)
+    assert asked.returncode == 0, asked.stderr
+    assert process.returncode == 3
+    assert "has ended: its reassignments are cancelled and its throttles restored" in asked.stderr
+    assert "cancelled by another command" in said
+    assert stage.journal().state.outcome is Outcome.STOPPED
+    stage.assert_clean()
+
+
+def test_paused_watched_and_continued_from_another_host(stage: Stage, plan_file: Path) -> None:
+    """While it is paused nothing moves under no throttle; status shows all of it; then it comes to its end."""
+    with _running(stage, *_slowly(plan_file)) as process:
+        stage.until(stage.in_flight)
+        live = json.loads(stage.command("status", "-o", "json", host="two").stdout)
+        assert live["phase"] == "moving"
+        assert f"(process {process.pid}, " in live["lock_holder"]
+        assert 0 <= live["done_bytes"] < live["total_bytes"]
+        assert live["bytes_per_s"] is not None
+        paused = stage.command("pause", host="two")
+        assert paused.returncode == 0, paused.stderr
+        assert "is paused; continue with" in paused.stderr
+        stage.assert_clean()
+        status = stage.command("status", host="two")
+        assert (status.returncode, "paused" in status.stdout) == (3, True), status.stdout
+        gone_on = stage.command("resume", host="two")
+        assert (gone_on.returncode, "asked it to go on" in gone_on.stderr) == (0, True), gone_on.stderr
+        stage.until(stage.in_flight)
+        stage.hasten()
+        watched = stage.command("status", "--watch", host="two")
+        assert watched.returncode == 0, watched.stderr
+        assert " partitions in flight, " in watched.stderr
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    stage.assert_as_planned()
+
+
+def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> None:
+    """It aborts at once (130) and leaves moves in place, but another host need not wait to clean up."""
+    with _running(stage, *_slowly(plan_file), "--on-interrupt", "finish") as process:
+        stage.until(stage.in_flight)
+        process.send_signal(signal.SIGINT)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=20)
+    assert process.returncode == 130, said
+    assert "aborted; " in said
+    stage.cluster.lock("one who does not know that the process is gone", 3.0).release()
+    assert stage.command("cancel", host="two").returncode == 0
+    stage.assert_clean()
+
+
+def test_a_rehearsal_beside_a_live_run(stage: Stage, plan_file: Path) -> None:
+    """A dry run is told that the cluster is busy (75), not that a run crashed."""
+    stage.begin(stage.slow)
+    stage.until(stage.in_flight)
+    for words in (("--dry-run",), ("apply", str(plan_file), "--dry-run")):
+        rehearsed = stage.command(*words, host="two")
+        assert rehearsed.returncode == _BUSY, rehearsed.stderr
+        assert "locked by kafkabal on one" in rehearsed.stderr
+    assert stage.in_flight()
+
+
+def test_a_report_that_cannot_be_written(stage: Stage, plan_file: Path) -> None:
+    """A complete run whose JSON goes to a full disk ends with 0 and a warning."""
+    words = ("apply", str(plan_file), "--yes", "--force", "--throttle", "50MB", "-o", "json")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            stage.command_line(*words),
+            env=stage.environment_variables("one"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert "cannot write the output" in done.stderr
+    stage.assert_as_planned()
+
+
+@pytest.fixture
+def long_named(stage: Stage) -> Iterator[str]:
+    """A topic with the longest name that Kafka takes, all of it on two brokers."""
+    name = "n" * 249
+    failed = stage.cluster.create_topics([NewTopic(name=name, assignment=((1, 2), (2, 1)))])
+    assert not failed
+    stage.until(lambda: len(stage.cluster.partition_status([name])) == 2)
+    yield name
+    admin = AdminClient({"bootstrap.servers": stage.sandbox.bootstrap_servers})
+    admin.delete_topics([name])[name].result()
+
+
+def test_the_longest_topic_name_moves(stage: Stage, long_named: str, tmp_path: Path) -> None:
+    """A plan that names log dirs for it is carried out: Kafka chooses them, and says so for no other topic."""
+    path = tmp_path / "long.json"
+    dirs = [str(stage.sandbox.log_dirs(broker)[0]) for broker in (3, 4)]
+    rows = [{"topic": long_named, "partition": n, "replicas": [3, 4], "log_dirs": dirs} for n in range(2)]
+    path.write_text(json.dumps({"version": 1, "partitions": rows}))
+    done = stage.command("apply", str(path), "--yes", "--force", "--throttle", "50MB")
+    assert done.returncode == 0, done.stderr
+    assert "names too long for Kafka to choose a log dir" in done.stderr
+    found = stage.cluster.partition_status([long_named])
+    assert {status.replicas for status in found.values()} == {(3, 4)}
+    undone = stage.command("rollback", stage.journal().record.run_id, "--yes")
+    assert undone.returncode == 0, undone.stderr
+
+
+def test_a_topic_created_again_is_another_topic(stage: Stage, tmp_path: Path) -> None:
+    """A plan made before is refused for it, though the new one lies where the old one did."""
+    path = tmp_path / "plan.json"
+    made = stage.command("plan", "--out", str(path), "--topics", stage.moves, "--drain", "1")
+    assert made.returncode == 0, made.stderr
+    admin = AdminClient({"bootstrap.servers": stage.sandbox.bootstrap_servers})
+    before = stage.cluster.partition_status([stage.moves])
+    admin.delete_topics([stage.moves])[stage.moves].result()
+    stage.until(lambda: not stage.cluster.partition_status([stage.moves]))
+    assignment = tuple(before[name].replicas for name in sorted(before))
+    assert not stage.cluster.create_topics([NewTopic(name=stage.moves, assignment=assignment)])
+    stage.until(lambda: len(stage.cluster.partition_status([stage.moves])) == len(before))
+    refused = stage.command("apply", str(path), "--yes", "--throttle", "50MB")
+    assert refused.returncode == 4
+    assert "deleted and created again" in refused.stderr
