@@ -12,9 +12,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from kafkabal.model import ClusterState, TopicPartition
+from kafkabal.model import TopicPartition
+
+if TYPE_CHECKING:  # numpy takes as long to import as a small cluster to read
+    from kafkabal.model import ClusterState
 
 
 class Capability(StrEnum):

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafkabal.config import value_parsers
 from kafkabal.config.yaml_document import Node, read_yaml
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.model import COMPRESSION_TYPE, MAX_MESSAGE_BYTES, RETENTION_MS, ClusterState
+from kafkabal.model import COMPRESSION_TYPE, MAX_MESSAGE_BYTES, RETENTION_MS
+
+if TYPE_CHECKING:  # numpy is not needed to read a file
+    from kafkabal.model import ClusterState
 
 T = TypeVar("T")
 
@@ -147,7 +148,7 @@ def differences(spec: TopicSpec, cluster: ClusterState) -> tuple[Difference, ...
     """
     row = cluster.topics.name.index(spec.name)
     own = cluster.partitions.topic == row
-    factors = np.unique(cluster.replication_factor[own]).tolist()
+    factors = sorted(set(cluster.replication_factor[own].tolist()))
     found: list[tuple[str, str, str | None]] = []
     if spec.partitions is not None and spec.partitions != int(own.sum()):
         found.append(("partitions", str(spec.partitions), str(int(own.sum()))))

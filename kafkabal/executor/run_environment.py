@@ -11,13 +11,16 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafkabal.clusters import Clock, Cluster, ReadRequest, SystemClock
 from kafkabal.executor.isolated_listeners import IsolatedListener
 from kafkabal.executor.run_events import NullListener, RunListener
 from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.safety.stop_request import StopSwitch
-from kafkabal.model import ClusterState
+
+if TYPE_CHECKING:  # what only asks after runs need not wait for numpy
+    from kafkabal.model import ClusterState
 
 _PLAIN_ID = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
 

@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # commands import this before they ask a cluster, numpy only when there are figures
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Kind(StrEnum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -121,3 +122,48 @@ def test_no_command_imports_anything_heavy_for_its_help() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+_STOPPED_AT_THE_FIRST_CONNECTION = """
+import os, socket, sys
+heavy = {"numpy", "rich", "confluent_kafka", "matplotlib", "httpx", "prometheus_client", "asyncio", "yaml"}
+def stop(*_, **__):
+    os.write(1, " ".join(sorted(heavy & set(sys.modules))).encode() + b"|reached")
+    os._exit(0)
+socket.getaddrinfo = stop
+from kafkabal.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "inspect",
+        "inspect --by topic",
+        "scores",
+        "create images -p 3 -r 2",
+        "rebalance plan",
+        "telemetry list",
+        "doctor",
+        "profiles check",
+    ],
+)
+def test_nothing_heavy_is_imported_before_a_broker_is_asked(command: str, tmp_path: Path) -> None:
+    """What only works on figures is imported when there are some: numpy alone takes as long as reading a cluster."""
+    config = tmp_path / "kafkabal" / "profiles.yaml"
+    config.parent.mkdir()
+    if command.startswith("profiles"):
+        config.write_text("profiles: {one: {bootstrap_servers: 'broker1:9092'}}")
+    at = [] if command.startswith("profiles") else ["-b", "broker1:9092"]
+    done = subprocess.run(
+        [sys.executable, "-c", _STOPPED_AT_THE_FIRST_CONNECTION, *command.split(), *at],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
+    )
+    loaded, _, reached = done.stdout.partition("|")
+    assert reached == "reached", done.stderr
+    # profiles are YAML
+    assert set(loaded.split()) - ({"yaml"} if command.startswith("profiles") else set()) == set()

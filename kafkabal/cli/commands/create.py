@@ -180,8 +180,6 @@ def create(
       kafkabal create skewed -p 12 -r 2 --placement binomial:0.3:7
     """
     from kafkabal.clusters import ReadRequest
-    from kafkabal.placement import create_all, validate
-    from kafkabal.reporting.create_report import creation_report
 
     if exit_code and not dry_run:
         raise UsageError("--exit-code needs --dry-run")
@@ -189,12 +187,16 @@ def create(
     tolerated = if_not_exists or topics.file is not None
     with open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes) as cluster:
         state = read_cluster(cluster, settings, context, ReadRequest(configs=tolerated)).state
+        from kafkabal.placement import create_all, validate  # after reading: it needs numpy
+
         creation = _place(state, specs, settings, placement, tolerated=tolerated, dry_run=dry_run)
         wanted = _wanted(creation)
         if wanted:
             validate(cluster, wanted)
         if wanted and not dry_run:
             create_all(cluster, wanted)
+    from kafkabal.reporting.create_report import creation_report
+
     show(creation_report(creation), output, context)
     if output.output is not Format.TABLE or output.output_file is not None:
         # the table shows them itself

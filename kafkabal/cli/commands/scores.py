@@ -35,11 +35,13 @@ def scores(
 
       kafkabal scores mypackage.scores:GpuLocality
     """
-    from kafkabal.reporting.scores_report import scores_report
-
     if not names_cluster(settings):
+        from kafkabal.reporting.scores_report import scores_report
+
         show(scores_report(names or ()), output, context)
         return
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context).state
+    from kafkabal.reporting.scores_report import scores_report  # after reading: it needs numpy
+
     show(scores_report(names or (), state), output, context)

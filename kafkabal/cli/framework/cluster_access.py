@@ -121,12 +121,14 @@ def read_cluster(
 
     from kafkabal.cli.framework.completion_names import cache_names
     from kafkabal.clusters import Reading, ReadRequest
-    from kafkabal.config import with_stated_disks
 
     request = request or ReadRequest()
     if settings.broker_timeout_s is not None:
         request = replace(request, deadline_s=settings.broker_timeout_s)
     reading = cluster.read(request)
+    # needs numpy, which a command should not wait for before it has asked anything
+    from kafkabal.config import with_stated_disks
+
     for problem in reading.problems:
         context.warn(f"broker {problem.broker}: {problem.message}")
     cache_names(reading.state, settings, context.cache_dir)

@@ -34,7 +34,6 @@ from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
 from kafkabal.clusters.kafka.quorum import quorum_voters
 from kafkabal.clusters.kafka.reach import BrokerReach, controller_time_s, reach_brokers
-from kafkabal.clusters.kafka.read_state import KafkaReader
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
 from kafkabal.clusters.kafka.response_times import response_times
 from kafkabal.clusters.kafka.telemetry_subscriptions import client_metrics_names
@@ -128,6 +127,9 @@ class KafkaCluster:
             If the principal may not describe the cluster, or topics that brokers hold.
         """
         reassignments = self.reassignments if Capability.REASSIGN in self.capabilities else dict
+        # needs numpy, which is imported while brokers are connected to already
+        from kafkabal.clusters.kafka.read_state import KafkaReader
+
         return KafkaReader(self._client, request, self.source, reassignments).read()
 
     def cluster_id(self) -> str:

@@ -90,12 +90,12 @@ def plan(
     """
     if plan_file is not None and (frontier or what_if):
         raise UsageError("--what-if and --frontier cannot be combined with --out", hint="leave out --out")
-    from kafkabal.plan import with_present_bytes
-    from kafkabal.planner import make_plan
-
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
         present, later, gone = _state(settings, flags, plan_for_s, context)
+        from kafkabal.plan import with_present_bytes  # after reading: planning needs numpy
+        from kafkabal.planner import make_plan
+
         state, options = _supposed(what_if or [], later, plan_options(settings, flags, gone))
         if frontier:
             _show_frontier(state, options, output, context)

@@ -75,8 +75,6 @@ def rebalance(
     from kafkabal.cli.commands.rebalance.run_command import open_run_command
     from kafkabal.cli.commands.rebalance.still_broken import refuse_still_broken
     from kafkabal.executor import Overridable
-    from kafkabal.reporting.plan_moves import FIRST_MOVES
-    from kafkabal.reporting.plan_report import plan_report
 
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
     with open_run_command("rebalance", settings, context, output, cluster, wait_s) as command:
@@ -94,6 +92,9 @@ def rebalance(
         gone = gone_brokers(cluster, state, settings, context, {*drained, *settings.exclude_brokers})
         plan = make(settings, planning, state, gone)
         if output.output is RunFormat.TABLE and plan.partitions and not context.quiet:
+            from kafkabal.reporting.plan_moves import FIRST_MOVES
+            from kafkabal.reporting.plan_report import plan_report
+
             rows = None if all_rows else FIRST_MOVES
             show(plan_report(plan, "rebalance", rows), OutputOptions(output=Format.TABLE), context)
         else:
