@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kafkabal.model import I64
+
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
@@ -87,6 +89,7 @@ class Flight:
         self._on_acknowledged = on_acknowledged
         self.on_failed = on_failed
         self._on_finished = on_finished
+        self._sent_bytes: Mapping[int, int] = {}
         self._is_complete = False
         self._open_lanes = 0
 
@@ -112,7 +115,9 @@ class Flight:
             lane.records -= 1
             lane.left -= 1
         del self.partitions[queued:]
-        for partition, size_bytes in _sums(self.partitions, self._sizes).items():
+        column = np.array(self.partitions, np.int64)
+        self._sent_bytes = _sums(column, self._value_bytes)
+        for partition, size_bytes in _sums(column, self._sizes).items():
             self.lanes[partition].size_bytes = size_bytes
         self._is_complete = True
         self._open_lanes = len(self.lanes)
@@ -130,16 +135,15 @@ class Flight:
             self._on_acknowledged(self._acknowledged())
 
     def _acknowledged(self) -> Acknowledged:
-        value_bytes = _sums(self.partitions, self._value_bytes)
         # a broker that had a record already, from a retry, does not say where
         offsets = {p: lane.last.offset() for p, lane in self.lanes.items() if lane.last is not None}
         next_offsets = {p: offset + 1 for p, offset in offsets.items() if offset is not None and offset >= 0}
-        return Acknowledged(len(self.partitions), next_offsets, value_bytes)
+        return Acknowledged(len(self.partitions), next_offsets, self._sent_bytes)
 
 
-def _sums(partitions: list[int], n_bytes: list[int]) -> dict[int, int]:
+def _sums(partitions: I64, n_bytes: list[int]) -> dict[int, int]:
     """Bytes of records by partition; those that have none are left out."""
-    if not partitions:
+    if not len(partitions):
         return {}
-    sums = np.bincount(partitions, n_bytes[: len(partitions)])
+    sums = np.bincount(partitions, np.array(n_bytes[: len(partitions)], np.float64))
     return {int(p): int(sums[p]) for p in np.flatnonzero(np.bincount(partitions))}

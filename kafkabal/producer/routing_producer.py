@@ -7,12 +7,13 @@ in order within a partition without duplicates (idempotence) and follows a parti
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from math import inf, nan
+from operator import length_hint
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -377,17 +378,20 @@ class RoutingProducer:
         reports = _Reports(lambda partition: self._lane_report(flight.lane(partition)))
         queued = 0
         try:
-            for value, key, partition, of_record in zip(
-                values, keys or repeat(None), picks, headers or repeat(None), strict=False
-            ):
-                report = reports[partition]
-                while True:
-                    try:
-                        self._send(self.topic, value, key, partition, report, None, 0, of_record)
-                        break
-                    except BufferError:
+            for partition, count in _runs(picks):
+                rows = slice(queued, queued + count)
+                sending = _Sending(
+                    self._send,
+                    (self.topic, partition, reports[partition]),
+                    values[rows],
+                    None if keys is None else keys[rows],
+                    None if headers is None else headers[rows],
+                )
+                try:
+                    while not sending.send():
                         self.poll(_FULL_QUEUE_POLL_S)
-                queued += 1
+                finally:
+                    queued += sending.sent
         except Exception as error:
             self._close_flight(flight, queued, sizes)
             if isinstance(error, KafkaException):
@@ -694,6 +698,64 @@ class RoutingProducer:
         """Flush for a moment, signals held back; how many records and events are left."""
         with signals_held_back():
             return self._client.flush(min(_FLUSH_SLICE_S, max(0.0, at_most_s)))
+
+
+class _Sending:
+    """Hands records over that go to one partition, in a loop that runs within the interpreter's own C code.
+
+    Parameters
+    ----------
+    where
+        Topic, partition, and the report of all of them.
+    """
+
+    def __init__(
+        self,
+        send: Callable[..., object],
+        where: tuple[str, int, DeliveryCallback],
+        values: list[bytes],
+        keys: list[bytes | None] | None,
+        headers: list[Headers] | None,
+    ) -> None:
+        self.sent = 0
+        """Records that were taken."""
+        self._send = send
+        self._where = where
+        self._values, self._keys, self._headers = values, keys, headers
+
+    def send(self) -> bool:
+        """Hand over what is left; False once the queue is full.
+
+        Raises
+        ------
+        Exception
+            What the client raises for the first of the records that are left.
+        """
+        topic, partition, report = (repeat(each) for each in self._where)
+        keys: Iterable[bytes | None] = repeat(None) if self._keys is None else self._keys[self.sent :]
+        headers: Iterable[Headers | None] = repeat(None) if self._headers is None else self._headers[self.sent :]
+        left = iter(self._values[self.sent :])
+        try:
+            deque(map(self._send, topic, left, keys, partition, report, repeat(None), repeat(0), headers), maxlen=0)
+        except BufferError:
+            self.sent = len(self._values) - length_hint(left) - 1
+            return False
+        except BaseException:
+            self.sent = len(self._values) - length_hint(left) - 1
+            raise
+        self.sent = len(self._values)
+        return True
+
+
+def _runs(partitions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Partitions one after the other, each with the number of records in a row that go there."""
+    if not isinstance(partitions, list):
+        # asked for one by one: each is decided after the one before was sent
+        yield from ((partition, 1) for partition in partitions)
+    elif partitions:
+        column = np.array(partitions)
+        ends = [*(np.flatnonzero(np.diff(column)) + 1).tolist(), len(partitions)]
+        yield from ((partitions[first], end - first) for first, end in zip([0, *ends[:-1]], ends, strict=True))
 
 
 class _Unsent:

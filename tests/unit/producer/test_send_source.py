@@ -33,6 +33,7 @@ from kafkabal.producer.send_source import (
     check_sizes,
     found_records,
     has_other_rows,
+    record_names,
     same_topic_check,
     totals,
 )
@@ -652,3 +653,11 @@ def test_a_client_setting_that_makes_no_sense_is_refused() -> None:
     """What librdkafka does not take is an error of usage in one line, whoever it came from."""
     with pytest.raises(UsageError, match='client configuration: No such configuration property: "foo"'):
         TopicReader({"foo": 1}, TOPIC).end_offsets()
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 1), (998, 5), (0, 2500), (1000, 1), (1999, 2), (123_456, 3000)])
+def test_names_of_records_are_their_numbers(first: int, count: int) -> None:
+    """Whether or not a block begins or ends with a thousand."""
+    numbers = range(first, first + count)
+    assert record_names(b"id/", numbers) == [b"id/%d" % number for number in numbers]
+    assert record_names(b"id/", [first, first + 7]) == [b"id/%d" % first, b"id/%d" % (first + 7)]
