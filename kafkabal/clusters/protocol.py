@@ -345,7 +345,7 @@ class Cluster(Protocol):
         """
 
     def lock_holders(self) -> tuple[str, ...]:
-        """Who holds the lock of the cluster, as they named themselves; a question that keeps nobody out."""
+        """Who holds the lock of the cluster, as they named themselves, without taking it."""
 
     def records(self) -> RecordStore:
         """The internal topic that holds run records; it is created by the first write."""

@@ -5,8 +5,6 @@ from .begin_run import RunClosedError as RunClosedError
 from .current_run import PartitionState as PartitionState
 from .current_run import RunStatus as RunStatus
 from .current_run import run_status as run_status
-from .isolated_listeners import BackgroundListener as BackgroundListener
-from .isolated_listeners import Reporters as Reporters
 from .observe.cluster_load import SAMPLE_S as SAMPLE_S
 from .observe.cluster_load import Load as Load
 from .observe.cluster_load import Moves as Moves
@@ -36,6 +34,7 @@ from .run_events import StopRequested as StopRequested
 from .run_events import ThrottleChanged as ThrottleChanged
 from .run_events import Trouble as Trouble
 from .run_events import Warned as Warned
+from .run_events import report_in_background as report_in_background
 from .run_options import Limits as Limits
 from .run_options import OnInterrupt as OnInterrupt
 from .run_options import RunOptions as RunOptions

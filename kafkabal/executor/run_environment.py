@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters import Clock, Cluster, ReadRequest, SystemClock
-from kafkabal.executor.isolated_listeners import IsolatedListener
 from kafkabal.executor.run_events import NullListener, RunListener
 from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.safety.stop_request import StopSwitch
+from kafkabal.isolated_listeners import IsolatedListener
 
 if TYPE_CHECKING:  # what only asks after runs need not wait for numpy
     from kafkabal.model import ClusterState

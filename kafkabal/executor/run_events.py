@@ -5,6 +5,7 @@ Every event encodes as one JSON object with its name under ``event``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from kafkabal.executor.safety.stop_request import StopReason
 from kafkabal.executor.state.journal import EffectKind
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase
+from kafkabal.isolated_listeners import BackgroundListener
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="started"):
@@ -168,3 +170,21 @@ class NullListener:
 
     def on_event(self, event: Event) -> None:
         """Ignore it."""
+
+
+def report_in_background(
+    listener: RunListener,
+    *,
+    on_failure: Callable[[Exception], None] = lambda _: None,
+    at_end: Callable[[], None] = lambda: None,
+    capacity: int = 10_000,
+) -> BackgroundListener[Event]:
+    """Have a listener called on a thread of its own; progress that comes while it is busy is skipped."""
+    return BackgroundListener(
+        listener,
+        is_passing=lambda event: isinstance(event, Progress),
+        missed=lambda skipped: Warned(message=f"the output was blocked: {skipped} events were not written"),
+        on_failure=on_failure,
+        at_end=at_end,
+        capacity=capacity,
+    )

@@ -3,7 +3,6 @@ from .broker_health import HealthRules as HealthRules
 from .heal import RunHealer as RunHealer
 from .heal_policy import HealLevel as HealLevel
 from .heal_policy import HealPolicy as HealPolicy
-from .isolated_listeners import IsolatedListeners as IsolatedListeners
 from .simulation.case_file import CASE_VERSION as CASE_VERSION
 from .simulation.case_file import read_case as read_case
 from .simulation.simulated_months import simulate as simulate

@@ -123,11 +123,11 @@ from kafkabal.cli.main import main
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.config.settings import Settings
-from kafkabal.executor.isolated_listeners import Reporters
 from kafkabal.executor.open_run import CommandLock
 from kafkabal.executor.run_actions import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle
+from kafkabal.isolated_listeners import Reporters
 from kafkabal.plan.plan_file import read_plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 

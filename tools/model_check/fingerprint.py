@@ -25,7 +25,6 @@ import numpy as np
 from kafkabal.clusters.simulated.clock import FakeClock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import FaultyCluster
-from kafkabal.executor.isolated_listeners import IsolatedListener
 from kafkabal.executor.observe.copy_progress import ProgressMeter
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.reassign.target_placement import TargetPlacement
@@ -36,6 +35,7 @@ from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_record import PlannedPartition, RunRecord
 from kafkabal.executor.state.run_states import RunState
+from kafkabal.isolated_listeners import IsolatedListener
 from kafkabal.plan import Plan
 from tools.model_check.world import CLOCK_STARTS_S, World
 

@@ -350,8 +350,8 @@ class Reporter:
 
     def listener(self, cluster: str) -> "WatchListener":
         """Listener of a watch over a cluster of this name."""
+        from kafkabal.isolated_listeners import IsolatedListeners
         from kafkabal.reporting.watch_report import EventLines, EventTable, WatchTextfile
-        from kafkabal.watch import IsolatedListeners
 
         lines = EventLines if self._output.output is WatchFormat.JSONL else EventTable
         listeners: list[WatchListener] = [lines(self._events.write), *self._others]

@@ -1,15 +1,11 @@
-"""Lines written by a thread of its own, so that a terminal that is stopped or a pipe that is full holds nobody up."""
+"""Lines written by a thread of its own, so that a terminal that is stopped or a pipe that is full delays nothing."""
 
 from __future__ import annotations
 
-import threading
-from queue import SimpleQueue
 from types import TracebackType
 from typing import TextIO
 
-_MOST_WAITING = 10_000
-_LONGEST_FLUSH_S = 2.0
-"""A healthy terminal, file or pipe takes the rest in milliseconds; a blocked one may block forever."""
+from kafkabal.isolated_listeners import BackgroundListener
 
 
 class BackgroundLines:
@@ -20,21 +16,17 @@ class BackgroundLines:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._waiting: SimpleQueue[str | None] = SimpleQueue()
         self._is_gone = False
-        self._thread = threading.Thread(target=self._write_all, name="kafkabal-lines", daemon=True)
-        self._thread.start()
+        self._writer = BackgroundListener(_Lines(stream), on_failure=self._note_failure)
 
     @property
     def is_gone(self) -> bool:
-        """Whether the stream has failed: nobody reads it any more."""
+        """Whether the stream has failed: no reader is left."""
         return self._is_gone
 
     def write(self, line: str) -> None:
         """Leave a line, which ends with its line end, for the thread."""
-        if not self._is_gone and self._waiting.qsize() < _MOST_WAITING:
-            self._waiting.put(line)
+        self._writer.on_event(line)
 
     def __enter__(self) -> BackgroundLines:
         return self
@@ -42,14 +34,18 @@ class BackgroundLines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._waiting.put(None)
-        self._thread.join(_LONGEST_FLUSH_S)
+        self._writer.close()
 
-    def _write_all(self) -> None:
-        while (line := self._waiting.get()) is not None:
-            try:
-                self._stream.write(line)
-                self._stream.flush()
-            except (OSError, ValueError):
-                self._is_gone = True
-                return
+    def _note_failure(self, _: Exception) -> None:
+        self._is_gone = True
+
+
+class _Lines:
+    """A stream as a listener whose events are its lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def on_event(self, event: str) -> None:
+        self._stream.write(event)
+        self._stream.flush()

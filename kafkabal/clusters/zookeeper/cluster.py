@@ -106,7 +106,7 @@ class ZookeeperCluster(KafkaCluster):
         return ZookeeperLock(self._servers, self._lock_clock, owner, session_s, purpose, is_gone)
 
     def lock_holders(self) -> tuple[str, ...]:
-        """Who holds the lock of the cluster, as they named themselves; a question that keeps nobody out."""
+        """Who holds the lock of the cluster, as they named themselves, without taking it."""
         return lock_holders(self._servers)
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ _PROOF_TIMEOUT_S = 2.0
 
 
 def lock_holders(servers: str) -> tuple[str, ...]:
-    """Who holds the lock of the cluster, without asking for it: a question must keep nobody out."""
+    """Who holds the lock of the cluster, without taking it: a question must not keep a run out."""
     client = open_zookeeper(servers)
     try:
         with translated(servers), suppress(NoNodeError):

@@ -56,8 +56,7 @@ def adopt(
         if not acts:
             return ExitCode.DONE
         what = "cancel" if cancel else "take over"
-        if not yes and not context.confirm(f"{what} {len(foreign)} reassignments?", flag="--yes"):
-            context.say("nothing changed")
+        if not command.confirm(f"{what} {len(foreign)} reassignments?", yes=yes):
             return ExitCode.FAILED
         moves = {f.name: f.reassignment.adding for f in foreign}
         options = command.run_options(flags, command.measured_load(moves), moves)

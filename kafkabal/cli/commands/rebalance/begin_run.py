@@ -90,7 +90,7 @@ class PlanCommand:
         """
         from kafkabal.executor import apply, moves_of_plan
 
-        command, begin, context = self.command, self.begin, self.command.context
+        command, begin = self.command, self.begin
         if not plan.partitions:
             self.nothing_to_do("nothing to do")
             return _done(plan)
@@ -101,11 +101,7 @@ class PlanCommand:
         if begin.dry_run:
             self._dry_run(plan, options)
             return _done(plan)
-        if not begin.yes:
-            # the lock is released while a prompt waits for its answer; the checks that matter are repeated
-            command.lock.release()
-        if not begin.yes and not context.confirm(f"apply {len(plan.partitions)} changes?", flag="--yes"):
-            context.say("nothing changed")
+        if not command.confirm(f"apply {len(plan.partitions)} changes?", yes=begin.yes):
             return ExitCode.FAILED
         result = command.execute(
             lambda: apply(

@@ -51,12 +51,8 @@ def repair(
         if leftovers and not remove:
             context.say("not set by kafkabal, so kept; delete them with --remove")
             return ExitCode.FINDINGS
-        if leftovers and not yes:
-            # the lock is released while a prompt waits for its answer
-            command.lock.release()
-            if not context.confirm(f"remove {len(leftovers)} throttles?", flag="--yes"):
-                context.say("nothing changed")
-                return ExitCode.FAILED
+        if leftovers and not command.confirm(f"remove {len(leftovers)} throttles?", yes=yes):
+            return ExitCode.FAILED
         if leftovers:
             remove_leftovers(environment, leftovers, lock=command.lock.take())
             context.say(f"removed {len(leftovers)} throttles")

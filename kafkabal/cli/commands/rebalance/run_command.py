@@ -26,13 +26,12 @@ if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.config import Settings
     from kafkabal.executor import (
-        BackgroundListener,
         CommandLock,
+        Event,
         FoundRun,
         Goal,
         Load,
         Moves,
-        Reporters,
         RunEnvironment,
         RunListener,
         RunOptions,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
         Throttle,
         Timeouts,
     )
+    from kafkabal.isolated_listeners import BackgroundListener, Reporters
     from kafkabal.reporting.notifications.run_notifications import RunNotifications
 
 _NO_WAIT_S = 0.01
@@ -69,7 +69,8 @@ def open_run_command(
     from dataclasses import replace
 
     from kafkabal.cli.commands.rebalance.run_flags import RunOutput
-    from kafkabal.executor import BackgroundListener, CommandLock, Reporters
+    from kafkabal.executor import CommandLock, report_in_background
+    from kafkabal.isolated_listeners import Reporters
 
     output = output or RunOutput()
     with ExitStack() as stack:
@@ -81,7 +82,7 @@ def open_run_command(
         listeners = list(_reporters(output, context, name, label))
         if output.notify is not None:
             notifications = stack.enter_context(_notifications(output.notify, opened.name, name, context))
-            listeners.append(BackgroundListener(notifications))
+            listeners.append(report_in_background(notifications))
         reporters = stack.enter_context(Reporters(listeners))
         environment = replace(make_environment(opened, settings, context, reporters), lock_wait_s=wait_s or 0.0)
         lock = CommandLock(environment)
@@ -116,7 +117,7 @@ class RunCommand:
     context: CommandContext
     output: RunOutput
     environment: RunEnvironment
-    reporters: Reporters
+    reporters: Reporters[Event]
     lock: CommandLock
 
     @property
@@ -197,10 +198,24 @@ class RunCommand:
             self.context.say(line)
         if yes or self.settings.snapshot:
             return True
-        # the lock is released while a prompt waits for its answer
-        self.lock.release()
         verb = "roll back" if goal is Goal.ROLL_BACK else "resume"
-        is_confirmed = self.context.confirm(f"{verb} run {found.record.run_id}?", flag="--yes")
+        return self.confirm(f"{verb} run {found.record.run_id}?", yes=False)
+
+    def confirm(self, question: str, *, yes: bool) -> bool:
+        """Prompt for a yes, without keeping other commands waiting for the answer.
+
+        The lock is released meanwhile: a prompt may stay open overnight. A command that takes it
+        again has to read the cluster again, which may have been changed.
+
+        Raises
+        ------
+        UsageError
+            Without a terminal and without ``--yes``.
+        """
+        if yes:
+            return True
+        self.lock.release()
+        is_confirmed = self.context.confirm(question, flag="--yes")
         if not is_confirmed:
             self.context.say("nothing changed")
         return is_confirmed
@@ -275,15 +290,15 @@ def _throttle(settings: Settings, flags: RunFlags, cluster: Cluster, load: Load 
 
 def _reporters(
     output: RunOutput, context: CommandContext, command: str, cluster: Callable[[], str]
-) -> Iterator[BackgroundListener]:
+) -> Iterator[BackgroundListener[Event]]:
     """One background listener each, so that one that is blocked holds up no other."""
     from kafkabal.cli.commands.rebalance.run_flags import RunFormat
-    from kafkabal.executor import BackgroundListener
+    from kafkabal.executor import report_in_background
     from kafkabal.reporting.runs.event_lines import EventLines
     from kafkabal.reporting.runs.progress_messages import ProgressMessages
 
     messages = ProgressMessages(context.say, context.warn, context.progress)
-    yield BackgroundListener(messages, at_end=messages.close)
+    yield report_in_background(messages, at_end=messages.close)
     others: list[tuple[str, RunListener]] = []
     if output.output is RunFormat.JSONL:
         others.append(("events", EventLines(context.stdout, command, context.wall_clock)))
@@ -293,7 +308,7 @@ def _reporters(
         textfile = PrometheusTextfile(output.textfile, cluster(), context.wall_clock, context.warn)
         others.append((str(output.textfile), textfile))
     for what, listener in others:
-        yield BackgroundListener(listener, on_failure=partial(_warn_of_failure, context, what))
+        yield report_in_background(listener, on_failure=partial(_warn_of_failure, context, what))
 
 
 def _notifications(url: str, cluster: str, command: str, context: CommandContext) -> RunNotifications:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kafkabal.executor.isolated_listeners import BackgroundListener, IsolatedListener
 from kafkabal.executor.run_actions import apply
-from kafkabal.executor.run_events import Event, PartitionDone, Progress, Warned
+from kafkabal.executor.run_events import Event, PartitionDone, Progress, Warned, report_in_background
 from kafkabal.executor.safety.stop_request import StopReason
 from kafkabal.executor.state.run_states import Outcome, Phase
+from kafkabal.isolated_listeners import IsolatedListener
 
 _ERRORS = (errno.EIO, errno.EPIPE, errno.ENOSPC)
 
@@ -94,7 +94,7 @@ def test_blocked_reporter_holds_nothing_up(scene: Any) -> None:
             free.wait(60.0)
             seen.append(event)
 
-    listener = BackgroundListener(Blocked(), capacity=5)
+    listener = report_in_background(Blocked(), capacity=5)
     scene.recorder = listener
     result = apply(scene.environment(), scene.plan, scene.options)
     assert result is not None
@@ -117,7 +117,7 @@ def test_skipped_events_are_counted() -> None:
             free.wait(60.0)
             seen.append(event)
 
-    listener = BackgroundListener(Blocked(), capacity=1)
+    listener = report_in_background(Blocked(), capacity=1)
     done = PartitionDone(partition="t-0", copy_bytes=1)
     listener.on_event(done)
     assert entered.wait(60.0)
@@ -136,7 +136,7 @@ def test_failed_reporter_is_told_about_once_and_closed() -> None:
     """The first error of a reporter is handed on, what comes after it is ignored, and its end is not called."""
     errors: list[Exception] = []
     ended: list[bool] = []
-    listener = BackgroundListener(
+    listener = report_in_background(
         _FailsAt(2, errno.ENOSPC), on_failure=errors.append, at_end=lambda: ended.append(True)
     )
     for _ in range(5):
@@ -163,7 +163,7 @@ def test_phases_reach_a_healthy_reporter_in_order(scene: Any) -> None:
     from kafkabal.executor.run_events import PhaseEntered
 
     recorder = scene.recorder
-    listener = BackgroundListener(recorder)
+    listener = report_in_background(recorder)
     scene.recorder = listener
     apply(scene.environment(), scene.plan, scene.options)
     assert listener.close(60.0)
