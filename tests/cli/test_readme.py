@@ -190,7 +190,7 @@ def test_the_profile_can_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """Every file that is linked exists, but for the picture, which is made by the demo."""
-    links = set(re.findall(r"\]\(((?!http|#)[^)#]+)", page.read_text())) - {"docs/demo.svg"}
+    """Every file that is linked exists."""
+    links = set(re.findall(r"\]\(((?!http|#)[^)#]+)", page.read_text()))
 
     assert [link for link in sorted(links) if not (page.parent / link).exists()] == []
