@@ -180,6 +180,7 @@ set -g __kafkabal_valued \
     '--max-actions-per-day' \
     '--max-bytes' \
     '--max-bytes-per-day' \
+    '--max-cross-rack-bytes' \
     '--max-dead' \
     '--max-duration' \
     '--max-leader-changes' \
@@ -474,6 +475,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l leaders-only -d 'O
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l log-dirs-only -d 'Only move data between log dirs of the same broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l only-to-new -d 'Only move data to brokers without data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l below -r -f -d 'Only move data off brokers above this disk usage.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l max-cross-rack-bytes -r -f -d 'Maximum bytes to copy from a leader in another rack.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l broker-limit -r -f -d 'Maximum replicas and bytes of a broker. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l keep-moved -r -F -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance' -l replication-factor -r -f -d 'Change the replication factor. [x>=1]'
@@ -529,6 +531,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l leaders-only 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l log-dirs-only -d 'Only move data between log dirs of the same broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l only-to-new -d 'Only move data to brokers without data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l below -r -f -d 'Only move data off brokers above this disk usage.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l max-cross-rack-bytes -r -f -d 'Maximum bytes to copy from a leader in another rack.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l broker-limit -r -f -d 'Maximum replicas and bytes of a broker. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l keep-moved -r -F -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance plan' -l replication-factor -r -f -d 'Change the replication factor. [x>=1]'
@@ -567,6 +570,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l leaders-on
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l log-dirs-only -d 'Only move data between log dirs of the same broker.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l only-to-new -d 'Only move data to brokers without data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l below -r -f -d 'Only move data off brokers above this disk usage.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l max-cross-rack-bytes -r -f -d 'Maximum bytes to copy from a leader in another rack.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l broker-limit -r -f -d 'Maximum replicas and bytes of a broker. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l keep-moved -r -F -d 'Keep replicas where an earlier plan moved them: a plan file or a folder of plans. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance explain' -l replication-factor -r -f -d 'Change the replication factor. [x>=1]'

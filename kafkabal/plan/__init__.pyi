@@ -1,6 +1,7 @@
 from .broker_traffic import NO_BROKER as NO_BROKER
 from .broker_traffic import Traffic as Traffic
 from .copy_time import copy_s as copy_s
+from .cross_rack import cross_rack_bytes as cross_rack_bytes
 from .difference import make_changes as make_changes
 from .drift import Drift as Drift
 from .drift import find_drift as find_drift

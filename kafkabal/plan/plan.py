@@ -103,6 +103,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     seed: int = 0
     bound_bytes: int | None = None
     """No plan that reaches the same bands under the same rules can move fewer bytes; None if no bound is known."""
+    cross_rack_bytes: int | None = None
+    """Bytes that come from a leader in another rack; None if not all brokers have a rack."""
     scores: Mapping[str, ScoreChange] = {}
     warnings: tuple[str, ...] = ()
     """What could not be reached, and why, one line each."""

@@ -49,6 +49,7 @@ class _PlanPart(msgspec.Struct, frozen=True, kw_only=True):
     moved_bytes: int = 0
     log_dir_bytes: int = 0
     bound_bytes: int | None = None
+    cross_rack_bytes: int | msgspec.UnsetType = msgspec.UNSET
     scores: dict[str, ScoreChange] = {}
     warnings: tuple[str, ...] = ()
     unrepaired: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
@@ -134,6 +135,7 @@ def _lines(plan: Plan) -> Iterator[bytes]:
         moved_bytes=plan.moved_bytes,
         log_dir_bytes=plan.log_dir_bytes,
         bound_bytes=plan.bound_bytes,
+        cross_rack_bytes=msgspec.UNSET if plan.cross_rack_bytes is None else plan.cross_rack_bytes,
         scores=dict(plan.scores),
         warnings=plan.warnings,
         unrepaired=plan.unrepaired or msgspec.UNSET,
@@ -198,6 +200,7 @@ def _plan(entry: _PlanEntry) -> Plan:
         options=ours.options,
         seed=ours.seed,
         bound_bytes=ours.bound_bytes,
+        cross_rack_bytes=None if ours.cross_rack_bytes is msgspec.UNSET else ours.cross_rack_bytes,
         scores=ours.scores,
         warnings=ours.warnings,
         unrepaired=() if ours.unrepaired is msgspec.UNSET else ours.unrepaired,

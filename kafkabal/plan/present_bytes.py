@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from kafkabal.model import ClusterState, move_bytes, replica_bytes
+from kafkabal.plan.cross_rack import cross_rack_bytes
 from kafkabal.plan.drift import partition_rows
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Plan
 
@@ -31,9 +32,11 @@ def with_present_bytes(plan: Plan, state: ClusterState, options: Mapping[str, An
             change, bytes=len(change.adding) * int(arriving[row]), log_dir_bytes=copied if change.log_dir_bytes else 0
         )
 
+    partitions = tuple(today(change, rows[change.name]) for change in plan.partitions)
     return msgspec.structs.replace(
         plan,
-        partitions=tuple(today(change, rows[change.name]) for change in plan.partitions),
+        partitions=partitions,
+        cross_rack_bytes=cross_rack_bytes(state, partitions),
         options={**plan.options, **options},
         bound_bytes=None,
     )

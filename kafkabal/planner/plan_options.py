@@ -14,7 +14,7 @@ from kafkabal.plan import Plan
 if TYPE_CHECKING:  # the command line imports this file for its help, which must not wait for numpy
     from kafkabal.scoring import WeightedScore
 
-BUDGETS = ("max_bytes", "max_moves", "max_leader_changes", "max_duration_s")
+BUDGETS = ("max_bytes", "max_cross_rack_bytes", "max_moves", "max_leader_changes", "max_duration_s")
 """Options that limit how much of a plan is made."""
 
 
@@ -80,6 +80,8 @@ class PlanOptions:
     """Internal topics may move too."""
     max_bytes: int | None = None
     """Most bytes that may come to brokers which held no copy before."""
+    max_cross_rack_bytes: int | None = None
+    """Most of these bytes that may come from a leader in another rack."""
     max_moves: int | None = None
     """Most replicas that may change their broker."""
     max_leader_changes: int | None = None

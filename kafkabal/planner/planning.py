@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkabal.model import ClusterState
-from kafkabal.plan import Plan, ScoreChange, make_changes, topic_ids
+from kafkabal.plan import Plan, ScoreChange, cross_rack_bytes, make_changes, topic_ids
 from kafkabal.planner.budgeted_part import instalment
 from kafkabal.planner.candidate import search
 from kafkabal.planner.drain_leftovers import remains_of
@@ -57,6 +57,7 @@ def make_plan(cluster: ClusterState, options: PlanOptions | None = None, listene
         options=options.as_json(),
         seed=options.seed,
         bound_bytes=bound,
+        cross_rack_bytes=cross_rack_bytes(cluster, changes),
         scores=_scores(problem, after),
         warnings=warnings,
         unrepaired=unrepaired,

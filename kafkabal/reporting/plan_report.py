@@ -36,6 +36,12 @@ def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES)
             Fact(key="moved_bytes", value=plan.moved_bytes),
             Fact(key="log_dir_bytes", value=plan.log_dir_bytes),
             Fact(key="bound_bytes", value=plan.bound_bytes, title="lower bound", kind=Kind.BYTES),
+            Fact(
+                key="cross_rack_bytes",
+                value=plan.cross_rack_bytes,
+                title="across racks" if plan.cross_rack_bytes else "",
+                kind=Kind.BYTES,
+            ),
         ),
         tables=(moves_table(plan.partitions, shown_moves), _pairs(traffic), _brokers(traffic), _scores(plan)),
         notes=(*plan.warnings, *_on_rounding(plan)),

@@ -79,12 +79,25 @@ def _in_turn(p: I64, state: State, worth: F64, lot: F64) -> I64:
     falling = np.sort(bytes_)[::-1]
     carried = np.cumsum(falling)
     is_large = bytes_ >= falling[np.searchsorted(carried, carried[-1] * _MOST_OF_THE_BYTES)]
-    by_lot = is_large & (state.problem.options.max_moves is None)
-    return p[np.lexsort((p, -bytes_, np.where(by_lot, lot[p], 1.0), -worth))]
+    options = state.problem.options
+    by_lot = is_large & (options.max_moves is None)
+    # what crosses racks for a part of its bytes only comes first where such bytes are scarce
+    far = np.zeros(len(p)) if options.max_cross_rack_bytes is None else _across_racks(state, p) / np.maximum(bytes_, 1)
+    return p[np.lexsort((p, -bytes_, np.where(by_lot, lot[p], 1.0), far, -worth))]
 
 
 def _cost(state: State, p: I64) -> I64:
     cost: I64 = state.problem.arriving_bytes[p] * state.moved()[p].sum(1)
+    return cost
+
+
+def _across_racks(state: State, p: I64) -> I64:
+    """Bytes that come to another rack than the leader's, which sends them."""
+    problem = state.problem
+    leader = problem.leader[p]
+    home = np.where(leader >= 0, problem.rack[leader], -1)
+    crosses = state.moved()[p] & (problem.rack[state.place[p]] != home[:, None])
+    cost: I64 = problem.arriving_bytes[p] * crosses.sum(1)
     return cost
 
 
@@ -120,6 +133,7 @@ def _affordable(state: State, p: I64, among: Bools) -> Bools:
     keep = among.copy()
     costs = (
         (options.max_bytes, _cost(state, p)),
+        (options.max_cross_rack_bytes, _across_racks(state, p)),
         (options.max_moves, state.moved()[p].sum(1)),
         (options.max_leader_changes, _led_elsewhere(state, p)),
     )

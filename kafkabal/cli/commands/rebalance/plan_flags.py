@@ -80,6 +80,16 @@ class PlanFlags:
             rich_help_panel=SCOPE_SECTION,
         ),
     ] = None
+    max_cross_rack_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--max-cross-rack-bytes",
+            metavar="SIZE",
+            parser=parse_bytes,
+            help="Maximum bytes to copy from a leader in another rack.",
+            rich_help_panel=SAFETY_SECTION,
+        ),
+    ] = None
     broker_limits: Annotated[
         list[str] | None,
         typer.Option(
@@ -205,6 +215,7 @@ def plan_options(settings: Settings, flags: PlanFlags, gone: frozenset[int] = fr
         exclude_topics=settings.exclude_topics,
         include_internal=settings.include_internal,
         max_bytes=settings.max_bytes,
+        max_cross_rack_bytes=flags.max_cross_rack_bytes,
         max_moves=settings.max_moves,
         max_leader_changes=settings.max_leader_changes,
         max_duration_s=settings.max_duration_s,

@@ -1,0 +1,27 @@
+"""Bytes of a plan that cross racks: copies to another rack than that of the leader that sends them.
+
+Kafka copies from the leader alone (KIP-392 is for consumers), so where a replica comes from is decided by who leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkabal.model import ClusterState
+from kafkabal.plan.plan import PartitionChange
+
+
+def cross_rack_bytes(state: ClusterState, changes: Iterable[PartitionChange]) -> int | None:
+    """Bytes that cross racks; None where a broker has no rack."""
+    brokers = state.brokers
+    if (brokers.rack[brokers.is_live] < 0).any():
+        return None
+    rack = dict(zip(brokers.id.tolist(), brokers.rack.tolist(), strict=True))
+    crossing = 0
+    for change in changes:
+        adding = change.adding
+        if not adding or change.previous is None:
+            continue
+        home = rack.get(change.previous.leader)
+        crossing += sum(rack[broker] != home for broker in adding) * (change.bytes // len(adding))
+    return crossing

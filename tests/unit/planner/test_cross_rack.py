@@ -1,0 +1,54 @@
+"""Bytes across racks: counted from the leader, bounded by an option, and near moves first where they are scarce."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafkabal.model import ClusterState
+from kafkabal.plan.cross_rack import cross_rack_bytes
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.planning import make_plan
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
+
+
+def lopsided() -> ClusterState:
+    """Brokers 1 and 2 of two racks hold everything; 3 and 4, of the same racks, nothing."""
+    return cluster(brokers(4, racks=2), [topic("t", *[[1, 2], [2, 1]] * 10)])
+
+
+def counted(state: ClusterState, options: PlanOptions) -> tuple[int, int]:
+    """Bytes across racks by the plan, and by hand from its changes."""
+    plan = make_plan(state, options)
+    rack = {1: 0, 2: 1, 3: 0, 4: 1}
+    by_hand = 0
+    for change in plan.partitions:
+        assert change.previous is not None
+        new = [b for b in change.replicas if b not in change.previous.replicas]
+        by_hand += sum(GB for b in new if rack[b] != rack[change.previous.leader])
+    assert plan.cross_rack_bytes is not None
+    return plan.cross_rack_bytes, by_hand
+
+
+def test_bytes_across_racks_are_counted_from_the_leader() -> None:
+    """A follower that moves within its rack is copied from the leader in the other one."""
+    told, by_hand = counted(lopsided(), PlanOptions())
+    assert told == by_hand > 0
+
+
+@pytest.mark.parametrize("limit_gb", [0, 2, 5])
+def test_the_limit_holds_and_near_moves_are_still_made(limit_gb: int) -> None:
+    """Never more than the limit across racks; within racks more moves, but for partitions of which both copies do."""
+    told, by_hand = counted(lopsided(), PlanOptions(max_cross_rack_bytes=limit_gb * GB))
+    assert told == by_hand <= limit_gb * GB
+    moved = make_plan(lopsided(), PlanOptions(max_cross_rack_bytes=limit_gb * GB)).moved_bytes
+    assert moved > limit_gb * GB or limit_gb == 0
+
+
+def test_without_racks_it_is_unknown() -> None:
+    """A broker without a rack is near to nothing and far from nothing."""
+    rows = [type(b)(broker=b.broker, log_dirs=b.log_dirs) for b in brokers(4)]
+    state = cluster(rows, [topic("t", *[[1, 2], [2, 1]] * 10)])
+    assert cross_rack_bytes(state, make_plan(state).partitions) is None
+    assert replace(PlanOptions(), max_cross_rack_bytes=1).as_json()["max_cross_rack_bytes"] == 1
