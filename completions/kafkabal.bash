@@ -4,7 +4,7 @@
 # words=  commands and options of the command $1
 _kafkabal_words() {
     case "$1" in
-        "kafkabal") words="inspect snapshot create produce read rebalance advise watch sandbox demo route-simulate policies scores telemetry profiles doctor config help completion|--version -h --help" ;;
+        "kafkabal") words="inspect snapshot create produce read rebalance advise monitoring watch sandbox demo route-simulate policies scores telemetry profiles doctor config help completion|--version -h --help" ;;
         "kafkabal inspect") words="diff|--by --top --sample --watch --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --topics -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout --record --growth --over --full-within -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal inspect diff") words="|--all --score --tolerance -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal snapshot") words="import|-h --help" ;;
@@ -29,6 +29,7 @@ _kafkabal_words() {
         "kafkabal rebalance simulate") words="|--case --days --check -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal rebalance throttle") words="|--log-dir-throttle -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal advise") words="|--target --broker --limit --plan-for -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --throttle --tolerance -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal monitoring") words="|--out --profile --overwrite --full --full-within --blind-after --webhook --exporter --alertmanager --textfiles -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal watch") words="|--every --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --throttle --tolerance --window --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal sandbox") words="up status logs kill pause start stop down|-h --help" ;;
         "kafkabal sandbox up") words="|--name --timeout --brokers --racks --log-dirs --capacity --controllers --zookeeper --kafka-version --replicas --heap --property --broker-property --listener --class-path -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -442,6 +443,16 @@ _kafkabal_spec() {
         "kafkabal advise -o" | "kafkabal advise --output") spec="words table json yaml csv markdown" ;;
         "kafkabal advise --output-file") spec="files" ;;
         "kafkabal advise --color") spec="words auto always never" ;;
+        "kafkabal monitoring --out") spec="files" ;;
+        "kafkabal monitoring --profile") spec="names profiles" ;;
+        "kafkabal monitoring --full") spec="value" ;;
+        "kafkabal monitoring --full-within") spec="value" ;;
+        "kafkabal monitoring --blind-after") spec="value" ;;
+        "kafkabal monitoring --webhook") spec="value" ;;
+        "kafkabal monitoring --exporter") spec="value" ;;
+        "kafkabal monitoring --alertmanager") spec="value" ;;
+        "kafkabal monitoring --textfiles") spec="files" ;;
+        "kafkabal monitoring --color") spec="words auto always never" ;;
         "kafkabal watch --every") spec="value" ;;
         "kafkabal watch --slow") spec="value" ;;
         "kafkabal watch -b" | "kafkabal watch --bootstrap-server") spec="value" ;;

@@ -82,6 +82,7 @@ set -g __kafkabal_commands \
     'kafkabal rebalance simulate' \
     'kafkabal rebalance throttle' \
     'kafkabal advise' \
+    'kafkabal monitoring' \
     'kafkabal watch' \
     'kafkabal sandbox' \
     'kafkabal sandbox up' \
@@ -120,9 +121,11 @@ set -g __kafkabal_commands \
     'kafkabal completion candidates'
 
 set -g __kafkabal_valued \
+    '--alertmanager' \
     '--allow' \
     '--assignment' \
     '--below' \
+    '--blind-after' \
     '--bootstrap-controller' \
     '--bootstrap-server' \
     '--broker' \
@@ -154,9 +157,11 @@ set -g __kafkabal_valued \
     '--exclude' \
     '--exclude-brokers' \
     '--exclude-topics' \
+    '--exporter' \
     '--file' \
     '--for' \
     '--format' \
+    '--full' \
     '--full-within' \
     '--heal' \
     '--heap' \
@@ -233,6 +238,7 @@ set -g __kafkabal_valued \
     '--target' \
     '--telemetry' \
     '--textfile' \
+    '--textfiles' \
     '--throttle' \
     '--timeout' \
     '--to' \
@@ -246,6 +252,7 @@ set -g __kafkabal_valued \
     '--wait' \
     '--warning' \
     '--watch' \
+    '--webhook' \
     '--what-if' \
     '--window' \
     '--workload' \
@@ -269,6 +276,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a produce -d 'Produce files or
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a read -d 'Measure how fast a topic can be read, restore its files, or print its records.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a rebalance -d 'Rebalance partitions across brokers, safely.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a advise -d 'Advise how many brokers suffice, and how to relieve a full disk; change nothing.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a monitoring -d 'Write monitoring files for Prometheus and Grafana.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a watch -d 'Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a sandbox -d 'Run a real Apache Kafka cluster on this machine.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a demo -d 'Watch an unbalanced cluster get inspected and rebalanced (2 minutes).'
@@ -845,6 +853,22 @@ complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s v -l verbose -d 'Verb
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s h -l help -d 'Show this message and exit.'
+
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l out -r -F -d 'Folder for the files. [required]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile of a cluster to monitor. Repeatable. [default: all]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l overwrite -d 'Replace files that differ.'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l full -r -f -d 'Alert where a broker\'s disks are fuller. [default: 85%]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l full-within -r -f -d 'Alert where a broker will be full sooner. [default: 3d]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l blind-after -r -f -d 'Alert where a cluster was not read for longer. [default: 10m]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l webhook -r -f -d 'Receiver of alerts. [default: http://localhost:8080/alerts]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l exporter -r -f -d 'Node exporter of a host that reads clusters. Repeatable. [default: localhost:9100]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l alertmanager -r -f -d 'Alertmanager. Repeatable. [default: localhost:9093]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l textfiles -r -F -d 'Folder of the node exporter\'s textfile collector. [default: /var/lib/node_exporter]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -s q -l quiet -d 'Show only results and errors.'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -l no-color -d 'The same as --color never.'
+complete -c kafkabal -n '__kafkabal_at kafkabal monitoring' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l every -r -f -d 'Pause between two checks of the brokers. [default: 5s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l slow -r -f -d 'A broker is slow when it responds by SHARE later than usual and than its peers. [default: 20%]'

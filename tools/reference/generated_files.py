@@ -8,6 +8,7 @@ from pathlib import Path
 from kafkabal.cli.framework.completion import bash, fish, zsh
 from kafkabal.cli.framework.completion.command_pages import pages
 from kafkabal.files import replacing
+from kafkabal.reporting.monitoring.monitoring_files import MonitoringSetup, monitoring_files
 from tools.reference import json_schemas, man_pages, markdown_pages, variable_names
 
 _FOLDERS = ("completions", "docs/schemas", "man")
@@ -24,6 +25,7 @@ def generated_files() -> Mapping[str, str]:
         "docs/exit-codes.md": markdown_pages.exit_codes(),
         "docs/policies.md": markdown_pages.policies(),
         "docs/scores.md": markdown_pages.scores(),
+        **{f"monitoring/{name}": text for name, text in monitoring_files(MonitoringSetup(profiles=["prod"])).items()},
         "kafkabal/cli/framework/environment_variables.txt": variable_names.listed(found),
         **{f"docs/schemas/{name}": text for name, text in json_schemas.schemas().items()},
         **{f"man/{man_pages.file_name(page)}": man_pages.man_page(page, found) for page in found},

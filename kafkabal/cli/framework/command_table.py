@@ -99,6 +99,9 @@ COMMANDS: Final[Mapping[str, Row]] = {
         "Advise how many brokers suffice, and how to relieve a full disk; change nothing.",
         "kafkabal.cli.commands.advise:advise",
     ),
+    "monitoring": Row(
+        "Write monitoring files for Prometheus and Grafana.", "kafkabal.cli.commands.monitoring:monitoring"
+    ),
     "watch": Row(
         "Notice slow and dead brokers, failed log dirs and imbalance, and heal what --heal allows.",
         "kafkabal.cli.commands.watch:watch",

@@ -22,7 +22,7 @@ from kafkabal.inspection import (
     unknown_sizes,
     worst_group,
 )
-from kafkabal.model import ClusterState, is_estimated
+from kafkabal.model import ClusterState, LogDirState, is_estimated, is_silent
 from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
@@ -161,6 +161,8 @@ def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[F
     for key, value, help_text in (
         ("brokers", len(cluster.brokers), "Brokers, including dead ones."),
         ("dead_brokers", int((~cluster.brokers.is_live).sum()), "Brokers that hold replicas and are not registered."),
+        ("unreachable_brokers", int(is_silent(cluster).sum()), "Registered brokers that did not report."),
+        ("offline_log_dirs", int((cluster.log_dirs.state == LogDirState.OFFLINE).sum()), "Log dirs that are offline."),
         ("topics", len(cluster.topics), "Topics."),
         ("partitions", len(cluster.partitions), "Partitions."),
         ("replicas", len(cluster.replicas), "Replicas."),

@@ -7,12 +7,13 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
-from kafkabal.executor.run_events import Finished, Started
+from kafkabal.executor.run_events import Finished, Progress, Started
 from kafkabal.executor.state.run_states import Goal, Outcome
 from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.model.builder import build_cluster
@@ -21,6 +22,8 @@ from kafkabal.reporting.drawable_area import PLAIN
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.runs.prometheus_textfile import PrometheusTextfile
+from kafkabal.reporting.watch_report import WatchTextfile
+from kafkabal.watch import BrokerHealth
 
 STARTED = Started(
     run_id="r",
@@ -33,6 +36,18 @@ STARTED = Started(
     throttle_bytes_per_s=None,
     has_cluster_record=True,
 )
+PROGRESS = Progress(
+    done_bytes=0,
+    total_bytes=1,
+    done_partitions=0,
+    total_partitions=1,
+    in_flight=1,
+    waiting=0,
+    aside=0,
+    bytes_per_s=0.0,
+    left_s=None,
+    arriving_bytes={},
+)
 FINISHED = Finished(
     run_id="r",
     outcome=Outcome.COMPLETE,
@@ -44,7 +59,7 @@ FINISHED = Finished(
     pending=[],
 )
 FOLDER = Path(__file__).parents[3] / "monitoring"
-DASHBOARD = FOLDER / "grafana" / "kafkabal.json"
+DASHBOARD = FOLDER / "kafkabal.json"
 
 
 @pytest.fixture(scope="module")
@@ -57,15 +72,27 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         [TopicRow(topic="t", partitions=[PartitionRow(partition=0, leader=1, replicas=[1], sizes=[1], log_dirs=[0])])],
     )
     text = render(inspection_report(inspect_cluster(cluster, ()), read_at_s=1.0), "prometheus", PLAIN)
-    return {"up", *re.findall(r"^# TYPE (\w+)", text + _metrics_of_a_run(tmp_path_factory), re.MULTILINE)}
+    written = text + _metrics_of_a_run(tmp_path_factory) + _metrics_of_a_watch(tmp_path_factory)
+    return {"up", *re.findall(r"^# TYPE (\w+)", written, re.MULTILINE)}
 
 
 def _metrics_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What ``rebalance --textfile`` exposes at the end."""
     path = tmp_path_factory.mktemp("textfile") / "run.prom"
     textfile = PrometheusTextfile(path, "c", lambda: 0.0, pytest.fail)
-    textfile.on_event(STARTED)
-    textfile.on_event(FINISHED)
+    for event in (STARTED, PROGRESS, FINISHED):
+        textfile.on_event(event)
+    return path.read_text()
+
+
+def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What ``watch --textfile`` exposes."""
+    path = tmp_path_factory.mktemp("textfile") / "watch.prom"
+    summary: Any = SimpleNamespace(
+        health={1: BrokerHealth.WELL},
+        findings=SimpleNamespace(offline_dirs=(), out_of_sync=0, imbalanced=()),
+    )
+    WatchTextfile(path, "c", lambda: 0.0, pytest.fail).write(summary)
     return path.read_text()
 
 

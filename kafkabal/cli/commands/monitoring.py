@@ -1,0 +1,181 @@
+"""``kafkabal monitoring``: the files that Prometheus, Alertmanager, Grafana and systemd need."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import PROFILES_FILE
+from kafkabal.errors import ConfigError, ExitCode, OutputError, UsageError
+from kafkabal.files import parse_path
+from kafkabal.units import parse_share, parse_some_time
+
+_THRESHOLDS = "Thresholds"
+_ADDRESSES = "Addresses"
+
+
+def _parse_full(text: str) -> float:
+    share = parse_share(text)
+    if not 0 < share < 1:
+        raise UsageError(f"must be between 0% and 100%: {text!r}")
+    return share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdOptions:
+    """When alerts fire."""
+
+    full: Annotated[
+        float | None,
+        typer.Option(
+            "--full",
+            metavar="SHARE",
+            parser=_parse_full,
+            help="Alert where a broker's disks are fuller. [default: 85%]",
+            rich_help_panel=_THRESHOLDS,
+        ),
+    ] = None
+    full_within_s: Annotated[
+        float | None,
+        typer.Option(
+            "--full-within",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="Alert where a broker will be full sooner. [default: 3d]",
+            rich_help_panel=_THRESHOLDS,
+        ),
+    ] = None
+    blind_s: Annotated[
+        float | None,
+        typer.Option(
+            "--blind-after",
+            metavar="TIME",
+            parser=parse_some_time,
+            help="Alert where a cluster was not read for longer. [default: 10m]",
+            rich_help_panel=_THRESHOLDS,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressOptions:
+    """Where everything runs."""
+
+    webhook: Annotated[
+        str,
+        typer.Option("--webhook", metavar="URL", help="Receiver of alerts.", rich_help_panel=_ADDRESSES),
+    ] = "http://localhost:8080/alerts"
+    exporters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exporter",
+            metavar="HOST:PORT",
+            help="Node exporter of a host that reads clusters. Repeatable. [default: localhost:9100]",
+            rich_help_panel=_ADDRESSES,
+        ),
+    ] = None
+    alertmanagers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--alertmanager",
+            metavar="HOST:PORT",
+            help="Alertmanager. Repeatable. [default: localhost:9093]",
+            rich_help_panel=_ADDRESSES,
+        ),
+    ] = None
+    textfiles: Annotated[
+        str,
+        typer.Option(
+            "--textfiles",
+            metavar="DIR",
+            help="Folder of the node exporter's textfile collector.",
+            rich_help_panel=_ADDRESSES,
+        ),
+    ] = "/var/lib/node_exporter"
+
+
+def monitoring(
+    context: CommandContext,
+    thresholds: ThresholdOptions,
+    addresses: AddressOptions,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=parse_path, help="Folder for the files.")],
+    profiles: Annotated[
+        list[str] | None,
+        typer.Option("--profile", metavar="NAME", help="Profile of a cluster to monitor. Repeatable. [default: all]"),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that differ.")] = False,
+) -> ExitCode:
+    """Write monitoring files for Prometheus and Grafana.
+
+    Writes alert rules, a scrape config, alert routes, a dashboard, and systemd units that read each cluster once a
+    minute. Nothing is installed or started; the last lines say how.
+
+    Examples:
+
+      kafkabal monitoring --out monitoring
+
+      kafkabal monitoring --profile prod --full 80% --webhook http://alerts:8080/kafka --out monitoring
+    """
+    from kafkabal.reporting.monitoring.monitoring_files import MonitoringSetup, Thresholds, monitoring_files
+    from kafkabal.reporting.notifications.notifier import check_url
+
+    chosen = _profiles(profiles, context)
+    given = {"full": thresholds.full, "full_within_s": thresholds.full_within_s, "blind_s": thresholds.blind_s}
+    check_url(addresses.webhook)
+    files = monitoring_files(
+        MonitoringSetup(
+            profiles=chosen,
+            thresholds=Thresholds(**{name: value for name, value in given.items() if value is not None}),
+            webhook=addresses.webhook,
+            exporters=[_address("--exporter", text) for text in addresses.exporters or ["localhost:9100"]],
+            alertmanagers=[_address("--alertmanager", text) for text in addresses.alertmanagers or ["localhost:9093"]],
+            textfiles=addresses.textfiles,
+        )
+    )
+    _write(out, files, overwrite=overwrite)
+    context.say(f"{len(files)} files written to {out}")
+    context.say(f"on the host that reads the clusters: cp {out}/*.service {out}/*.timer /etc/systemd/system/")
+    context.say(f"systemctl enable --now {' '.join(f'kafkabal-metrics@{name}.timer' for name in chosen)}")
+    return ExitCode.DONE
+
+
+def _profiles(given: list[str] | None, context: CommandContext) -> tuple[str, ...]:
+    from kafkabal.config import profile_names
+
+    path = context.config_dir / PROFILES_FILE
+    known = profile_names(path)
+    if not known:
+        raise ConfigError(f"no profiles: {path}", hint="add one: kafkabal profiles add NAME -b HOST:PORT")
+    for name in given or ():
+        if name not in known:
+            raise UsageError(f"--profile: unknown profile: {name!r}", hint=f"choose from: {', '.join(known)}")
+    return tuple(dict.fromkeys(given or known))
+
+
+def _address(option: str, text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    if not (host and colon and port.isdigit() and 0 < int(port[:6]) < 65536):
+        raise UsageError(f"{option}: invalid address: {text!r}", hint="write it like host:9100")
+    return text
+
+
+def _write(folder: Path, files: dict[str, str], *, overwrite: bool) -> None:
+    """Write all files, or none where one would be lost."""
+    from kafkabal.files import replacing
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = [name for name, text in files.items() if _differs(folder / name, text)]
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot write: {error.strerror or error}") from error
+    if others and not overwrite:
+        raise UsageError(f"{folder}: files differ: {', '.join(others)}", hint="add --overwrite, or name another folder")
+    for name, text in files.items():
+        with replacing(folder / name) as file:
+            file.write(text.encode())
+
+
+def _differs(path: Path, text: str) -> bool:
+    return path.exists() and path.read_bytes() != text.encode()

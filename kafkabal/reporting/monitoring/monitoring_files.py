@@ -1,0 +1,108 @@
+"""Rules, scrape config, alert routes, dashboard and systemd units, filled in for some clusters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Final
+
+from jinja2 import Environment, StrictUndefined
+
+from kafkabal.errors import UsageError
+from kafkabal.units import format_duration
+
+# templates beside those of Prometheus, which has {{ }} for itself
+_BEGIN: Final = "[["
+_END: Final = "]]"
+_SUFFIX: Final = ".j2"
+_UNIT_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_FOLDER: Final = re.compile(r"/[A-Za-z0-9_./+@-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """When alerts fire."""
+
+    full: float = 0.85
+    """Used part of a broker's disks, 0 to 1."""
+    full_within_s: float = 3 * 86400.0
+    blind_s: float = 600.0
+    """Age of the last reading of a cluster."""
+
+    @property
+    def full_within(self) -> str:
+        """For messages."""
+        return format_duration(self.full_within_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitoringSetup:
+    """What to monitor, and where everything runs."""
+
+    profiles: Sequence[str]
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    webhook: str = "http://localhost:8080/alerts"
+    """Takes the alerts from Alertmanager."""
+    exporters: Sequence[str] = ("localhost:9100",)
+    """Node exporters of the hosts that run the timers, ``host:port``."""
+    alertmanagers: Sequence[str] = ("localhost:9093",)
+    textfiles: str = "/var/lib/node_exporter"
+    """Folder of the node exporter's textfile collector."""
+
+
+def monitoring_files(setup: MonitoringSetup) -> dict[str, str]:
+    """Texts by file name.
+
+    Returns
+    -------
+    dict
+        ``alerts.yml``, ``alertmanager.yml``, ``prometheus.yml``, ``kafkabal.json`` for Grafana, and the units.
+
+    Raises
+    ------
+    UsageError
+        If the name of a profile or the folder of textfiles cannot be part of a unit.
+    """
+    _expect_unit_names(setup)
+    environment = Environment(  # noqa: S701 - YAML and units, not HTML; every value is quoted below or checked
+        undefined=StrictUndefined, keep_trailing_newline=True, variable_start_string=_BEGIN, variable_end_string=_END
+    )
+    thresholds = setup.thresholds
+    values = {
+        "thresholds": {
+            "full": f"{thresholds.full:g}",
+            "full_within": thresholds.full_within,
+            "full_within_s": f"{thresholds.full_within_s:g}",
+            "blind_s": f"{thresholds.blind_s:g}",
+        },
+        # JSON strings are YAML strings
+        "webhook": json.dumps(setup.webhook),
+        "exporters": json.dumps(list(setup.exporters)),
+        "alertmanagers": json.dumps(list(setup.alertmanagers)),
+        "timers": " ".join(f"kafkabal-metrics@{profile}.timer" for profile in setup.profiles),
+        "watches": " ".join(f"kafkabal-watch@{profile}.service" for profile in setup.profiles),
+        "textfiles": setup.textfiles.rstrip("/"),
+    }
+    files = {}
+    folder = resources.files("kafkabal.reporting.monitoring").joinpath("templates")
+    for template in sorted(folder.iterdir(), key=lambda file: file.name):
+        text = template.read_text()
+        is_template = template.name.endswith(_SUFFIX)
+        name = template.name.removesuffix(_SUFFIX)
+        files[name] = environment.from_string(text).render(values) if is_template else text
+    return files
+
+
+def _expect_unit_names(setup: MonitoringSetup) -> None:
+    """systemd would take ``%`` for a specifier, ``/`` and blanks for the end of a name."""
+    for profile in setup.profiles:
+        if not _UNIT_NAME.fullmatch(profile):
+            raise UsageError(
+                f"profile name cannot be that of a systemd unit: {profile!r}",
+                hint="use letters, digits, '.', '_' and '-', or 'kafkabal profiles add' under another name",
+            )
+    if not _FOLDER.fullmatch(setup.textfiles):
+        raise UsageError(f"--textfiles: not an absolute path without blanks: {setup.textfiles!r}")

@@ -1,0 +1,94 @@
+"""``kafkabal monitoring``: files for the clusters of the profiles, whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+
+@pytest.fixture
+def profiles(tmp_path: Path) -> Path:
+    """Two profiles."""
+    path = tmp_path / "config" / "profiles.yaml"
+    path.parent.mkdir()
+    path.write_text("profiles:\n  prod: {bootstrap_servers: a:1}\n  staging: {bootstrap_servers: b:1}\n")
+    return path
+
+
+def test_thresholds_and_addresses_are_in_the_files(run_cli: Callable[..., Any], profiles: Path, tmp_path: Path) -> None:
+    """What is given is what Prometheus and Alertmanager read, quoted so that nothing can break out."""
+    done = run_cli(
+        *("monitoring", "--out", str(tmp_path / "m"), "--full", "70%", "--full-within", "5d"),
+        *("--exporter", "h1:9100", "--exporter", "h2:9100", "--webhook", 'http://x/"a'),
+    )
+    assert done.code == 0, done.err
+    assert "kafkabal-metrics@prod.timer kafkabal-metrics@staging.timer" in done.err
+    rules = {r["alert"]: r for r in yaml.safe_load((tmp_path / "m" / "alerts.yml").read_text())["groups"][0]["rules"]}
+    assert rules["KafkaDiskNearlyFull"]["expr"].endswith("> 0.7")
+    assert "432000" in rules["KafkaBrokerFillsUp"]["expr"]
+    scrape = yaml.safe_load((tmp_path / "m" / "prometheus.yml").read_text())["scrape_configs"][0]
+    assert scrape["static_configs"][0]["targets"] == ["h1:9100", "h2:9100"]
+    route = yaml.safe_load((tmp_path / "m" / "alertmanager.yml").read_text())
+    assert route["receivers"][0]["webhook_configs"][0]["url"] == 'http://x/"a'
+    if shutil.which("promtool"):
+        subprocess.run(
+            ["promtool", "check", "rules", "alerts.yml"], cwd=tmp_path / "m", check=True, capture_output=True
+        )
+
+
+def test_files_of_the_user_are_kept(run_cli: Callable[..., Any], profiles: Path, tmp_path: Path) -> None:
+    """A second call with the same options changes nothing; edited files are replaced only when that is asked for."""
+    words = ("monitoring", "--out", str(tmp_path / "m"))
+    assert run_cli(*words).code == 0
+    assert run_cli(*words).code == 0
+    (tmp_path / "m" / "alerts.yml").write_text("mine")
+    refused = run_cli(*words)
+    assert (refused.code, "files differ: alerts.yml" in refused.err) == (2, True)
+    assert (tmp_path / "m" / "alerts.yml").read_text() == "mine"
+    assert run_cli(*words, "--overwrite").code == 0
+    assert (tmp_path / "m" / "alerts.yml").read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--profile", "nope"], "unknown profile: 'nope'"),
+        (["--exporter", "host"], "--exporter: invalid address: 'host'"),
+        (["--exporter", "h:99999"], "invalid address"),
+        (["--webhook", "ftp://x"], "ftp://x"),
+        (["--textfiles", "relative"], "not an absolute path"),
+        (["--textfiles", "/a b"], "not an absolute path"),
+        (["--full", "0"], "--full"),
+        (["--full-within", "0s"], "--full-within"),
+    ],
+)
+def test_wrong_values_are_refused(
+    run_cli: Callable[..., Any], profiles: Path, tmp_path: Path, words: list[str], message: str
+) -> None:
+    """Nothing is written."""
+    done = run_cli("monitoring", "--out", str(tmp_path / "m"), *words)
+    assert (done.code, message in done.err) == (2, True), done.err
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_profile_that_no_unit_can_be_named_by_is_refused(
+    run_cli: Callable[..., Any], profiles: Path, tmp_path: Path
+) -> None:
+    """systemd would read another name."""
+    profiles.write_text("profiles:\n  'a b%': {bootstrap_servers: a:1}\n")
+    done = run_cli("monitoring", "--out", str(tmp_path / "m"))
+    assert done.code == 2
+    assert "systemd unit" in done.err
+
+
+def test_without_profiles_there_is_nothing_to_monitor(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """The hint says how to add one."""
+    done = run_cli("monitoring", "--out", str(tmp_path / "m"))
+    assert done.code == 2
+    assert "kafkabal profiles add" in done.err
