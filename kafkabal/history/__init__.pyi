@@ -1,3 +1,4 @@
+from .background_recorder import BackgroundRecorder as BackgroundRecorder
 from .disk_relief import Relief as Relief
 from .disk_relief import ReliefKind as ReliefKind
 from .disk_relief import relief_of as relief_of

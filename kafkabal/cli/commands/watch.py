@@ -34,6 +34,7 @@ from kafkabal.watch import HealLevel
 if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.executor import StopSwitch
+    from kafkabal.history import BackgroundRecorder
     from kafkabal.reporting.watch_report import WatchTextfile
     from kafkabal.watch import RunHealer, Summary, WatchListener, WatchLock, WatchOptions
 
@@ -279,7 +280,7 @@ def _watch_alone(
     from kafkabal.watch import Watcher
 
     cluster_id = cluster.cluster_id()
-    with open_cluster(settings, context) as changed:
+    with open_cluster(settings, context) as changed, _recording(settings, context, reporter):
         watcher = Watcher(
             cluster,
             options,
@@ -294,6 +295,14 @@ def _watch_alone(
             f"watching {cluster.name}: --heal {options.policy.level}, every {format_duration(options.every_s)}"
         )
         watcher.run(lambda: stop.reason is not None or bool(lock.other), reporter.after_look)
+
+
+def _recording(settings: Settings, context: CommandContext, reporter: "Reporter") -> "BackgroundRecorder":
+    """Keeps history beside the watch, for 'inspect --growth'."""
+    from kafkabal.history import BackgroundRecorder
+
+    connect = partial(open_cluster, settings, context)
+    return BackgroundRecorder(connect, context.state_dir, reporter.warn, wall_clock=context.wall_clock)
 
 
 def _healer(cluster: "Cluster", settings: Settings, context: CommandContext) -> "RunHealer":

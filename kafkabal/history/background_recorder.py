@@ -1,0 +1,78 @@
+"""History that is kept while something else goes on: a thread of its own, with connections of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from kafkabal.clusters import Cluster, ReadRequest
+from kafkabal.errors import KafkabalError
+from kafkabal.history.history_files import HistoryFolder
+from kafkabal.history.history_point import point_of
+
+RECORD_EVERY_S: Final = 600.0
+"""Offsets of 200,000 partitions take the brokers a second or two; every ten minutes that is not felt."""
+_LEAVING_S: Final = 2.0
+
+
+class BackgroundRecorder:
+    """Records a cluster every so often until it is left; to be used in a ``with`` block.
+
+    What goes wrong is said once, and again only after it went well, and never ends what goes on beside it. A reading
+    that hangs is left behind at the end.
+
+    Parameters
+    ----------
+    connect
+        Opens the cluster, for each reading anew: connections are not to be shared between threads.
+    state_dir
+        Folder of what outlives a command.
+    warn
+        Is given one line.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Cluster],
+        state_dir: Path,
+        warn: Callable[[str], None],
+        *,
+        every_s: float = RECORD_EVERY_S,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._connect, self._state_dir, self._warn = connect, state_dir, warn
+        self._every_s, self._wall_clock = every_s, wall_clock
+        self._ended = threading.Event()
+        self._said = ""
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join(_LEAVING_S)
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._record()
+                self._said = ""
+            except KafkabalError as error:
+                if error.message != self._said:
+                    self._warn(f"history not recorded: {error.message}")
+                self._said = error.message
+            self._ended.wait(self._every_s)
+
+    def _record(self) -> None:
+        with self._connect() as cluster:
+            state = cluster.read(ReadRequest(offsets=True)).state
+        if not self._ended.is_set():
+            HistoryFolder(self._state_dir, state.cluster_id, self._warn).record(point_of(state, self._wall_clock()))

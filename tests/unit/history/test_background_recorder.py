@@ -1,0 +1,65 @@
+"""History beside something else: recorded again and again, and nothing that goes wrong disturbs it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from kafkabal.clusters.protocol import Cluster
+from kafkabal.clusters.simulated import InMemoryCluster
+from kafkabal.errors import UnreachableError
+from kafkabal.history.background_recorder import BackgroundRecorder
+from kafkabal.history.history_files import HistoryFolder
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Until it holds, or for ten seconds."""
+    end_s = time.monotonic() + 10
+    while not condition() and time.monotonic() < end_s:
+        time.sleep(0.01)
+    assert condition()
+
+
+def test_it_records_until_it_is_left(tmp_path: Path) -> None:
+    """Moment after moment, and none after the block."""
+    state = cluster(brokers(2), [topic("t", [1, 2])])
+    folder, clock = HistoryFolder(tmp_path, state.cluster_id), iter(range(1_700_000_000, 1_800_000_000, 3600))
+    with BackgroundRecorder(
+        lambda: InMemoryCluster.of(state), tmp_path, lambda _: None, every_s=0.01, wall_clock=lambda: float(next(clock))
+    ):
+        wait_for(lambda: len(folder.times_s()) >= 3)
+    left = len(folder.times_s())
+    time.sleep(0.05)
+    assert len(folder.times_s()) == left
+    assert folder.read(folder.times_s()[:1])[0].topics == ("t",)
+
+
+def test_what_goes_wrong_is_said_once(tmp_path: Path) -> None:
+    """An unreachable cluster is not worth a line every ten minutes."""
+    said, tries = list[str](), list[None]()
+
+    def connect() -> Cluster:
+        tries.append(None)
+        raise UnreachableError("cannot reach a:1")
+
+    with BackgroundRecorder(connect, tmp_path, said.append, every_s=0.001):
+        wait_for(lambda: len(tries) > 5)
+    assert said == ["history not recorded: cannot reach a:1"]
+
+
+def test_a_reading_that_hangs_holds_nothing_up(tmp_path: Path) -> None:
+    """The block ends soon all the same."""
+    hangs = threading.Event()
+
+    def connect() -> Cluster:
+        hangs.wait(60)
+        raise UnreachableError("too late")
+
+    began = time.monotonic()
+    with BackgroundRecorder(connect, tmp_path, lambda _: None):
+        pass
+    assert time.monotonic() - began < 30
+    hangs.set()
