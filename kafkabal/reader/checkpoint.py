@@ -16,6 +16,7 @@ from kafkabal.input_files import decode_json, read_bytes
 from kafkabal.reader.progress import Progress
 
 if TYPE_CHECKING:
+    from kafkabal.reader.progress import Ranges
     from kafkabal.reader.share import Share
 
 FORMAT: Final = 1
@@ -35,6 +36,8 @@ class Checkpoint:
     readers: int
     taken: int
     """Samples that this reader has had since."""
+    ranges: Ranges | None = None
+    """Which they are, where readers take work from each other."""
 
     def as_dict(self) -> dict[str, Any]:
         """Numbers, texts and lists; less than 1 kB as JSON."""
@@ -46,6 +49,7 @@ class Checkpoint:
             "reader": self.reader,
             "readers": self.readers,
             "taken": self.taken,
+            **({} if self.ranges is None else {"ranges": self.ranges}),
         }
 
     @classmethod
@@ -67,10 +71,12 @@ class Checkpoint:
                 reader=int(state["reader"]),
                 readers=int(state["readers"]),
                 taken=int(state["taken"]),
+                ranges=_ranges(state.get("ranges")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"not a state of a reader: {error}") from error
-        if not (0 <= found.reader < found.readers and found.taken >= 0):
+        is_whole = found.ranges is None or len(found.ranges) == found.readers
+        if not (0 <= found.reader < found.readers and found.taken >= 0 and is_whole):
             raise UsageError("not a state of a reader: numbers out of range")
         return found
 
@@ -80,6 +86,13 @@ class Checkpoint:
         The same reader of as many goes on where it was. For another number of readers all of these are taken to be
         where this one is, as they are where the trainer keeps them in step; :func:`combine_states` is for the others.
         """
+        if self.ranges is not None:
+            if self.readers > 1:
+                raise UsageError(
+                    f"the state of reader {self.reader} of {self.readers} is not that of the others",
+                    hint="combine_states([...]) makes one state of those of all readers",
+                )
+            return self.progress.after_ranges(self.ranges), 0
         if (self.reader, self.readers) == (share.reader, share.readers):
             return self.progress, self.taken
         return self.progress.after([self.taken] * self.readers), 0
@@ -102,9 +115,23 @@ def combine_states(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if [c.reader for c in found] != list(range(first.readers)):
         raise UsageError(f"states of all {first.readers} readers are needed (given: {len(found)})")
     progress = first.progress.after([c.taken for c in found])
+    if any(c.ranges is not None for c in found):
+        had = [c.ranges for c in found if c.ranges is not None]
+        progress = first.progress.after_ranges(
+            tuple(tuple(r for each in had for r in each[i]) for i in range(len(found)))
+        )
     return Checkpoint(
         identity=first.identity, seed=first.seed, progress=progress, reader=0, readers=1, taken=0
     ).as_dict()
+
+
+def _ranges(given: Any) -> Ranges | None:
+    if given is None:
+        return None
+    found = tuple(tuple((int(first), int(after)) for first, after in each) for each in given)
+    if any(not 0 <= first <= after for each in found for first, after in each):
+        raise ValueError("ranges out of order")
+    return found
 
 
 def _common(checkpoint: Checkpoint) -> tuple[str, int | None, int, Progress]:

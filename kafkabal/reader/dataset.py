@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -20,17 +20,19 @@ from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.decode import OnError, load_decoder
+from kafkabal.reader.dynamic_sequence import DynamicSequence
 from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
 from kafkabal.reader.metrics import ReaderMetrics, write_textfile
 from kafkabal.reader.progress import Progress
 from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
 from kafkabal.reader.sequence import SampleSequence, Supply
-from kafkabal.reader.share import Share, Tail
+from kafkabal.reader.share import Balance, Share, Tail
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:
     from kafkabal.reader.blocks import BlockSource
     from kafkabal.reader.decode import Decoder
+    from kafkabal.reader.progress import Ranges
     from kafkabal.reader.sample import Sample
 
 _THREADS = 2
@@ -57,6 +59,9 @@ class _Options:
     group: str | None
     metrics_file: Path | None
     on_metrics: Callable[[ReaderMetrics], None] | None
+    balance: Balance
+    ledgers: Path | None
+    """Folder of the ledgers by which readers take work from each other."""
 
 
 class TopicReader:
@@ -104,6 +109,9 @@ class TopicReader:
         A state, or a file of one, to go on from; a file that is missing is the beginning.
     group
         Consumer group under which reader 0 commits how far all of them are, for others to see.
+    balance
+        ``static``: every reader has its share. ``dynamic``: one that has finished takes work from those that are late,
+        so that readers get unequal numbers of samples; needs a ``manifest`` file, beside which they keep their ledger.
     metrics_file, on_metrics
         A textfile for Prometheus, and a function that gets a :class:`ReaderMetrics`, every 5 seconds.
 
@@ -142,11 +150,17 @@ class TopicReader:
         group: str | None = None,
         metrics_file: str | Path | None = None,
         on_metrics: Callable[[ReaderMetrics], None] | None = None,
+        balance: str = "static",
     ) -> None:
         if not 0 <= rank < world_size:
             raise UsageError(f"rank: must be 0 to {world_size - 1} ({rank})")
         if epochs < 1:
             raise UsageError(f"epochs: must be 1 or more ({epochs})")
+        chosen: Balance = _choice(Balance, "balance", balance)
+        if chosen is Balance.DYNAMIC and not isinstance(manifest, str | Path):
+            raise UsageError(
+                "balance='dynamic' needs a manifest file", hint="give manifest=FILE, in a folder that all ranks see"
+            )
         connection = connection or live_connection(profile, bootstrap_servers, command_config)
         self._rank, self._world_size, self._epochs = rank, world_size, epochs
         self._state_file = Path(state) if isinstance(state, str | Path) else None
@@ -173,13 +187,16 @@ class TopicReader:
             group=group,
             metrics_file=None if metrics_file is None else Path(metrics_file),
             on_metrics=on_metrics,
+            balance=chosen,
+            ledgers=Path(f"{manifest}.readers") if isinstance(manifest, str | Path) else None,
         )
         if self._options.cache is not None:
             self._cache()  # a folder that cannot be written is a mistake to be seen now
         self._first_epoch, self._is_finished = 0, False
         self._progress, self._taken = Progress(), 0
         self._resumed: Checkpoint | None = None
-        self._sequence: SampleSequence | None = None
+        self._sequence: SampleSequence | DynamicSequence | None = None
+        self._ranges: Ranges | None = None
         self.metrics = ReaderMetrics(rack=rack)
         """Counted over all iterations of this object, in this process."""
         if self._state_file is None and state is not None:
@@ -200,39 +217,67 @@ class TopicReader:
 
     def set_epoch(self, epoch: int) -> None:
         """Begin the next iteration with this epoch, from 0 on; within it where a state of this epoch was loaded."""
-        self._first_epoch, self._is_finished, self._sequence = epoch, False, None
+        self._first_epoch, self._is_finished = epoch, False
+        self._drop_sequence()
         if self._resumed is None or self._resumed.progress.epoch != epoch:
-            self._progress, self._taken, self._resumed = Progress(epoch), 0, None
+            self._progress, self._taken, self._ranges, self._resumed = Progress(epoch), 0, None, None
 
     def __iter__(self) -> Iterator[Sample]:
         share = self._share()
         if self._resumed is not None:
             self._progress, self._taken = self._resumed.resumed_by(share)
-            self._resumed = None
-        self._adopt()
+            self._ranges, self._resumed = None, None
+        if self._is_finished or not isinstance(self._sequence, DynamicSequence):
+            self._adopt()
         if self._is_finished:
             self._first_epoch, self._is_finished = self._progress.epoch + 1, False
-            self._progress, self._taken = Progress(self._first_epoch), 0
+            self._progress, self._taken, self._ranges = Progress(self._first_epoch), 0, None
         with ExitStack() as at_end:
             listeners = self._listeners(share, at_end)
-            sequence = SampleSequence(
-                self.manifest,
-                Supply(source=self._source, limit_bytes=self._options.prefetch_bytes, threads=_THREADS),
-                seed=self._options.seed,
-                share=share,
-                progress=self._progress,
-                taken=self._taken,
-                until_epoch=max(self._first_epoch + self._epochs, self._progress.epoch + 1),
-                metrics=self.metrics,
-                each_portion=self._show_at_times(listeners),
-            )
-            self._sequence = sequence
-            decode = self._options.decode
-            yield from sequence if decode is None else self._decoded(sequence, decode)
+            for sequence in self._sequences(share, self._show_at_times(listeners)):
+                self._sequence = sequence
+                decode = self._options.decode
+                yield from sequence if decode is None else self._decoded(sequence, decode)
             for listener in listeners:
                 listener()
         self._adopt()
         self._is_finished = True
+
+    def _sequences(self, share: Share, each_portion: Callable[[], None]) -> Iterator[SampleSequence | DynamicSequence]:
+        """Yield one after the other: a single one, or where readers take work from each other, one an epoch."""
+        options, until_epoch = self._options, max(self._first_epoch + self._epochs, self._progress.epoch + 1)
+        supply = Supply(source=self._source, limit_bytes=options.prefetch_bytes, threads=_THREADS)
+        if options.balance is Balance.STATIC:
+            yield SampleSequence(
+                self.manifest,
+                supply,
+                seed=options.seed,
+                share=share,
+                progress=self._progress,
+                taken=self._taken,
+                until_epoch=until_epoch,
+                metrics=self.metrics,
+                each_portion=each_portion,
+            )
+            return
+        assert options.ledgers is not None
+        if isinstance(self._sequence, DynamicSequence):  # left in the middle
+            yield self._sequence
+            self._progress = Progress(self._sequence.progress.epoch + 1)
+        elif self._taken:  # a state of readers that were in step
+            self._progress, self._taken = self._progress.after([self._taken] * share.readers), 0
+        while self._progress.epoch < until_epoch:
+            yield DynamicSequence(
+                self.manifest,
+                supply,
+                options.ledgers,
+                seed=options.seed,
+                share=share,
+                progress=self._progress,
+                metrics=self.metrics,
+                each_portion=each_portion,
+            )
+            self._progress = Progress(self._progress.epoch + 1)
 
     async def __aiter__(self) -> AsyncIterator[Sample]:
         """Yield the same samples; blocks are waited for in a thread, and the event loop runs on."""
@@ -260,6 +305,7 @@ class TopicReader:
             reader=share.reader,
             readers=share.readers,
             taken=position.taken,
+            ranges=position.ranges if isinstance(position, DynamicSequence) else self._ranges,
         ).as_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -281,7 +327,8 @@ class TopicReader:
             )
         if checkpoint.seed != self._options.seed:
             raise UsageError(f"the state is of another order: seed {checkpoint.seed} (not {self._options.seed})")
-        self._resumed, self._sequence, self._is_finished = checkpoint, None, False
+        self._drop_sequence()
+        self._resumed, self._is_finished = checkpoint, False
 
     def save(self) -> None:
         """Write the state to the file that was given as ``state``.
@@ -311,7 +358,13 @@ class TopicReader:
         """Go on where the last iteration was left."""
         if self._sequence is not None:
             self._progress, self._taken = self._sequence.progress, self._sequence.taken
-            self._sequence = None
+            self._ranges = self._sequence.ranges if isinstance(self._sequence, DynamicSequence) else None
+            self._drop_sequence()
+
+    def _drop_sequence(self) -> None:
+        if isinstance(self._sequence, DynamicSequence):
+            self._sequence.close()
+        self._sequence = None
 
     def _share(self) -> Share:
         worker, workers = _data_loader_worker()
@@ -325,7 +378,7 @@ class TopicReader:
             )
         return share
 
-    def _decoded(self, samples: SampleSequence, decode: Decoder) -> Iterator[Sample]:
+    def _decoded(self, samples: Iterable[Sample], decode: Decoder) -> Iterator[Sample]:
         on_error = self._options.on_error
         for sample in samples:
             try:

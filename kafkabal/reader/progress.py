@@ -8,18 +8,20 @@ many each one took, as a *round*; the next readers share the gaps and the rest i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from kafkabal.model import I64
 
-Taken = tuple[int, ...]
+Taken: TypeAlias = "tuple[int, ...]"
 """How many samples each reader of a round took."""
+Ranges: TypeAlias = "tuple[tuple[tuple[int, int], ...], ...]"
+"""Which samples of each reader's share were taken, by whichever reader: first number and the one after the last."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Progress:
 
     epoch: int = 0
     position: int = 0
-    rounds: tuple[Taken, ...] = ()
+    rounds: tuple[Taken | Ranges, ...] = ()
 
     @cached_property
     def open_positions(self) -> tuple[I64, int]:
@@ -56,13 +58,26 @@ class Progress:
         """The progress once as many readers as there are numbers have each taken so many of what is left."""
         if not any(taken):
             return self
-        longer = replace(self, rounds=(*self.rounds, tuple(taken)))
+        return self._with_round(tuple(taken))
+
+    def after_ranges(self, ranges: Ranges) -> Progress:
+        """The progress once these samples of each reader's share of what is left were taken, by whichever reader."""
+        joined = tuple(_joined(each) for each in ranges)
+        if all(not each or (len(each) == 1 and each[0][0] == 0) for each in joined):
+            return self.after([each[0][1] if each else 0 for each in joined])
+        return self._with_round(joined)
+
+    def _with_round(self, taken: Taken | Ranges) -> Progress:
+        longer = replace(self, rounds=(*self.rounds, taken))
         gaps, frontier = longer.open_positions
         return longer if len(gaps) else Progress(self.epoch, frontier)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers and lists; equal neighbours of a round are written once, with their count."""
-        rounds = [[[len(list(same)), taken] for taken, same in groupby(each)] for each in self.rounds]
+        rounds = [
+            [[len(list(same)), list(map(list, t)) if isinstance(t, tuple) else t] for t, same in groupby(each)]
+            for each in self.rounds
+        ]
         return {"epoch": self.epoch, "position": self.position, "rounds": rounds}
 
     @classmethod
@@ -75,20 +90,52 @@ class Progress:
             If it is something else.
         """
         try:
-            rounds = tuple(tuple(t for n, t in each for _ in range(n)) for each in state["rounds"])
-            numbers = (state["epoch"], state["position"], *(t for each in rounds for t in each))
-        except (KeyError, TypeError) as error:
+            rounds = tuple(tuple(_plain(t) for n, t in each for _ in range(n)) for each in state["rounds"])
+            found = cls(state["epoch"], state["position"], rounds)
+            numbers = [found.epoch, found.position, *(n for each in rounds for t in each for n in _numbers(t))]
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"incomplete: {error}") from error
         if not all(isinstance(n, int) and n >= 0 for n in numbers):
             raise ValueError("negative or not a whole number")
-        return cls(state["epoch"], state["position"], rounds)
+        if any(len({isinstance(t, tuple) for t in each}) != 1 for each in rounds):
+            raise ValueError("a round is incomplete")
+        return found
 
 
-def _after(taken: Taken, gaps: I64, frontier: int) -> tuple[I64, int]:
-    """What is left once the i-th sample of what was left went to reader i mod R, of each reader the first few."""
-    readers, most, least = len(taken), max(taken), min(taken)
-    number = np.arange(least * readers, most * readers, dtype=np.int64)
-    passed = number[number // readers >= np.take(taken, number % readers)]
+def _plain(taken: Any) -> Any:
+    return tuple((first, after) for first, after in taken) if isinstance(taken, list) else taken
+
+
+def _numbers(taken: Any) -> Iterator[Any]:
+    if isinstance(taken, tuple):
+        for first, after in taken:
+            yield from (first, after)
+    else:
+        yield taken
+
+
+def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same, ascending, neighbours as one."""
+    found: list[tuple[int, int]] = []
+    for first, after in sorted(each for each in ranges if each[0] < each[1]):
+        if found and found[-1][1] == first:
+            found[-1] = (found[-1][0], after)
+        else:
+            found.append((first, after))
+    return tuple(found)
+
+
+def _after(taken: Taken | Ranges, gaps: I64, frontier: int) -> tuple[I64, int]:
+    """What is left once the i-th sample of what was left went to the share of reader i mod R, and of each some."""
+    readers = len(taken)
+    ranges = [((0, t),) if isinstance(t, int) else t for t in taken]
+    most = max((after for each in ranges for _, after in each), default=0)
+    least = min(each[0][1] if each and each[0][0] == 0 else 0 for each in ranges)
+    is_taken = np.zeros((most - least, readers), np.bool_)  # up to the least, all are
+    for reader, each in enumerate(ranges):
+        for first, after in each:
+            is_taken[max(0, first - least) : max(0, after - least), reader] = True
+    passed = np.flatnonzero(~is_taken.reshape(-1)) + least * readers
     rest = gaps[most * readers :]
     ahead = max(0, most * readers - len(gaps))
     known = passed[passed < len(gaps)]

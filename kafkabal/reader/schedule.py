@@ -50,18 +50,22 @@ class Visits:
     """One for every True, in that order."""
 
 
-def schedule(manifest: Manifest, seed: int | None, share: Share, progress: Progress, skip: int) -> Iterator[Visits]:
+def schedule(
+    manifest: Manifest, seed: int | None, share: Share, progress: Progress, skip: int, until: int | None = None
+) -> Iterator[Visits]:
     """Yield what a reader does in what is left of the epoch of ``progress``.
 
     Parameters
     ----------
     skip
         How many samples of its own it has had.
+    until
+        At which of its own samples to end; None: at the end of the epoch.
     """
     samples = manifest.blocks.samples
     order = epoch_order(manifest.blocks, manifest.lanes, seed, progress.epoch)
     is_open = np.full(order.lanes, -1, np.int64)
-    for position in share.positions(progress, order.samples, skip):
+    for position in share.positions(progress, order.samples, skip, until):
         block, number = order.locate(position)
         lane = position % order.lanes
         late = position >= order.even * order.lanes

@@ -70,6 +70,7 @@ class SampleSequence:
         until_epoch: int,
         metrics: ReaderMetrics,
         each_portion: Callable[[], None] = lambda: None,
+        until: int | None = None,
     ) -> None:
         self.progress = progress
         """When the readers began the current epoch, or this part of it."""
@@ -82,6 +83,7 @@ class SampleSequence:
         self._until_epoch = until_epoch
         self._metrics = metrics
         self._each_portion = each_portion
+        self._until = until
         self._began_s = 0.0
         self._open: dict[int, _OpenBlock] = {}
 
@@ -102,7 +104,7 @@ class SampleSequence:
     def _visits(self) -> Iterator[Visits]:
         progress, skip = self.progress, self.taken
         while progress.epoch < self._until_epoch:
-            yield from schedule(self._manifest, self._seed, self._share, progress, skip)
+            yield from schedule(self._manifest, self._seed, self._share, progress, skip, self._until)
             progress, skip = Progress(progress.epoch + 1), 0
 
     def _turn_to(self, epoch: int, prefetch: Prefetch) -> None:

@@ -28,6 +28,15 @@ class Tail(StrEnum):
     """Given out once each: some readers get one sample more."""
 
 
+class Balance(StrEnum):
+    """What becomes of the share of a reader that is late."""
+
+    STATIC = "static"
+    """It stays its own: readers in step, as synchronous training keeps them, wait for the slowest."""
+    DYNAMIC = "dynamic"
+    """Readers that have finished take parts of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """Reader ``reader`` of ``readers``."""
@@ -43,7 +52,7 @@ class Share:
             return whole
         return whole + (self.tail is Tail.REPEAT or self.reader < over)
 
-    def positions(self, progress: Progress, samples: int, skip: int = 0) -> Iterator[I64]:
+    def positions(self, progress: Progress, samples: int, skip: int = 0, until: int | None = None) -> Iterator[I64]:
         """Yield the positions of its samples in their order, in pieces.
 
         Parameters
@@ -52,9 +61,11 @@ class Share:
             Of the epoch.
         skip
             How many of its own samples to leave out at the beginning.
+        until
+            How many of its own samples to end before; None: all.
         """
         left = progress.left(samples)
-        count = self.count(left)
+        count = self.count(left) if until is None else until
         for start in range(skip, count, _CHUNK):
             number = self.reader + self.readers * np.arange(start, min(start + _CHUNK, count), dtype=np.int64)
             position = progress.positions(np.minimum(number, left - 1))

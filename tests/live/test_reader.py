@@ -161,20 +161,24 @@ def _lines(logs: list[Path]) -> int:
     return sum(log.read_bytes().count(b"\n") for log in logs if log.exists())
 
 
-def _kill(topic: Topic, folder: Path, kills: int) -> None:
-    randomness = random.Random(11)
+def _train_through_kills(
+    topic: Topic, folder: Path, kills: int, randomness: random.Random, meanwhile: Callable[[], None] = lambda: None
+) -> int:
+    """Kill trainers so many times at drawn moments, let the last ones end; how many kills came within the epoch."""
     trainers = Trainers(topic, folder)
     for _ in range(kills):
+        meanwhile()
         trainers.run(randomness.choice((1, 2, 4)), randomness.randrange(40))
         if trainers.ended:
             break
+    meanwhile()
     if not trainers.ended:
         trainers.run(3, None)
     counts = [0] * PARTITIONS
     for number in range(RECORDS):
         counts[_partition(number)] += 1
-    assert trainers.stopped_within > 1
     assert trainers.seen == Counter({(p, o): 1 for p, n in enumerate(counts) for o in range(n)})
+    return trainers.stopped_within
 
 
 def test_kills_repeat_nothing_and_lose_nothing(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
@@ -182,7 +186,48 @@ def test_kills_repeat_nothing_and_lose_nothing(make_topic: Callable[[], Topic], 
     topic = make_topic()
     topic.create()
     topic.produce()
-    _kill(topic, tmp_path, 6)
+    assert _train_through_kills(topic, tmp_path, 6, random.Random(11)) > 1
+
+
+def _sweep(topic: Topic, folder: Path, seed: int, kills: int, meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Epochs of kills until so many have come within one; in each of them every sample comes once."""
+    randomness, within, epochs = random.Random(seed), 0, 0
+    while within < kills:
+        epochs += 1
+        assert epochs <= kills, "kills hardly ever come within an epoch"
+        place = folder / str(epochs)
+        place.mkdir()
+        within += _train_through_kills(topic, place, kills - within, randomness, meanwhile)
+
+
+@pytest.mark.sweep
+@pytest.mark.timeout(1800)
+def test_fifty_kills(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
+    """Fifty kills that came between the first sample and the last of an epoch, ranks changing between them."""
+    topic = make_topic()
+    topic.create()
+    topic.produce()
+    _sweep(topic, tmp_path, 12, 50)
+
+
+@pytest.mark.sweep
+@pytest.mark.timeout(1800)
+def test_kills_while_brokers_are_killed(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+    """The same with one broker after the other killed and started again before each start of the trainers."""
+    sandbox = make_sandbox(SandboxSpec(brokers=4))
+    topic = Topic(sandbox, "reader-kills")
+    topic.create(factor=3)
+    topic.produce()
+    down: list[int] = []
+    drawn = random.Random(13)
+
+    def kill_one() -> None:
+        for broker in down:
+            sandbox.start(broker)
+        down[:] = [drawn.choice((2, 3, 4))]  # broker 1 is the controller too
+        sandbox.kill(*down)
+
+    _sweep(topic, tmp_path, 14, 12, kill_one)
 
 
 def test_gaps_of_transactions_and_every_codec(make_topic: Callable[[], Topic]) -> None:
@@ -381,15 +426,3 @@ def test_a_broker_that_dies_is_read_around(make_sandbox: MakeSandbox) -> None:
         if len(got) == RECORDS // 3:
             sandbox.kill(3)
     assert len(got) == len(set(got)) == RECORDS
-
-
-@pytest.mark.sweep
-def test_fifty_kills(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
-    """The same as with six kills, fifty times over runs that each go on where the last one was killed."""
-    for run in range(5):
-        topic = make_topic()
-        topic.create()
-        topic.produce()
-        folder = tmp_path / str(run)
-        folder.mkdir()
-        _kill(topic, folder, 10)

@@ -14,6 +14,7 @@ from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader import TopicReader, combine_states
 from kafkabal.reader.blocks import BrokerBlocks
+from kafkabal.reader.manifest import publish_manifest
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.torch_dataset import topic_dataset_type
 from tests.unit.reader.conftest import BROKER, MemoryTopic
@@ -125,6 +126,8 @@ def test_states_of_other_data_are_refused(read: Any) -> None:
         ({"epochs": 0}, "epochs"),
         ({"world_size": 2, "manifest": None}, "needs a manifest"),
         ({"prefetch": "many"}, "many"),
+        ({"balance": "dynamic"}, "needs a manifest file"),
+        ({"balance": "fair"}, "balance: unknown 'fair'"),
     ],
 )
 def test_wrong_options_are_named(read: Any, options: dict[str, Any], message: str) -> None:
@@ -203,3 +206,34 @@ def test_lanes_that_readers_do_not_divide_are_warned_of(read: Any) -> None:
     """Five readers of six lanes fetch every block five times, and are told how to avoid it."""
     with pytest.warns(UserWarning, match="every block is fetched 5 times"):
         next(iter(read(rank=0, world_size=5)))
+
+
+def _dynamic(read: Any, tmp_path: Path, topic: MemoryTopic, **options: Any) -> TopicReader:
+    publish_manifest(topic.manifest(), tmp_path / "manifest")
+    reader: TopicReader = read(manifest=tmp_path / "manifest", balance="dynamic", tail="keep", **options)
+    return reader
+
+
+def test_readers_take_work_from_one_that_is_late(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
+    """One that is left after ten samples loses what it has not reserved, and goes on later; each sample once."""
+    slow, fast = (_dynamic(read, tmp_path, topic, rank=rank, world_size=2) for rank in range(2))
+    samples: Any = iter(slow)
+    seen = _places(next(samples) for _ in range(10))
+    samples.close()
+    seen += _places(fast)
+    assert len(seen) > 300
+    seen += _places(slow)
+    assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
+    assert len(_places(slow)) > 320  # the next epoch, all but the last few of the one that is away
+
+
+def test_states_of_readers_that_share_work_are_combined(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
+    """Stopped anywhere, resumed by one static reader; the state of one alone is refused."""
+    readers = [_dynamic(read, tmp_path, topic, rank=rank, world_size=2) for rank in range(2)]
+    samples = [iter(each) for each in readers]
+    seen = _places(next(samples[0]) for _ in range(5)) + _places(next(samples[1]) for _ in range(200))
+    states = [each.state_dict() for each in readers]
+    with pytest.raises(UsageError, match="is not that of the others"):
+        list(read(tail="keep", state=states[0]))
+    seen += _places(read(tail="keep", state=combine_states(states)))
+    assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]

@@ -1,0 +1,88 @@
+"""``read_topic`` against ``ray.data.read_kafka``, on even partitions and where one holds 70 % of the bytes.
+
+Runs are interleaved on one local Ray of two processes; medians of ratios count. The brokers are a sandbox of two.
+
+    python -m benchmarks.ray_reader
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkabal.reader.ray import read_topic
+from kafkabal.sandbox import SandboxSpec, up
+
+RECORD_BYTES = 100_000
+PARTITIONS = 4
+AIMS: Mapping[str, float] = {"even": 1.5, "one holds 70 %": 3.0}
+
+
+def partition_of(number: int, shape: str) -> int:
+    """Where a record goes."""
+    return number % PARTITIONS if shape == "even" or number % 10 >= 7 else 0
+
+
+def fill(servers: str, topic: str, shape: str, records: int) -> None:
+    """Make a topic and write it."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    next(iter(admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values())).result()
+    producer = Producer({"bootstrap.servers": servers, "queue.buffering.max.kbytes": 400_000})
+    value = random.Random(1).randbytes(RECORD_BYTES)
+    for number in range(records):
+        while True:
+            try:
+                producer.produce(topic, value, partition=partition_of(number, shape))
+                break
+            except BufferError:
+                producer.poll(0.1)
+    producer.flush()
+
+
+def seconds(dataset: Any, records: int) -> float:
+    """How long it takes until every row has come out of Ray."""
+    began = perf_counter()
+    rows = sum(batch.num_rows for batch in dataset.iter_batches(batch_format="pyarrow", batch_size=None))
+    assert rows == records, rows
+    return perf_counter() - began
+
+
+def main() -> None:
+    """Run, and print a line for each shape."""
+    import ray.data
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--bytes", type=int, default=600_000_000)
+    given = parser.parse_args()
+    records = given.bytes // RECORD_BYTES
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    with up(SandboxSpec(brokers=2), "bench-ray") as sandbox:
+        servers = sandbox.bootstrap_servers
+        for number, (shape, aim) in enumerate(AIMS.items()):
+            topic = f"bench-ray-{number}"
+            fill(servers, topic, shape, records)
+            theirs, ours = [], []
+            for _ in range(given.pairs):
+                theirs.append(seconds(ray.data.read_kafka(topic, bootstrap_servers=servers.split(",")), records))
+                ours.append(seconds(read_topic(topic, bootstrap_servers=servers), records))
+            ratios = sorted(a / b for a, b in zip(theirs, ours, strict=True))
+            rates = [given.bytes / statistics.median(each) / 1e6 for each in (theirs, ours)]
+            print(
+                f"{shape}: {statistics.median(ratios):.2f} x ({ratios[0]:.2f} to {ratios[-1]:.2f}; aim {aim}), "
+                f"read_kafka {rates[0]:.0f} MB/s, read_topic {rates[1]:.0f} MB/s",
+                flush=True,
+            )
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""The samples of one reader where readers take work from each other: segments of stripes, as the ledger gives them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkabal.reader.progress import Progress
+from kafkabal.reader.sequence import SampleSequence, Supply
+from kafkabal.reader.share import Share
+from kafkabal.reader.work_ledger import WorkLedger
+
+if TYPE_CHECKING:
+    from kafkabal.reader.manifest import Manifest
+    from kafkabal.reader.metrics import ReaderMetrics
+    from kafkabal.reader.progress import Ranges
+    from kafkabal.reader.sample import Sample
+    from kafkabal.reader.work_ledger import Segment
+
+
+class DynamicSequence:
+    """An iterator over what one reader gets of what is left of one epoch; iterating again goes on.
+
+    Parameters
+    ----------
+    folder
+        Of the ledger, on a file system that all readers share.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        supply: Supply,
+        folder: Path,
+        *,
+        seed: int | None,
+        share: Share,
+        progress: Progress,
+        metrics: ReaderMetrics,
+        each_portion: Callable[[], None] = lambda: None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.progress = progress
+        """When the readers began the epoch, or this part of it."""
+        self._manifest = manifest
+        self._supply = supply
+        self._seed = seed
+        self._share = share
+        self._metrics = metrics
+        self._each_portion = each_portion
+        self._had: list[list[int]] = []
+        """Stripe, first sample and the one after the last, of each segment so far."""
+        self._current: Segment | None = None
+        self._reserved = 0
+        self._ledger = WorkLedger(
+            folder,
+            f"seed-{seed}-epoch-{progress.epoch}-from-{progress.position}-{len(progress.rounds)}",
+            reader=share.reader,
+            readers=share.readers,
+            count=lambda stripe: Share(stripe, share.readers, share.tail).count(progress.left(manifest.samples)),
+            now_s=now_s,
+        )
+
+    @property
+    def taken(self) -> int:
+        """How many samples this reader has had."""
+        return sum(after - first for _, first, after in self._had)
+
+    @property
+    def ranges(self) -> Ranges:
+        """Of each stripe, what this reader has had."""
+        return tuple(
+            tuple((first, after) for of, first, after in self._had if of == stripe and first < after)
+            for stripe in range(self._share.readers)
+        )
+
+    def close(self) -> None:
+        """Let others see that this reader is gone."""
+        self._ledger.close()
+
+    def __iter__(self) -> Iterator[Sample]:
+        if self._current is not None:  # the trainer had left the loop in the middle
+            yield from self._samples(self._current)
+        while (segment := self._ledger.claim()) is not None:
+            self._current = segment
+            self._had.append([segment.stripe, segment.begin, segment.begin])
+            self._reserved = self._ledger.reserve(segment)
+            yield from self._samples(segment)
+        self.close()
+
+    def _samples(self, segment: Segment) -> Iterator[Sample]:
+        had = self._had[-1]
+        sequence = SampleSequence(
+            self._manifest,
+            self._supply,
+            seed=self._seed,
+            share=Share(segment.stripe, self._share.readers, self._share.tail),
+            progress=self.progress,
+            taken=had[2],
+            until_epoch=self.progress.epoch + 1,
+            metrics=self._metrics,
+            each_portion=self._each_portion,
+            until=segment.end,
+        )
+        for sample in sequence:
+            if had[2] == self._reserved:
+                self._reserved = self._ledger.reserve(segment)
+                if had[2] == self._reserved:
+                    break  # the rest was taken by another reader
+            had[2] += 1
+            yield sample
+        self._current = None

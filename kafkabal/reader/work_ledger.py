@@ -1,0 +1,219 @@
+"""Who reads what of an epoch, kept in a file that all readers share, so that fast readers take work from slow ones.
+
+::
+
+    each stripe of the epoch (what reader v of R has in a static share) begins as one segment, its reader's own
+    a reader reserves the next few samples of its segment before it gives them out
+    one whose segment has ended takes the later part of the segment that would take its owner longest,
+        cut in proportion to the rates of both; what is reserved stays with its owner
+
+So no sample is given out twice, whoever dies or stalls between two calls: a sample belongs to whoever reserved it. The
+file is replaced whole, under a lock of the kernel that ends with its process.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from kafkabal.errors import BusyError, InputFileError, OperationError, OutputError
+from kafkabal.file_locks import acquire_file_lock
+
+_FIRST_PORTION: Final = 16
+_PORTION_S: Final = 0.25
+"""Samples are reserved for so long: a lock costs 0.1 ms, and what is reserved cannot be handed over."""
+_LEAST_TAKEN: Final = 4
+"""Fewer samples are not worth a block that is fetched again."""
+
+
+class _Segment(msgspec.Struct, array_like=True):
+    stripe: int
+    reserved: int
+    """Samples before this number of the stripe are given out, or will be by the owner."""
+    end: int
+    owner: int
+
+
+class _Board(msgspec.Struct):
+    run: str
+    """Drawn for every start of the readers."""
+    segments: list[_Segment]
+    joined: list[int] = []
+    finished: list[int] = []
+    rates: dict[int, float] = {}
+    """Samples a second, by reader."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """A part of a stripe that a reader works on."""
+
+    stripe: int
+    begin: int
+    end: int
+    """Another reader may take the last part of it meanwhile."""
+    number: int
+    """In the ledger."""
+
+
+class WorkLedger:
+    """One reader's hand on the ledger of an epoch.
+
+    Parameters
+    ----------
+    folder
+        On a file system that all readers share, with locks.
+    name
+        Of the epoch and of what was left of it when the readers began.
+    reader, readers
+        Number of this reader, and of how many.
+    count
+        How many samples each stripe has.
+    now_s
+        A clock.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be used.
+    InputFileError
+        If the file holds something else.
+    BusyError
+        If another process is this reader.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        *,
+        reader: int,
+        readers: int,
+        count: Callable[[int], int],
+        now_s: Callable[[], float],
+    ) -> None:
+        self._path = folder / f"{name}.json"
+        self._reader = reader
+        self._readers = readers
+        self._count = count
+        self._now_s = now_s
+        self._began_s = now_s()
+        self._reserved = 0
+        self._run = ""
+        self._alive = acquire_file_lock(self._alive_path(reader), self._busy)
+        self._join()
+
+    def claim(self) -> Segment | None:
+        """The own segment, or a part of another's; None where nothing is left to take."""
+        with self._board() as board:
+            for number, segment in enumerate(board.segments):
+                if segment.owner == self._reader and segment.reserved < segment.end:
+                    return Segment(segment.stripe, segment.reserved, segment.end, number)
+            taken = self._taken_from_slowest(board)
+            if taken is None:
+                board.finished = sorted({*board.finished, self._reader})
+            return taken
+
+    def reserve(self, segment: Segment) -> int:
+        """Reserve the next samples of a segment; returns the number of the first that is not reserved."""
+        with self._board() as board:
+            own = board.segments[segment.number]
+            elapsed_s = self._now_s() - self._began_s
+            if elapsed_s > 0 and self._reserved:
+                board.rates[self._reader] = self._reserved / elapsed_s
+            portion = max(1, round(board.rates.get(self._reader, _FIRST_PORTION / _PORTION_S) * _PORTION_S))
+            before, own.reserved = own.reserved, min(own.end, own.reserved + portion)
+            self._reserved += own.reserved - before
+            return own.reserved
+
+    def close(self) -> None:
+        """Let others see that this reader is gone."""
+        self._alive.release()
+
+    def _taken_from_slowest(self, board: _Board) -> Segment | None:
+        rates = board.rates
+        mean = sum(rates.values()) / len(rates) if rates else 1.0
+        left = [each.end - each.reserved for each in board.segments]
+        last = max(range(len(left)), key=lambda i: left[i] / rates.get(board.segments[i].owner, mean))
+        victim = board.segments[last]
+        theirs, own = rates.get(victim.owner, mean), rates.get(self._reader, mean)
+        cut = victim.reserved + ceil(left[last] * theirs / (theirs + own))
+        if victim.end - cut < _LEAST_TAKEN:
+            return None
+        board.segments.append(_Segment(victim.stripe, cut, victim.end, self._reader))
+        taken = Segment(victim.stripe, cut, victim.end, len(board.segments) - 1)
+        victim.end = cut
+        return taken
+
+    def _join(self) -> None:
+        with self._board() as board:
+            is_of_old_run = self._reader in board.joined or any(
+                not self._is_alive(reader) for reader in set(board.joined) - set(board.finished)
+            )
+            if is_of_old_run:
+                fresh = self._fresh()
+                board.run, board.segments, board.joined, board.finished, board.rates = (
+                    fresh.run,
+                    fresh.segments,
+                    [],
+                    [],
+                    {},
+                )
+            board.joined.append(self._reader)
+            self._run = board.run
+
+    def _fresh(self) -> _Board:
+        run = secrets.token_hex(4)
+        return _Board(run, [_Segment(stripe, 0, self._count(stripe), stripe) for stripe in range(self._readers)])
+
+    def _alive_path(self, reader: int) -> Path:
+        """A file that a reader keeps locked as long as it lives."""
+        return self._path.with_suffix(f".reader-{reader}")
+
+    def _busy(self) -> BusyError:
+        return BusyError(f"reader {self._reader} of {self._readers} is running already: {self._path}")
+
+    def _is_alive(self, reader: int) -> bool:
+        try:
+            acquire_file_lock(self._alive_path(reader), self._busy).release()
+        except BusyError:
+            return True
+        return False
+
+    @contextmanager
+    def _board(self) -> Iterator[_Board]:
+        """The ledger, for as long as no other reader may change it."""
+        with acquire_file_lock(self._path.with_suffix(".lock")):
+            board = self._load()
+            if self._run and board.run != self._run:
+                raise OperationError(
+                    f"reader {self._reader} of {self._readers} is of an earlier run: {self._path}",
+                    hint="start all ranks together, from the same state",
+                )
+            yield board
+            temporary = self._path.with_suffix(".tmp")
+            try:
+                temporary.write_bytes(msgspec.json.encode(board))
+                temporary.replace(self._path)
+            except OSError as error:
+                raise OutputError(f"{self._path}: cannot write: {error.strerror or error}") from error
+
+    def _load(self) -> _Board:
+        try:
+            board = msgspec.json.decode(self._path.read_bytes(), type=_Board)
+        except FileNotFoundError:
+            return self._fresh()
+        except OSError as error:
+            raise InputFileError(self._path, f"cannot read: {error.strerror or error}") from error
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise InputFileError(self._path, "not a ledger of readers", hint="remove it and start all ranks") from error
+        if {each.stripe for each in board.segments} != set(range(self._readers)):
+            raise InputFileError(self._path, "not a ledger of so many readers", hint="remove it and start all ranks")
+        return board
