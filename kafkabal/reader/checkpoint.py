@@ -13,7 +13,7 @@ import msgspec
 from kafkabal.errors import UsageError
 from kafkabal.files import replacing
 from kafkabal.input_files import decode_json, read_bytes
-from kafkabal.reader.progress import Progress
+from kafkabal.reader.progress import MOST_READERS, Progress
 
 if TYPE_CHECKING:
     from kafkabal.reader.progress import Ranges
@@ -76,9 +76,22 @@ class Checkpoint:
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"not a state of a reader: {error}") from error
         is_whole = found.ranges is None or len(found.ranges) == found.readers
-        if not (0 <= found.reader < found.readers and found.taken >= 0 and is_whole):
+        if not (0 <= found.reader < found.readers <= MOST_READERS and found.taken >= 0 and is_whole):
             raise UsageError("not a state of a reader: numbers out of range")
         return found
+
+    def check_within(self, samples: int) -> None:
+        """Refuse numbers that an epoch of so many samples cannot lead to.
+
+        Raises
+        ------
+        UsageError
+            If there are any: memory would be filled with gaps, or the data set look as if it had been read.
+        """
+        ranges = [after for each in self.ranges or () for _, after in each]
+        most = max(self.taken, self.progress.furthest, *ranges, 0)
+        if most > samples + MOST_READERS:  # the samples that are repeated at the end count on
+            raise UsageError(f"not a state of this data set: sample {most} of {samples}")
 
     def resumed_by(self, share: Share) -> tuple[Progress, int]:
         """Where a reader goes on: the progress it starts from, and how many of its samples it has had.

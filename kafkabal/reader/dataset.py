@@ -327,6 +327,7 @@ class TopicReader:
             )
         if checkpoint.seed != self._options.seed:
             raise UsageError(f"the state is of another order: seed {checkpoint.seed} (not {self._options.seed})")
+        checkpoint.check_within(self.manifest.samples)
         self._drop_sequence()
         self._resumed, self._is_finished = checkpoint, False
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +32,10 @@ LANES: Final = 24
 BLOCK_BYTES: Final = 8 * 2**20
 """Largest block. Brokers send whole batches, of up to 1 MB: half of one is wasted at either end of a block."""
 _IDENTITY_DIGITS: Final = 16
+_MOST: Final = 10_000_000
+"""Lanes, and blocks of a partition: 80 TB in one."""
+_MOST_IN_BLOCK: Final = 2**24
+"""Records: of half a byte each."""
 
 
 class CountedBlock(msgspec.Struct, frozen=True, array_like=True):
@@ -156,7 +162,39 @@ def load_manifest(path: Path) -> Manifest:
         raise InputFileError(
             path, f"unknown manifest format: {manifest.kafkabal_manifest} (this version reads {FORMAT})"
         )
+    fault = next(_faults(manifest), None)
+    if fault is not None:
+        raise InputFileError(path, f"not a manifest of a reader: {fault}")
     return manifest
+
+
+def _faults(manifest: Manifest) -> Iterator[str]:
+    """Yield what no reader writes, and would fill memory or read other records."""
+    if not 1 <= manifest.lanes <= _MOST:
+        yield f"lanes: {manifest.lanes}"
+    if len({p.partition for p in manifest.partitions}) != len(manifest.partitions):
+        yield "a partition is listed twice"
+    for p in manifest.partitions:
+        yield from _faults_of(p)
+    for block in manifest.files or ():
+        if not (0 <= block.samples <= _MOST_IN_BLOCK and block.size_bytes >= 0):
+            yield "files: samples of a block out of range"
+        if not block.ranges or any(not (0 <= p < 2**31 and 0 <= a < b) for p, a, b in block.ranges):
+            yield "files: offsets of a block out of range"
+
+
+def _faults_of(p: PartitionRange) -> Iterator[str]:
+    where, ends = f"partition {p.partition}", [p.begin, *(block.end for block in p.counted or ())]
+    if not (0 <= p.partition < 2**31 and 0 <= p.begin <= p.end and p.size_bytes >= 0):
+        yield f"{where}: numbers out of range"
+    elif not (1 if p.begin < p.end and p.counted is None else 0) <= p.blocks <= min(p.end - p.begin, _MOST):
+        yield f"{where}: blocks: {p.blocks}"
+    elif p.counted is None and p.end - p.begin > p.blocks * _MOST_IN_BLOCK:
+        yield f"{where}: {p.end - p.begin} records in {p.blocks} blocks"
+    elif any(b <= a for a, b in pairwise(ends)) or ends[-1] > p.end:
+        yield f"{where}: blocks out of order"
+    elif any(not (0 <= b.samples <= _MOST_IN_BLOCK and b.size_bytes >= 0) for b in p.counted or ()):
+        yield f"{where}: samples of a block out of range"
 
 
 def publish_manifest(manifest: Manifest, path: Path) -> Manifest:

@@ -23,6 +23,9 @@ Taken: TypeAlias = "tuple[int, ...]"
 Ranges: TypeAlias = "tuple[tuple[tuple[int, int], ...], ...]"
 """Which samples of each reader's share were taken, by whichever reader: first number and the one after the last."""
 
+MOST_READERS = 100_000
+"""A file with more is damaged."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -67,6 +70,12 @@ class Progress:
             return self.after([each[0][1] if each else 0 for each in joined])
         return self._with_round(joined)
 
+    @property
+    def furthest(self) -> int:
+        """The largest number of a sample in it."""
+        numbers: list[int] = [n for each in self.rounds for t in each for n in _numbers(t)]
+        return max([self.position, *numbers])
+
     def _with_round(self, taken: Taken | Ranges) -> Progress:
         longer = replace(self, rounds=(*self.rounds, taken))
         gaps, frontier = longer.open_positions
@@ -90,6 +99,8 @@ class Progress:
             If it is something else.
         """
         try:
+            if any(sum(n for n, _ in each) > MOST_READERS for each in state["rounds"]):
+                raise ValueError(f"more than {MOST_READERS} readers")
             rounds = tuple(tuple(_plain(t) for n, t in each for _ in range(n)) for each in state["rounds"])
             found = cls(state["epoch"], state["position"], rounds)
             numbers = [found.epoch, found.position, *(n for each in rounds for t in each for n in _numbers(t))]

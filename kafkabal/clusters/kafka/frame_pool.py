@@ -1,4 +1,4 @@
-"""Memory for large answers, used again once nobody holds a view of the one before.
+"""Memory for large answers, used again once no view of the one before is held.
 
 Fresh memory costs a page fault for every 4 kB, which is as much again as receiving the bytes (measured with answers of
 8 MB; of 10 kB each 2 µs).

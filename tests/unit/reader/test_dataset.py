@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import types
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.errors import OperationError, UsageError
+from kafkabal.errors import InputFileError, OperationError, UsageError
 from kafkabal.reader import TopicReader, combine_states
 from kafkabal.reader.blocks import BrokerBlocks
-from kafkabal.reader.manifest import publish_manifest
+from kafkabal.reader.manifest import load_manifest, publish_manifest
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.torch_dataset import topic_dataset_type
 from tests.unit.reader.conftest import BROKER, MemoryTopic
@@ -237,3 +239,53 @@ def test_states_of_readers_that_share_work_are_combined(read: Any, topic: Memory
         list(read(tail="keep", state=states[0]))
     seen += _places(read(tail="keep", state=combine_states(states)))
     assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("taken", 10**15),
+        ("position", 10**15),
+        ("position", 1.5),
+        ("epoch", -1),
+        ("readers", 10**15),
+        ("rounds", [[[10**15, 1]]]),
+        ("rounds", [[[1, 10**15]]]),
+        ("rounds", [[[1, [[0, 10**15]]]]]),
+        ("rounds", [[1]]),
+        ("rounds", "x"),
+        ("ranges", [[[0, 10**15]]]),
+        ("ranges", [[[5, 1]]]),
+        ("ranges", []),
+        ("ranges", 7),
+        ("seed", "x"),
+    ],
+)
+def test_a_damaged_state_is_named(read: Any, key: str, value: Any) -> None:
+    """Whatever a state holds, it is one line, and not memory full of gaps or an epoch that looks read."""
+    with pytest.raises(UsageError, match="not a state of"):
+        read(state={**read().state_dict(), key: value})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("blocks", 10**12),
+        ("blocks", 0),
+        ("begin", 400),
+        ("begin", -5),
+        ("end", 10**15),
+        ("size_bytes", -1),
+        ("partition", -1),
+        ("partition", 1),
+        ("counted", [[5, -3, 1]]),
+        ("counted", [[5, 3, 1], [2, 3, 1]]),
+    ],
+)
+def test_a_damaged_manifest_is_named(topic: MemoryTopic, tmp_path: Path, key: str, value: Any) -> None:
+    """Offsets, blocks and counts that no reader writes are refused before anything is read."""
+    document = json.loads(msgspec.json.encode(topic.manifest()))
+    document["partitions"][0][key] = value
+    (tmp_path / "manifest").write_text(json.dumps(document))
+    with pytest.raises(InputFileError, match="not a manifest of a reader"):
+        load_manifest(tmp_path / "manifest")

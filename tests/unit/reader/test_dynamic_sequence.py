@@ -97,7 +97,7 @@ def test_an_epoch_takes_little_longer_than_it_must(tmp_path: Path, seconds: list
 
 
 def test_equal_readers_keep_their_own(tmp_path: Path) -> None:
-    """Nothing changes hands while nobody is late, but for the last few samples."""
+    """Nothing changes hands while none is late, but for the last few samples."""
     crowd = Crowd(tmp_path, [0.01] * 4)
     crowd.run()
     assert all(reader.ranges[number][0][0] == 0 for number, reader in enumerate(crowd.readers))
