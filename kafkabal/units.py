@@ -210,6 +210,15 @@ def format_rate(bytes_per_s: float) -> str:
     return text if text == "-" else f"{text}/s"
 
 
+def format_stated_rate(bytes_per_s: float) -> str:
+    """Show a rate that somebody has chosen as it was written where that is whole: ``50 MB/s``, not ``47.7 MiB/s``."""
+    for name in ("PB", "TB", "GB", "MB", "kB"):
+        factor = _POWERS[name.lower()]
+        if factor <= bytes_per_s < 1000 * factor and bytes_per_s % factor == 0 and bytes_per_s % 2**20:
+            return f"{bytes_per_s / factor:.0f} {name}/s"
+    return format_rate(bytes_per_s)
+
+
 def format_duration(seconds: float) -> str:
     """Show a duration in its two largest units: ``450 ms``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``4 d 3 h``."""
     if math.isnan(seconds):

@@ -60,6 +60,8 @@ _IGNORED = re.compile(
 )
 _PORT_DIGITS = 5
 _SECURITY = re.compile(r"(security|sasl|ssl|bootstrap)\.")
+_SHOWN = 40
+"""Characters of a wrong address that an error shows."""
 
 
 def read_connection(
@@ -98,7 +100,9 @@ def checked_addresses(addresses: tuple[str, ...], what: str) -> tuple[str, ...]:
         bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
         is_port = port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS and 0 < int(port) < 2**16
         if not host or bare_ipv6 or not is_host_name(host) or not is_port:
-            raise ConfigError(f"{what}: invalid address: {address!r}", hint="write it like broker1.example:9092")
+            raise ConfigError(
+                f"{what}: invalid address: {address[:_SHOWN]!r}", hint="write it like broker1.example:9092"
+            )
     return addresses
 
 

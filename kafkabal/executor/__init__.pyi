@@ -31,6 +31,7 @@ from .run_events import Progress as Progress
 from .run_events import RunListener as RunListener
 from .run_events import Started as Started
 from .run_events import StopRequested as StopRequested
+from .run_events import Submitted as Submitted
 from .run_events import ThrottleChanged as ThrottleChanged
 from .run_events import Trouble as Trouble
 from .run_events import Warned as Warned

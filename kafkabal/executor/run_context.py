@@ -62,7 +62,8 @@ class RunContext:
         self.journal.append(Entered(at=self.now(), goal=goal, phase=phase))
         if is_worth_telling:
             self.retries.until_success(self.remember)
-        self.listener.on_event(PhaseEntered(phase=phase))
+        closed_s = self.seconds_until_window() if phase is Phase.PAUSED and not self.is_paused else 0.0
+        self.listener.on_event(PhaseEntered(phase=phase, opens_in_s=closed_s or None))
 
     def close(self, outcome: Outcome, pending: list[str], problems: dict[str, str]) -> None:
         """Write down the end of the run, here and on the cluster.

@@ -38,6 +38,8 @@ class PhaseEntered(msgspec.Struct, frozen=True, kw_only=True, tag_field="event",
     """The run goes on to another phase."""
 
     phase: Phase
+    opens_in_s: float | None = None
+    """Seconds until the time window opens, where that is why the run is paused."""
 
 
 class Submitted(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="submitted"):

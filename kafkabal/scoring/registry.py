@@ -54,6 +54,9 @@ def load_score(name: str) -> Score:
     UsageError
         If the name is unknown, or the object is not a score.
     """
+    own, given, _ = name.partition(":")
+    if given and own in BUILT_IN:
+        raise UsageError(f"score {own!r} takes no options: {name!r}", hint=f"write {own}, or {own}=3 to weight it")
     location = name if ":" in name else BUILT_IN.get(name) or _locations().get(name)
     if location is None:
         near = get_close_matches(name, score_names(), n=3, cutoff=0.5)

@@ -212,3 +212,18 @@ def test_a_unit_stands_once_the_largest_first(text: str) -> None:
     """What repeats is a slip, not a sum."""
     with pytest.raises(UsageError, match="invalid duration"):
         units.parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("rate", "shown"),
+    [
+        (50_000_000, "50 MB/s"),
+        (10**12, "1 TB/s"),
+        (5_000, "5 kB/s"),
+        (52_428_800, "50.0 MiB/s"),
+        (12_345_678, "11.8 MiB/s"),
+    ],
+)
+def test_a_stated_rate_is_shown_as_it_was_written(rate: int, shown: str) -> None:
+    """Whole numbers of a decimal unit stay in it; all else is shown in binary units."""
+    assert units.format_stated_rate(rate) == shown

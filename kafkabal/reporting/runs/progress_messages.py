@@ -18,20 +18,23 @@ from kafkabal.executor import (
     Started,
     StopReason,
     StopRequested,
+    Submitted,
     ThrottleChanged,
     Trouble,
     Warned,
 )
 from kafkabal.reporting.transfer_progress import Progress as Display
-from kafkabal.units import format_bytes, format_duration, format_rate
+from kafkabal.units import format_bytes, format_duration, format_stated_rate
 
 _DOING = {Goal.APPLY: "moving", Goal.ROLL_BACK: "rolling back", Goal.CANCEL: "cancelling"}
 _PHASES = {
     Phase.ELECTING: "electing preferred leaders",
     Phase.CANCELLING: "waiting for reassignments in flight",
     Phase.RESTORING: "restoring throttles",
-    Phase.PAUSED: "outside the time window: paused",
 }
+_CLEANING_UP = frozenset({Phase.CANCELLING, Phase.RESTORING})
+_SHORTEST_PREDICTED_S = 5.0
+"""A run takes some seconds beside its copies: a prediction below that would be wrong."""
 _STOPPING = "stopping gracefully; press Ctrl-C again to abort and leave reassignments and throttles in place"
 
 
@@ -56,6 +59,7 @@ class ProgressMessages:
         self._warn = warn
         self._open_display = open_display
         self._doing = ""
+        self._has_submitted = False
         self._stack = ExitStack()
         self._display: Display | None = None
 
@@ -65,9 +69,11 @@ class ProgressMessages:
             case Started():
                 self._start(event)
             case PhaseEntered():
-                self._enter(event.phase)
+                self._enter(event)
             case Progress():
                 self._show(event)
+            case Submitted():
+                self._has_submitted = True
             case Finished():
                 self.close()
             case _:
@@ -94,19 +100,23 @@ class ProgressMessages:
 
     def _start(self, event: Started) -> None:
         self._doing = _DOING[event.goal]
-        predicted = "" if event.predicted_s is None else f", about {format_duration(event.predicted_s)}"
+        known_s = event.predicted_s or 0.0
+        predicted = "" if known_s < _SHORTEST_PREDICTED_S else f", about {format_duration(known_s)}"
         throttle = event.throttle_bytes_per_s
-        limit = "without a throttle" if throttle is None else f"at {format_rate(throttle)} per broker"
+        limit = "without a throttle" if throttle is None else f"at {format_stated_rate(throttle)} per broker"
         within = f" and {format_bytes(event.log_dir_bytes)} between log dirs" if event.log_dir_bytes else ""
         self._say(
             f"run {event.run_id}: {event.partitions} partitions, {format_bytes(event.copy_bytes)} between brokers"
             f"{within}, {limit}{predicted}; lock: {event.lock_scope}"
         )
 
-    def _enter(self, phase: Phase) -> None:
-        if phase in _PHASES:
+    def _enter(self, event: PhaseEntered) -> None:
+        if event.phase is Phase.PAUSED:
             self.close()
-            self._say(_PHASES[phase])
+            self._say(_paused(event.opens_in_s))
+        elif event.phase in _PHASES and (self._has_submitted or event.phase not in _CLEANING_UP):
+            self.close()
+            self._say(_PHASES[event.phase])
 
     def _show(self, event: Progress) -> None:
         if self._display is None:
@@ -121,6 +131,12 @@ class ProgressMessages:
         self._display = None
 
 
+def _paused(opens_in_s: float | None) -> str:
+    if opens_in_s is None:
+        return "paused; continue with 'kafkabal rebalance resume'"
+    return f"outside the time window: paused, continues in {format_duration(opens_in_s)}"
+
+
 def _throttle(event: ThrottleChanged) -> str:
     rates = ((event.bytes_per_s, ""), (event.log_dir_bytes_per_s, " between log dirs"))
-    return " and ".join(f"{format_rate(rate)}{where}" for rate, where in rates if rate is not None)
+    return " and ".join(f"{format_stated_rate(rate)}{where}" for rate, where in rates if rate is not None)

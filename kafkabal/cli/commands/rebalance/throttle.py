@@ -9,7 +9,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
-from kafkabal.units import format_rate, parse_some_rate
+from kafkabal.units import format_stated_rate, parse_some_rate
 
 if TYPE_CHECKING:
     from kafkabal.executor import ThrottleChange
@@ -77,6 +77,6 @@ def _in_words(requested: "ThrottleChange") -> Iterator[str]:
     if requested.is_auto:
         yield "an automatic rate"
     if requested.bytes_per_s is not None:
-        yield f"{format_rate(requested.bytes_per_s)} per broker"
+        yield f"{format_stated_rate(requested.bytes_per_s)} per broker"
     if requested.log_dir_bytes_per_s is not None:
-        yield f"{format_rate(requested.log_dir_bytes_per_s)} between log dirs"
+        yield f"{format_stated_rate(requested.log_dir_bytes_per_s)} between log dirs"

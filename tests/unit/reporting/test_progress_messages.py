@@ -1,0 +1,74 @@
+"""What a run tells people: only what is true of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkabal.executor import Event, Goal, Phase, PhaseEntered, Started, ThrottleChanged
+from kafkabal.executor.run_events import Submitted
+from kafkabal.executor.state.journal import EffectKind
+from kafkabal.reporting.runs.progress_messages import ProgressMessages
+
+
+def _said(*events: Event) -> list[str]:
+    said: list[str] = []
+
+    def no_display(what: str, total: int) -> Any:
+        raise AssertionError
+
+    messages = ProgressMessages(said.append, said.append, no_display)
+    for event in events:
+        messages.on_event(event)
+    return said
+
+
+def _started(**facts: Any) -> Started:
+    given = {"throttle_bytes_per_s": 50_000_000, "predicted_s": None, **facts}
+    return Started(
+        run_id="r",
+        goal=Goal.APPLY,
+        partitions=2,
+        copy_bytes=2**30,
+        log_dir_bytes=0,
+        lock_scope="this cluster",
+        has_cluster_record=True,
+        **given,
+    )
+
+
+def _phases(*phases: Phase) -> list[PhaseEntered]:
+    return [PhaseEntered(phase=phase) for phase in phases]
+
+
+def test_outside_its_window_a_run_says_when_it_continues() -> None:
+    """Nothing is in flight and no throttle is set yet, so neither is told."""
+    closed = PhaseEntered(phase=Phase.PAUSED, opens_in_s=7 * 3600 + 120)
+    said = _said(_started(), *_phases(Phase.MOVING, Phase.CANCELLING, Phase.RESTORING), closed)
+    assert said[1:] == ["outside the time window: paused, continues in 7 h 2 min"]
+
+
+def test_a_run_that_has_sent_something_cleans_up_aloud() -> None:
+    """The end of a window, or a request, finds moves in flight and throttles."""
+    sent = Submitted(effect=1, kind=EffectKind.REASSIGN, items=2, failed=0)
+    said = _said(_started(), sent, *_phases(Phase.CANCELLING, Phase.RESTORING, Phase.PAUSED))
+    assert said[1:] == [
+        "waiting for reassignments in flight",
+        "restoring throttles",
+        "paused; continue with 'kafkabal rebalance resume'",
+    ]
+
+
+@pytest.mark.parametrize(("predicted_s", "told"), [(None, False), (0.07, False), (90.0, True)])
+def test_a_prediction_of_less_than_the_rest_of_a_run_is_not_told(predicted_s: float | None, told: bool) -> None:
+    """A run of a few bytes takes seconds all the same."""
+    (line,) = _said(_started(predicted_s=predicted_s))
+    assert ("about" in line) is told
+
+
+def test_a_throttle_is_told_as_it_was_written() -> None:
+    """50MB stays 50 MB/s."""
+    changed = ThrottleChanged(bytes_per_s=20 * 2**20, reason="asked for")
+    assert "at 50 MB/s per broker" in _said(_started())[0]
+    assert _said(changed) == ["throttle: 20.0 MiB/s, asked for"]
