@@ -5,7 +5,7 @@
 _kafkabal_words() {
     case "$1" in
         "kafkabal") words="inspect snapshot create produce read rebalance advise monitoring watch sandbox demo route-simulate policies scores telemetry profiles doctor config help completion|--version -h --help" ;;
-        "kafkabal inspect") words="diff|--by --top --sample --watch --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --topics -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout --record --growth --over --full-within -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal inspect") words="diff|--by --top --sample --watch --save --cluster-timeout -b --bootstrap-server --command-config --snapshot --zookeeper --broker-timeout --profile --all-profiles --score --tolerance --topics -o --output --output-file --check --nagios -w --warning -c --critical -t --timeout --record --growth --over --full-within --rack-level --price-per-gb -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal inspect diff") words="|--all --score --tolerance -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal snapshot") words="import|-h --help" ;;
         "kafkabal snapshot import") words="|--out --topics --assignment --log-dirs --cluster-id -q --quiet -v --verbose --color --no-color -h --help" ;;
@@ -95,6 +95,8 @@ _kafkabal_spec() {
         "kafkabal inspect -t" | "kafkabal inspect --timeout") spec="value" ;;
         "kafkabal inspect --over") spec="value" ;;
         "kafkabal inspect --full-within") spec="value" ;;
+        "kafkabal inspect --rack-level") spec="value" ;;
+        "kafkabal inspect --price-per-gb") spec="value" ;;
         "kafkabal inspect --color") spec="words auto always never" ;;
         "kafkabal inspect diff --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
         "kafkabal inspect diff --tolerance") spec="value" ;;

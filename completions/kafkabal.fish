@@ -211,6 +211,7 @@ set -g __kafkabal_valued \
     '--policy' \
     '--prefetch' \
     '--preset' \
+    '--price-per-gb' \
     '--producer-config' \
     '--profile' \
     '--prometheus' \
@@ -218,6 +219,7 @@ set -g __kafkabal_valued \
     '--prometheus-query' \
     '--property' \
     '--rack' \
+    '--rack-level' \
     '--racks' \
     '--read-ahead' \
     '--readers' \
@@ -320,6 +322,8 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l record -d 'Keep byte
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l growth -d 'Show bytes a day and time to full, by --by broker, log-dir or topic; needs --record before.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l over -r -f -d 'With --growth: how far to look back. [default: 7d]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l full-within -r -f -d 'With --growth: exit 3 if a disk is full within TIME.'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l rack-level -r -f -d 'With --by rack: group by the first N parts of racks such as dc1/row2/r7. [x>=1]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l price-per-gb -r -f -d 'With --by rack: price of 10^9 bytes across racks, to show a cost per month. [x>=0]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'

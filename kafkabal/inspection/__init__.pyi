@@ -4,6 +4,8 @@ from .broker_condition import broker_states as broker_states
 from .broker_condition import dir_conditions as dir_conditions
 from .broker_sizing import BrokerSizing as BrokerSizing
 from .broker_sizing import size_brokers as size_brokers
+from .bytes_across_racks import rack_traffic as rack_traffic
+from .bytes_across_racks import with_rack_level as with_rack_level
 from .check import has_findings as has_findings
 from .check import is_broken as is_broken
 from .check import performance_data as performance_data

@@ -56,6 +56,7 @@ _DEFAULT_THRESHOLDS = (0.10, 0.25)
 # monitoring servers end a plugin after 60 s, and then report nothing but that
 _DEFAULT_TIMEOUT_S = 30.0
 _SECTION = "Checks"
+_RACKS = "Racks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +135,53 @@ class CheckOptions:
         return warning, critical
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RackOptions:
+    """What ``--by rack`` shows."""
+
+    level: Annotated[
+        int | None,
+        typer.Option(
+            "--rack-level",
+            metavar="N",
+            min=1,
+            help="With --by rack: group by the first N parts of racks such as dc1/row2/r7.",
+            rich_help_panel=_RACKS,
+        ),
+    ] = None
+    price_per_gb: Annotated[
+        float | None,
+        typer.Option(
+            "--price-per-gb",
+            metavar="PRICE",
+            min=0,
+            help="With --by rack: price of 10^9 bytes across racks, to show a cost per month.",
+            rich_help_panel=_RACKS,
+        ),
+    ] = None
+
+    def check(self, by: By | None) -> None:
+        """See that racks are shown.
+
+        Raises
+        ------
+        UsageError
+            If they are not, and an option has no effect.
+        """
+        for flag, value in (("--rack-level", self.level), ("--price-per-gb", self.price_per_gb)):
+            if value is not None and by is not By.RACK:
+                raise UsageError(f"{flag} requires --by rack")
+        if self.price_per_gb is not None and self.price_per_gb < 0:
+            raise UsageError("--price-per-gb must not be negative")
+
+
 def inspect(
     context: CommandContext,
     clusters: Annotated[ChosenClusters, Uses(*SEVERAL_CLUSTERS, "scores", "tolerance", "data_sets")],
     output: OutputOptions,
     checks: CheckOptions,
     history: HistoryOptions,
+    racks: RackOptions,
     by: Annotated[
         By | None,
         typer.Option("--by", help="Group rows by. [default: broker; with several clusters: one row a cluster]"),
@@ -204,7 +246,7 @@ def inspect(
       kafkabal inspect --growth --by log-dir --full-within 14d
     """
     fleet_only = (tuple(clusters.flags.get("data_sets") or ()), cluster_timeout_s)
-    view = _View(by=by, top=top, sample_s=sample_s, watch_s=watch_s, save=save, history=history)
+    view = _View(by=by, top=top, sample_s=sample_s, watch_s=watch_s, save=save, history=history, racks=racks)
     limit_s = _checked(view, output, checks)
     if clusters.one is None:
         return _inspect_fleet(clusters, view.of_fleet(*fleet_only, limit_s), output, checks, context)
@@ -225,6 +267,7 @@ class _View:
     watch_s: float | None
     save: Path | None
     history: HistoryOptions
+    racks: RackOptions
 
     @property
     def rows(self) -> By:
@@ -260,6 +303,7 @@ def _checked(view: _View, output: OutputOptions, checks: CheckOptions) -> float 
     """See that the options fit together; gives after how many seconds ``--nagios`` gives up."""
     checks.thresholds()
     view.history.check(nagios=checks.nagios)
+    view.racks.check(view.by)
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
     return checks.limit_s(view.sample_s)
@@ -414,6 +458,8 @@ def _report(
         cluster_flags=cluster_flags(settings, context),
         read_at_s=seconds_of(inspection.cluster.taken_at),
         cluster_label=label,
+        rack_level=view.racks.level,
+        price_per_gb=view.racks.price_per_gb,
     )
 
 

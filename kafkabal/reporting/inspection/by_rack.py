@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from kafkabal.inspection import HolderFigures, Inspection, Scored, broker_figures, rate_by, sum_by, worst_first
-from kafkabal.model import F64, I32, broker_capacity_bytes
+from kafkabal.inspection import (
+    HolderFigures,
+    Inspection,
+    Scored,
+    broker_figures,
+    rack_traffic,
+    rate_by,
+    sum_by,
+    worst_first,
+)
+from kafkabal.model import F64, I32, ClusterState, broker_capacity_bytes
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.inspection.by_broker import foreign_of_brokers
-from kafkabal.reporting.report import Column, Kind, Table, known
+from kafkabal.reporting.report import Column, Kind, Metric, Table, known
 from kafkabal.scoring import Grain
+
+_GB: Final = 10**9
+_MONTH_S: Final = 30 * 86400.0
+_RATES: Final = ("produced", "replicated_in", "replicated_out", "read", "clients_across")
 
 
 def rack_table(inspection: Inspection) -> Table:
@@ -55,6 +70,54 @@ def rack_table(inspection: Inspection) -> Table:
             *shared_columns.rates("rack", figures.in_bytes_per_s, figures.out_bytes_per_s, order),
         ),
     )
+
+
+def traffic_table(state: ClusterState, price_per_gb: float | None) -> Table:
+    """Bytes a second across racks, where rates were sampled; ``price_per_gb`` is that of 10^9 bytes across."""
+    found = rack_traffic(state)
+    order = np.lexsort((np.arange(len(state.racks)), -np.nan_to_num(found.replicated_out)))
+
+    def rate(key: str, title: str, values: F64, help_text: str) -> Column:
+        metric = Metric(f"kafkabal_rack_{key}_bytes_per_second", help_text)
+        return Column(
+            key=f"{key}_bytes_per_s",
+            title=title,
+            kind=Kind.RATE,
+            values=known(values[order]),
+            quiet=True,
+            metric=metric,
+        )
+
+    def cost(key: str, title: str, values: F64) -> Column:
+        a_month = np.full(len(order), np.nan) if price_per_gb is None else values * _MONTH_S / _GB * price_per_gb
+        return Column(key=key, title=title, kind=Kind.NUMBER, values=known(a_month[order]), quiet=True)
+
+    return Table(
+        key="rack_traffic",
+        title="Across racks",
+        for_programs=bool(np.isnan(found.produced).all()),
+        columns=(
+            Column(key="rack", title="rack", values=[state.racks[i] for i in order.tolist()], label=True),
+            rate("produced", "produced", found.produced, "Bytes per second written to leaders in the rack."),
+            rate("replicated_in", "copied in", found.replicated_in, "Bytes per second copied from other racks."),
+            rate("replicated_out", "copied out", found.replicated_out, "Bytes per second copied to other racks."),
+            rate("read", "read", found.read, "Bytes per second read from leaders in the rack."),
+            rate(
+                "clients_across",
+                "clients*",
+                found.clients_across,
+                "Bytes per second of clients across racks if they are spread evenly.",
+            ),
+            cost("replication_cost_per_month", "copies a month", found.replicated_out),
+            cost("clients_cost_per_month", "clients* a month", found.clients_across),
+        ),
+    )
+
+
+def no_traffic() -> Table:
+    """The same without rows, where it was not asked for."""
+    keys = ("rack", *(f"{key}_bytes_per_s" for key in _RATES), "replication_cost_per_month", "clients_cost_per_month")
+    return Table(key="rack_traffic", columns=[Column(key=key, title="", values=[]) for key in keys])
 
 
 def _share(scored: Scored, rack: I32, n: int) -> F64:

@@ -20,6 +20,7 @@ from kafkabal.inspection import (
     partition_figures,
     small_racks,
     unknown_sizes,
+    with_rack_level,
     worst_group,
 )
 from kafkabal.model import ClusterState, LogDirState, is_estimated, is_silent
@@ -27,7 +28,7 @@ from kafkabal.reporting.band_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
-from kafkabal.reporting.inspection.by_rack import rack_table
+from kafkabal.reporting.inspection.by_rack import no_traffic, rack_table, traffic_table
 from kafkabal.reporting.inspection.by_topic import is_tiered, topic_table
 from kafkabal.reporting.inspection.grouping import By
 from kafkabal.reporting.inspection.share_charts import inspection_charts
@@ -53,6 +54,8 @@ def inspection_report(
     cluster_flags: str = "",
     read_at_s: float = 0.0,
     cluster_label: str = "",
+    rack_level: int | None = None,
+    price_per_gb: float | None = None,
 ) -> Report:
     """Everything ``inspect`` has to say.
 
@@ -66,9 +69,17 @@ def inspection_report(
         When the cluster was as it is shown, in seconds since the epoch; 0 if unknown.
     cluster_label
         Name of the cluster in metrics; empty for its id.
+    rack_level
+        By rack: how many parts of a rack's path name a row; None for all.
+    price_per_gb
+        By rack: what 10^9 bytes across racks cost.
     """
     verdict = judge(inspection)
-    table = holder_table(inspection, by)
+    shown = inspection
+    if by is By.RACK and rack_level is not None:
+        shown = replace(inspection, cluster=with_rack_level(inspection.cluster, rack_level))
+    table = holder_table(shown, by)
+    traffic = traffic_table(shown.cluster, price_per_gb) if by is By.RACK else no_traffic()
     if shown_rows is not None:
         table = replace(table, shown_rows=shown_rows or None)
     command = f"{verdict.next_command} {cluster_flags}".strip() if verdict.next_command else ""
@@ -78,8 +89,8 @@ def inspection_report(
         headline=verdict.sentence,
         tone=_TONES[verdict.severity],
         facts=tuple(_facts(inspection, command, read_at_s)),
-        tables=(table, score_table(inspection), _rack_table(small)),
-        notes=(*_notes(inspection, command), *_on_racks(small)),
+        tables=(table, score_table(inspection), _rack_table(small), traffic),
+        notes=(*_notes(inspection, command), *_on_racks(small), *_on_traffic(shown.cluster, by)),
         charts=partial(inspection_charts, inspection),
         metric_labels={"cluster": cluster_label or inspection.cluster.cluster_id},
     )
@@ -150,6 +161,16 @@ def _on_racks(small: Sequence[SmallRack]) -> Iterator[str]:
         yield f"and {len(small) - _MOST_RACKS} more racks with too few brokers"
     if advice(small):
         yield advice(small)
+
+
+def _on_traffic(cluster: ClusterState, by: By) -> Iterator[str]:
+    """What the figures across racks mean, or what they lack."""
+    if by is not By.RACK or len(cluster.racks) < 2:
+        return
+    if np.isnan(cluster.partitions.in_bytes_per_s).all():
+        yield "bytes across racks need rates: add --sample 10s"
+        return
+    yield "* if clients are spread evenly over the racks: brokers do not know where producers are"
 
 
 def _facts(inspection: Inspection, command: str, read_at_s: float) -> Iterator[Fact]:

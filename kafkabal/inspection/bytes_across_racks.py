@@ -1,0 +1,73 @@
+"""Bytes a second that cross racks: replication for certain, producing and reading as far as can be said.
+
+::
+
+    replicated across = rate of each partition x its followers in other racks than the leader
+    read              = advance of committed offsets, at the leader
+    clients across    = (produced + read) x (1 - 1 / racks), if clients are spread evenly over the racks
+
+A rack may be a path such as ``dc1/row2/r7``; its first parts are the larger units that it is in. Brokers do not know in
+which rack producers are, and tell of consumers only what these say (``client.rack``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkabal.model import F64, I32, ClusterState, freeze
+
+_SEPARATOR = "/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RackTraffic:
+    """One value a rack, by :attr:`ClusterState.racks`; NaN where no rate is known."""
+
+    produced: F64
+    """Bytes a second written to leaders in the rack."""
+    replicated_in: F64
+    """Bytes a second that followers in the rack copy from leaders in other racks."""
+    replicated_out: F64
+    """Bytes a second that followers in other racks copy from leaders in the rack."""
+    read: F64
+    """Bytes a second that consumers read from leaders in the rack."""
+    clients_across: F64
+    """Bytes a second of producers and consumers that cross racks if they are spread evenly."""
+
+
+def rack_traffic(state: ClusterState) -> RackTraffic:
+    """Traffic of every rack; brokers without a rack count nowhere."""
+    n, rack = len(state.racks), state.brokers.rack
+    p, r = state.partitions, state.replicas
+    led_in = np.where(p.leader >= 0, rack[p.leader], -1) if len(p) else np.empty(0, np.int32)
+    rate, source, target = p.in_bytes_per_s[r.partition], led_in[r.partition], rack[r.broker]
+    crosses = (source >= 0) & (target >= 0) & (source != target) & ~r.removing
+    produced, read = _sum(led_in, p.in_bytes_per_s, n), _sum(led_in, p.out_bytes_per_s, n)
+    return RackTraffic(
+        produced=produced,
+        replicated_in=_sum(np.where(crosses, target, -1), rate, n),
+        replicated_out=_sum(np.where(crosses, source, -1), rate, n),
+        read=read,
+        clients_across=(produced + np.nan_to_num(read)) * (1 - 1 / max(n, 1)),
+    )
+
+
+def with_rack_level(state: ClusterState, level: int) -> ClusterState:
+    """The state with racks shortened to their first ``level`` parts, so that racks of one row or room are one."""
+    short = [_SEPARATOR.join(name.split(_SEPARATOR)[:level]) for name in state.racks]
+    racks = tuple(sorted({*short}))
+    row = np.array([racks.index(name) for name in short] or [0], np.int32)
+    rack = np.where(state.brokers.rack >= 0, row[state.brokers.rack], -1).astype(np.int32)
+    freeze(rack)
+    return state.replace(racks=racks, brokers=replace(state.brokers, rack=rack))
+
+
+def _sum(group: I32, rates: F64, n: int) -> F64:
+    """float64, shape (n,): known rates by group; NaN for all where none is known."""
+    known = ~np.isnan(rates)
+    rows = known & (group >= 0)
+    if not known.any():
+        return np.full(n, np.nan)
+    return np.asarray(np.bincount(group[rows], rates[rows], n), np.float64)
