@@ -166,7 +166,15 @@ class _Properties:
                 hint="convert it with 'keytool -importkeystore -deststoretype PKCS12' and 'openssl pkcs12'",
             )
 
+    def _refuse_other_mechanisms(self) -> None:
+        node = self._nodes.get("sasl.mechanism")
+        name = "" if node is None else value_parsers.text(node).upper()
+        if node is not None and name in _UNSUPPORTED_MECHANISMS:
+            called, hint = _UNSUPPORTED_MECHANISMS[name]
+            raise node.error(f"sasl.mechanism={name}: {called} is not supported", hint=hint)
+
     def _sasl(self) -> SaslSettings:
+        self._refuse_other_mechanisms()
         mechanism = self._choice("sasl.mechanism", SaslMechanism, None)
         jaas = self._jaas_options()
         if mechanism is SaslMechanism.OAUTHBEARER:
@@ -212,6 +220,14 @@ class _Properties:
         if default is None:
             raise self._file.error(f"security.protocol requires SASL: missing {key}")
         return default
+
+
+_OTHER_LISTENER = "use a listener with SCRAM-SHA-512, OAUTHBEARER, PLAIN or client certificates (security.protocol=SSL)"
+_UNSUPPORTED_MECHANISMS: Mapping[str, tuple[str, str]] = {
+    "GSSAPI": ("Kerberos", _OTHER_LISTENER),
+    "AWS_MSK_IAM": ("authentication by AWS IAM", f"{_OTHER_LISTENER}; Amazon MSK offers SCRAM-SHA-512 on port 9096"),
+}
+"""Mechanisms that people have, by what they call them."""
 
 
 def _check_known(key: str, node: Node) -> None:

@@ -177,8 +177,14 @@ def test_credentials_are_read(write: Any, mechanism: str, jaas: str, sasl: SaslS
         (
             ["security.protocol=SASL_SSL", "sasl.mechanism=GSSAPI", "sasl.jaas.config=x"],
             2,
-            "invalid value: 'GSSAPI' (choose from PLAIN,",
+            "sasl.mechanism=GSSAPI: Kerberos is not supported",
         ),
+        (
+            ["security.protocol=SASL_SSL", "sasl.mechanism=aws_msk_iam", "sasl.jaas.config=x"],
+            2,
+            "sasl.mechanism=AWS_MSK_IAM: authentication by AWS IAM is not supported",
+        ),
+        (["security.protocol=SASL_SSL", "sasl.mechanism=MD5", "sasl.jaas.config=x"], 2, "(choose from PLAIN,"),
         (["security.protocol=SASL_SSL", "sasl.jaas.config=x"], None, "requires SASL: missing sasl.mechanism"),
         (
             ["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN"],
