@@ -22,6 +22,26 @@ from tests.live.executor.scenery import MOVES_BYTES, STAYS_BYTES  # noqa: E402 (
 from tests.live.executor.stage import Stage  # noqa: E402
 
 _numbers = count(1)
+FOUR_BROKERS = SandboxSpec(
+    brokers=4,
+    racks=2,
+    controllers=3,
+    listeners=(Listener(name="SASL", protocol="SASL_PLAINTEXT"),),
+    properties={
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "listener.name.sasl.oauthbearer.sasl.jaas.config": (
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+            'unsecuredLoginStringClaim_sub="broker";'
+        ),
+        "group.min.session.timeout.ms": "1000",
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+        "replica.high.watermark.checkpoint.interval.ms": "500",  # how soon a broker notices that a disk has failed
+        "auto.leader.rebalance.enable": "false",  # by no clock but that of the run
+    },
+)
 
 
 def make_stage(sandbox: Sandbox, folder: Path) -> Iterator[Stage]:
@@ -44,27 +64,7 @@ def make_stage(sandbox: Sandbox, folder: Path) -> Iterator[Stage]:
 @pytest.fixture(scope="package")
 def four_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
     """Four brokers and three controllers; those who give a name may do what they are allowed to."""
-    spec = SandboxSpec(
-        brokers=4,
-        racks=2,
-        controllers=3,
-        listeners=(Listener(name="SASL", protocol="SASL_PLAINTEXT"),),
-        properties={
-            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users": "User:ANONYMOUS",
-            "sasl.enabled.mechanisms": "OAUTHBEARER",
-            "listener.name.sasl.oauthbearer.sasl.jaas.config": (
-                "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
-                'unsecuredLoginStringClaim_sub="broker";'
-            ),
-            "group.min.session.timeout.ms": "1000",
-            "broker.session.timeout.ms": "3000",
-            "broker.heartbeat.interval.ms": "500",
-            "replica.high.watermark.checkpoint.interval.ms": "500",  # how soon a broker notices that a disk has failed
-            "auto.leader.rebalance.enable": "false",  # by no clock but that of the run
-        },
-    )
-    with up(spec, f"executor-{os.getpid()}", home=sandbox_home) as sandbox:
+    with up(FOUR_BROKERS, f"executor-{os.getpid()}", home=sandbox_home) as sandbox:
         yield sandbox
 
 

@@ -1,0 +1,311 @@
+"""Rounds of drawn faults: a run on real brokers while records are written and read, and things go wrong around it.
+
+A round is drawn from its seed: how fast the run is, what goes wrong, when, for how long, at the same time or one after
+the other, and whether people resume the run or roll it back. In the end, with everything repaired, every partition is
+as planned or as before, every throttle is as it was found, and every acknowledged record is read once, in order.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Position
+from msgspec.structs import replace
+
+from kafkabal.executor.run_options import OnInterrupt, RunOptions, Timeouts
+from kafkabal.executor.state.run_states import Outcome
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.plan.plan import ANY_DIR
+from tests.live.executor.broker_links import BrokerLinks
+from tests.live.executor.hosts import SESSION_S, Process
+from tests.live.executor.scenery import BROKERS, KB, MB
+from tests.live.executor.stage import Stage, options
+
+_VALUE = bytes(500)
+_CONTROLLERS = (101, 102, 103)
+_MOST_TRIES = 5
+
+
+@dataclass
+class Traffic:
+    """A producer with acks=all, and what a reader finds of its records afterwards."""
+
+    servers: str
+    partitions: list[TopicPartition]
+    acknowledged: dict[TopicPartition, list[tuple[int | None, int]]] = field(default_factory=lambda: defaultdict(list))
+    """Offset and number of each record; the offset is not known where only a repeated request was answered."""
+    refused: int = 0
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+    def write(self) -> None:
+        """Write numbered records, a few hundred a second, and note where each that was acknowledged went."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self.servers,
+                "acks": "all",
+                "enable.idempotence": True,
+                "delivery.timeout.ms": 300_000,
+                "log_level": 0,
+            }
+        )
+        number = 0
+        while not self.is_over.wait(0.004):
+            name = self.partitions[number % len(self.partitions)]
+            producer.produce(name.topic, _VALUE, key=b"%d" % number, partition=name.partition, on_delivery=self._note)
+            producer.poll(0)
+            number += 1
+        producer.flush(300)
+
+    def _note(self, error: Any, message: Any) -> None:
+        if error is not None:
+            self.refused += 1
+            return
+        name = TopicPartition(message.topic(), message.partition())
+        self.acknowledged[name].append((message.offset(), int(message.key())))
+
+    def check(self, starts: dict[TopicPartition, int]) -> int:
+        """Read everything from the starts on, and compare; returns the number of acknowledged records."""
+        for name, noted in self.acknowledged.items():
+            read = self._read(name, starts[name])
+            numbers = [number for _, number in read]
+            lost = {number for _, number in noted} - set(numbers)
+            assert not lost, f"{name}: {len(lost)} acknowledged records lost: {sorted(lost)[:5]}"
+            strayed = {place for place in noted if place[0] is not None} - set(read)
+            assert not strayed, f"{name}: {len(strayed)} records at other offsets: {sorted(strayed)[:5]}"
+            assert len(set(numbers)) == len(numbers), f"{name}: duplicated records"
+            assert numbers == sorted(numbers), f"{name}: reordered records"
+        return sum(map(len, self.acknowledged.values()))
+
+    def _read(self, name: TopicPartition, first: int) -> list[tuple[int | None, int]]:
+        """Offset and number of every record from a start on."""
+        consumer = Consumer(
+            {"bootstrap.servers": self.servers, "group.id": "checker", "enable.auto.commit": False, "log_level": 0}
+        )
+        position = Position(name.topic, name.partition, first)
+        _, end = consumer.get_watermark_offsets(position, timeout=60.0)
+        consumer.assign([position])
+        read: list[tuple[int | None, int]] = []
+        give_up_at = time.monotonic() + 60.0
+        while first + len(read) < end and time.monotonic() < give_up_at:
+            message = consumer.poll(0.5)
+            if message is not None and message.error() is None:
+                read.append((message.offset(), int(message.key())))
+        consumer.close()
+        return read
+
+
+@dataclass
+class Round:
+    """One round on a stage."""
+
+    stage: Stage
+    links: BrokerLinks
+    seed: int
+    small_dir: Path | None = None
+    """A log dir of broker 4 on a volume that is small enough to be filled."""
+    is_short: bool = False
+    story: list[str] = field(default_factory=list)
+    """What happened, for people."""
+
+    def __post_init__(self) -> None:
+        self._random = Random(self.seed)
+
+    def run(self) -> int:
+        """Run it; returns the number of records that were written and acknowledged."""
+        stage = self.stage
+        starts = stage.ends()
+        traffic = Traffic(stage.sandbox.bootstrap_servers, sorted(starts))
+        writer = threading.Thread(target=traffic.write)
+        writer.start()
+        try:
+            stage.until(lambda: bool(traffic.acknowledged))
+            self._run_among_faults()
+            self._end()
+        finally:
+            traffic.is_over.set()
+            writer.join()
+        assert not traffic.refused, f"{traffic.refused} records refused"
+        return traffic.check(starts)
+
+    def _run_among_faults(self) -> None:
+        process = self.stage.begin(self._options())
+        self.stage.until(lambda: self.stage.in_flight() or process.popen.poll() is not None)
+        number = 1 if self.is_short else self._random.randint(1, 3)
+        faults = self._random.sample(self._faults(process), number)
+        at_once = self._random.random() < 0.5
+        with ExitStack() as wrong:
+            for fault in faults:
+                wrong.enter_context(fault())
+                time.sleep(self._random.uniform(0.5, 4.0))
+                if not at_once:
+                    wrong.close()
+        self._await_end(process)
+
+    def _options(self) -> RunOptions:
+        chosen = options(2 * MB if self.is_short else self._random.choice((300 * KB, MB)))
+        timeouts = Timeouts(poll_s=0.25, broker_grace_s=self._random.choice((2.0, 30.0)), broker_return_s=20.0)
+        policy = self._random.choice((OnInterrupt.CANCEL, OnInterrupt.FINISH))
+        return replace(chosen, timeouts=timeouts, on_interrupt=policy)
+
+    def _await_end(self, process: Process) -> None:
+        if process.popen.poll() is None:
+            # refused where the run has ended by now, or was ended by another process
+            self.stage.command("throttle", "50MB", "--log-dir-throttle", "60MB")
+        code, said = process.end()
+        self._tell(f"the run ended with {code}: {said.strip()[-200:]}")
+
+    def _end(self) -> None:
+        """Resume or roll back until nothing is left to do, and compare."""
+        stage = self.stage
+        action = self._random.choice(("resume", "resume", "roll back"))
+        for _ in range(_MOST_TRIES):
+            code, said = stage.execute(action)
+            self._tell(f"{action}: {code}: {said.strip()[-200:]}")
+            if code == 0 or (action == "resume" and stage.journal().state.outcome is Outcome.COMPLETE):
+                break
+        stage.soon(lambda: self._check_placement(is_back=action == "roll back"), give_up_s=30.0)
+        stage.assert_clean()
+
+    def _check_placement(self, *, is_back: bool) -> None:
+        """Replicas in order, and log dirs; leaders may have moved since by the death of a broker."""
+        found = self.stage.placement()
+        for change in self.stage.plan.partitions:
+            name = TopicPartition(change.topic, change.partition)
+            replicas, _, dirs = found[name]
+            if is_back:
+                before, _, before_dirs = self.stage.start[name]
+                assert (replicas, dirs) == (before, before_dirs), name
+            else:
+                assert replicas == change.replicas, name
+                wanted = zip(change.replicas, change.log_dirs, strict=True)
+                assert all(dirs.get(b) == d for b, d in wanted if d != ANY_DIR), name
+
+    def _tell(self, what: str) -> None:
+        self.story.append(what)
+
+    def _faults(self, process: Process) -> list[Callable[[], AbstractContextManager[None]]]:
+        quick = [
+            lambda: self._paused_broker(),
+            lambda: self._cut_link(),
+            lambda: self._slow_link(),
+            lambda: self._killed_controller(),
+            lambda: self._signalled(process, signal.SIGKILL),
+            lambda: self._signalled(process, signal.SIGTERM),
+            lambda: self._signalled(process, signal.SIGINT),
+            lambda: self._stopped_tool(process),
+            lambda: self._killed_broker(),
+        ]
+        if self.is_short:
+            return quick
+        slow = [lambda: self._restarted_brokers(), lambda: self._failed_log_dir()]
+        return [*quick, *slow, *([lambda: self._full_disk(self.small_dir)] if self.small_dir else [])]
+
+    def _pair(self) -> tuple[int, int]:
+        one, other = self._random.sample(BROKERS, 2)
+        return one, other
+
+    @contextmanager
+    def _killed_broker(self) -> Iterator[None]:
+        broker = self._random.choice(BROKERS)
+        self._tell(f"broker {broker} killed")
+        self.stage.sandbox.kill(broker)
+        yield
+        self.stage.sandbox.start(broker)
+
+    @contextmanager
+    def _paused_broker(self) -> Iterator[None]:
+        broker = self._random.choice(BROKERS)
+        self._tell(f"broker {broker} paused")
+        self.stage.sandbox.pause(broker)
+        yield
+        self.stage.sandbox.start(broker)
+
+    @contextmanager
+    def _cut_link(self) -> Iterator[None]:
+        one, other = self._pair()
+        self._tell(f"brokers {one} and {other} cut off from each other")
+        with self.links.cut(one, other):
+            yield
+
+    @contextmanager
+    def _slow_link(self) -> Iterator[None]:
+        one, other = self._pair()
+        self._tell(f"a slow link between brokers {one} and {other}")
+        with self.links.slow(one, other, self._random.choice((0.05, 0.3))):
+            yield
+
+    @contextmanager
+    def _killed_controller(self) -> Iterator[None]:
+        controller = self._random.choice(_CONTROLLERS)
+        self._tell(f"controller {controller} killed")
+        self.stage.sandbox.kill(controller)
+        yield
+        self.stage.sandbox.start(controller)
+
+    @contextmanager
+    def _restarted_brokers(self) -> Iterator[None]:
+        self._tell("rolling restart")
+        for broker in self._random.sample(BROKERS, len(BROKERS)):
+            self.stage.sandbox.stop(broker)
+            self.stage.sandbox.start(broker)
+        yield
+
+    @contextmanager
+    def _failed_log_dir(self) -> Iterator[None]:
+        """A broker finds a file where its log dir was, until it is started again with the dir in its place."""
+        broker = self._random.choice(BROKERS)
+        log_dir = self._random.choice([d for d in self.stage.sandbox.log_dirs(broker) if d != self.small_dir])
+        self._tell(f"log dir {log_dir.name} of broker {broker} fails")
+        aside = log_dir.with_name(f"{log_dir.name}-aside")
+        log_dir.rename(aside)
+        log_dir.touch()
+        yield
+        self.stage.sandbox.kill(broker)
+        log_dir.unlink()
+        aside.rename(log_dir)
+        self.stage.sandbox.start(broker)
+
+    @contextmanager
+    def _full_disk(self, folder: Path) -> Iterator[None]:
+        self._tell(f"{folder.name} of broker 4 is full")
+        filler = folder / ".filler"
+        subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=1M"], capture_output=True, check=False)
+        yield
+        filler.unlink()
+        self.stage.sandbox.kill(4)
+        self.stage.sandbox.start(4)
+
+    @contextmanager
+    def _signalled(self, process: Process, which: signal.Signals) -> Iterator[None]:
+        self._tell(f"the tool gets {which.name}")
+        if process.popen.poll() is None:
+            process.send(which)
+        yield
+
+    @contextmanager
+    def _stopped_tool(self, process: Process) -> Iterator[None]:
+        """The tool stands still for longer than its session; another process may resume its run meanwhile."""
+        is_taken_over = self._random.random() < 0.5
+        self._tell(f"the tool stands still{', and its run is resumed' if is_taken_over else ''}")
+        if process.popen.poll() is not None:
+            yield
+            return
+        process.send(signal.SIGSTOP)
+        time.sleep(SESSION_S + 1.0)
+        if is_taken_over and process.popen.poll() is None:
+            code, said = self.stage.execute("resume", host=self._random.choice(("one", "two")))
+            self._tell(f"resumed meanwhile: {code}: {said.strip()[-200:]}")
+        yield
+        os.kill(process.popen.pid, signal.SIGCONT)

@@ -1,0 +1,98 @@
+"""Runs among drawn faults on real brokers, with a checker of every record that is written meanwhile.
+
+``ROUNDS=200 pytest -n0 -s -m sweep tests/live/executor/test_rounds.py`` runs as many as are asked for, from
+``FIRST_ROUND`` on; each prints what happened in it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafkabal.sandbox import Sandbox, up
+from tests.live.executor.broker_links import LINK, BrokerLinks, link_ports
+from tests.live.executor.conftest import FOUR_BROKERS, make_stage
+from tests.live.executor.fault_rounds import Round
+
+_SMALL_BYTES = 96 * 2**20
+
+
+@pytest.fixture(scope="module")
+def links() -> Iterator[BrokerLinks]:
+    """A proxy in front of each of four brokers."""
+    made = BrokerLinks(4)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def linked_brokers(sandbox_home: Path, links: BrokerLinks) -> Iterator[Sandbox]:
+    """Four brokers that reach each other by the proxies only, and three controllers."""
+    properties = {**FOUR_BROKERS.properties, "inter.broker.listener.name": LINK, "replica.lag.time.max.ms": "4000"}
+    spec = replace(FOUR_BROKERS, listeners=(*FOUR_BROKERS.listeners, links.listener()), properties=properties)
+    with up(spec, f"linked-{os.getpid()}", home=sandbox_home) as sandbox:
+        links.serve(link_ports(sandbox))
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def small_dir(linked_brokers: Sandbox) -> Iterator[Path | None]:
+    """A log dir of broker 4 on a small volume of its own, where this user may mount one."""
+    folder = linked_brokers.log_dirs(4)[1]
+    linked_brokers.stop(4)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={_SMALL_BYTES}", "tmpfs", str(folder)]
+    kept = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    is_mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    if is_mounted:
+        for name, content in kept.items():
+            (folder / name).write_bytes(content)
+    linked_brokers.start(4)
+    yield folder if is_mounted else None
+    if is_mounted:
+        linked_brokers.kill(4)
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_short_rounds(linked_brokers: Sandbox, links: BrokerLinks, tmp_path: Path, seed: int) -> None:
+    """One fault in a run: nothing is lost, and the run is brought to its end or undone."""
+    for stage in make_stage(linked_brokers, tmp_path):
+        played = Round(stage, links, seed, is_short=True)
+        try:
+            assert played.run() > 100
+        finally:
+            _say("\n".join(played.story))
+    assert links.pairs_seen
+
+
+@pytest.mark.sweep
+@pytest.mark.timeout(0)
+def test_rounds(linked_brokers: Sandbox, links: BrokerLinks, small_dir: Path | None, tmp_path: Path) -> None:
+    """As many rounds as asked for, with up to three faults each; one that fails does not end the rest."""
+    first, number = int(os.environ.get("FIRST_ROUND", "1")), int(os.environ.get("ROUNDS", "3"))
+    failed: dict[int, str] = {}
+    records = 0
+    for seed in range(first, first + number):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        for stage in make_stage(linked_brokers, folder):
+            played = Round(stage, links, seed, small_dir)
+            try:
+                records += played.run()
+            except Exception as error:  # noqa: BLE001 - the other rounds are to be played whatever it is
+                failed[seed] = f"{type(error).__name__}: {error}"
+            story = "\n  ".join(played.story)
+            _say(f"round {seed}: {failed.get(seed, 'passed')}\n  {story}")
+    _say(f"rounds {first} to {first + number - 1}: {len(failed)} failed; {records} records acknowledged")
+    assert failed == {}
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
