@@ -311,7 +311,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l all-profiles -d 'Rea
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l score -r -f -a 'disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus' -d 'Score to balance by (see \'kafkabal scores\'), or package.module:object. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l topics -r -f -a '(__kafkabal_names topics)' -d 'With several clusters: where topics that match are, and how far mirrors are behind. Repeatable.'
-complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s o -l output -r -f -a 'table json jsonl yaml csv markdown html prometheus' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -s o -l output -r -f -a 'table json jsonl yaml csv markdown html prometheus' -d 'Output format: table, json, jsonl, yaml, csv, markdown, html, prometheus. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l check -d 'Exit 3 if the cluster is unbalanced or unhealthy.'
 complete -c kafkabal -n '__kafkabal_at kafkabal inspect' -l nagios -d 'Monitoring plugin: one line of output, exit 0 to 3.'

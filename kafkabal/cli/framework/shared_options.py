@@ -138,9 +138,16 @@ class Forms:
 class OutputOptions:
     """Where the result goes, and in which form."""
 
-    output: Annotated[Format, typer.Option("-o", "--output", help="Output format.", rich_help_panel=OUTPUT_SECTION)] = (
-        Format.TABLE
-    )
+    output: Annotated[
+        Format,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            help=f"Output format: {', '.join(Format)}.",
+            rich_help_panel=OUTPUT_SECTION,
+        ),
+    ] = Format.TABLE
     output_file: Annotated[
         Path | None,
         typer.Option(

@@ -211,7 +211,10 @@ def _offering(forms: Forms, leaf: Leaf) -> Leaf:
     """An option for the form of output that offers only some of all."""
     first = forms.names[0]
     choice = Literal[forms.names]  # type: ignore[name-defined] # made at run time
-    return replace(leaf, annotation=choice, default=Format(first), parse=Format, text_default=first)
+    info = copy(leaf.info)
+    # so few that they are shown in place of a metavar
+    info.metavar, info.help = None, "Output format."
+    return replace(leaf, annotation=choice, info=info, default=Format(first), parse=Format, text_default=first)
 
 
 def _leaf(name: str, hint: Any, default: Any) -> Leaf:
