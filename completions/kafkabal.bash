@@ -41,7 +41,7 @@ _kafkabal_words() {
         "kafkabal sandbox stop") words="|--name -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal sandbox down") words="|--name -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal demo") words="|--keep -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal route-simulate") words="|--policy --topic --seeds --latency --no-latency --plot -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score -o --output --output-file --workload --records --bytes --data --storage --training --rack -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal route-simulate") words="|--policy --topic --seeds --latency --no-latency --plot -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --score -o --output --output-file --workload --records --bytes --data --key --storage --training --rack -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal policies") words="|-o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal scores") words="|-b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout -o --output --output-file -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry") words="subscribe list remove plugin latency|-h --help" ;;
@@ -534,7 +534,8 @@ _kafkabal_spec() {
         "kafkabal route-simulate --workload") spec="words delayed-broker events images records slow-broker uneven" ;;
         "kafkabal route-simulate --records") spec="value" ;;
         "kafkabal route-simulate --bytes") spec="value" ;;
-        "kafkabal route-simulate --data") spec="files" ;;
+        "kafkabal route-simulate --data") spec="value" ;;
+        "kafkabal route-simulate --key") spec="value" ;;
         "kafkabal route-simulate --storage") spec="words local-ssd nfs lustre" ;;
         "kafkabal route-simulate --training") spec="files" ;;
         "kafkabal route-simulate --rack") spec="value" ;;

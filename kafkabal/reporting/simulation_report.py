@@ -137,7 +137,7 @@ def _figure(
     quiet: bool = False,
     dispensable: int = 0,
 ) -> Iterator[Column]:
-    """Mean over the seeds, and half the width of its confidence interval, which people see where ``spread`` is set."""
+    """Mean over the seeds, and half the interval for one more run, which people see where ``spread`` is set."""
     estimates = [runs.figure(of) for runs in policies]
     means = np.array([estimate.mean for estimate in estimates])
     yield Column(key=key, title=title, kind=kind, values=_finite(means), quiet=quiet, dispensable=dispensable)

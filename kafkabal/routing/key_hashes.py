@@ -66,10 +66,10 @@ class KeyTable:
         return cls(np.frombuffer(padded, np.uint8).reshape(len(keys), width), length)
 
     @classmethod
-    def numbered(cls, n_keys: int, digits: int = 10) -> KeyTable:
-        """Keys ``0000000000``, ``0000000001``, and so on."""
+    def numbered(cls, n_keys: int, digits: int = 10, first: int = 0) -> KeyTable:
+        """Keys ``0000000000``, ``0000000001``, and so on, or from another number on."""
         text = np.empty((n_keys, digits), np.uint8)
-        left = np.arange(n_keys, dtype=np.int64)
+        left = np.arange(first, first + n_keys, dtype=np.int64)
         for column in range(digits - 1, -1, -1):
             left, digit = np.divmod(left, 10)
             text[:, column] = digit + ord("0")

@@ -1,6 +1,7 @@
 from .compare_policies import PolicyRuns as PolicyRuns
 from .compare_policies import compare as compare
 from .data_set_sizes import folder_sizes as folder_sizes
+from .data_set_sizes import row_records as row_records
 from .record_batch_format import BATCH_HEADER_BYTES as BATCH_HEADER_BYTES
 from .record_batch_format import record_bytes as record_bytes
 from .record_batch_format import varint_bytes as varint_bytes
@@ -20,6 +21,7 @@ from .training_model import TrainingTime as TrainingTime
 from .training_model import load_training as load_training
 from .training_model import training_time as training_time
 from .workload import FixedSize as FixedSize
+from .workload import ListedKeys as ListedKeys
 from .workload import ListedSizes as ListedSizes
 from .workload import LogNormalSize as LogNormalSize
 from .workload import Process as Process

@@ -32,7 +32,7 @@ class PolicyRuns:
         return self.runs[0].about
 
     def figure(self, of: Callable[[Outcome], float]) -> Estimate:
-        """Mean of a figure over the seeds, with its confidence interval."""
+        """Mean of a figure over the seeds, with the interval for one more run."""
         return estimate([of(run) for run in self.runs])
 
     def column(self, of: Callable[[Outcome], F64]) -> F64:

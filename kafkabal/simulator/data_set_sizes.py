@@ -1,4 +1,4 @@
-"""Sizes of the records of a real data set: the files of a folder, or what a manifest lists."""
+"""Sizes and keys of the records of a real data set: the files of a folder, rows, or what a manifest lists."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import numpy as np
 from kafkabal.config import Range
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import ROWS, InputFile, open_input
+from kafkabal.routing import KeyTable
 from kafkabal.simulator.record_batch_format import headers_bytes
-from kafkabal.simulator.workload import ListedSizes
-from kafkabal.sources import file_headers, files_below
+from kafkabal.simulator.workload import ListedKeys, ListedSizes
+from kafkabal.sources import RowSource, Wanted, file_headers, files_below
 
 _MANIFEST_KEY = "size_bytes"
 # the largest file of ext4; the records of a chunk still add up in 64 bits
@@ -53,6 +54,28 @@ def folder_sizes(folder: Path) -> ListedSizes:
     some = [path.removeprefix(f"{folder}/") for path, _ in found[:: len(found) // _SAMPLE + 1]]
     own_bytes = [headers_bytes(file_headers(name, _CHECKSUM)) for name in some]
     return _listed([size for _, size in found], folder, sum(own_bytes) / max(len(some), 1))
+
+
+def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedKeys | None]:
+    """Sizes and keys of the rows of a file, as ``kafkabal produce`` would send them; keys if a field is named.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, holds no row, or a row lacks the field.
+    UsageError
+        If its name does not show the format, or rows of that format have no fields.
+    """
+    source = RowSource(path, key_field=key_field)
+    sizes: list[int] = []
+    rows: list[int] = []
+    known: dict[bytes, int] = {}
+    for block in source.blocks(Wanted(index, 0, part) for index, part in enumerate(source.listing().parts)):
+        sizes += block.sizes
+        if block.keys is not None:
+            rows += [-1 if key is None else known.setdefault(key, len(known)) for key in block.keys]
+    keys = ListedKeys(np.array(rows, np.int32), KeyTable.of(list(known))) if rows else None
+    return _listed(sizes, path), keys
 
 
 def manifest_sizes(path: Path) -> ListedSizes:

@@ -108,7 +108,7 @@ class _Simulation:
         self._policies = self._make_policies(choice, compile_it=compile_it)
         self._label = choice.label
         self._world = World(view, workload)
-        self._keys = workload.key_table()
+        self._keys = workload.key_table(options.seed)
         self._order = None if self._keys is None else KeyOrder(len(self._keys))
         self._logs = Logs(workload, view.n_partitions)
         self._written_bytes = 0

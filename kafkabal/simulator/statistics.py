@@ -71,17 +71,20 @@ class Estimate:
 
     mean: float
     half_width: float
-    """Of the 95 % confidence interval; NaN for a single seed."""
+    """Of the interval that one more run falls into with 95 %; NaN for a single seed."""
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Mean and confidence interval, by Student's t."""
+    """Mean, and the interval for what one more draw, such as a real run, will give: by Student's t.
+
+    The confidence interval of the mean would shrink with every seed, and miss what happens once.
+    """
     n = len(values)
     mean = sum(values) / n
     if n < 2:
         return Estimate(mean, math.nan)
     deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1))
-    return Estimate(mean, student95(n - 1) * deviation / math.sqrt(n))
+    return Estimate(mean, student95(n - 1) * deviation * math.sqrt(1 + 1 / n))
 
 
 def student95(freedom: int) -> float:

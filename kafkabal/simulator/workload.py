@@ -18,6 +18,9 @@ MOST_RECORDS: Final = 10**12
 MOST_BYTES: Final = 2**60
 """Of a workload: with some copies still numbers of 64 bits."""
 
+# of keys that are drawn: their salt beside those of the records, and their length
+_KEY_NAMES, _DIGITS = 4, 10
+
 
 class Sizes(Protocol):
     """Bytes of the records, key and value, one after the other."""
@@ -101,8 +104,11 @@ class Keys(Protocol):
     def n_keys(self) -> int:
         """Number of distinct keys."""
 
-    def draw(self, generator: np.random.Generator, n: int) -> I32:
-        """Rows of the keys: int32, shape (n,)."""
+    def table(self, seed: int) -> KeyTable:
+        """The keys by row: others for every seed, where they are not known."""
+
+    def draw(self, generator: np.random.Generator, start: int, n: int) -> I32:
+        """Rows of the keys of records from a position on: int32, shape (n,), -1 for a record without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,11 @@ class UniformKeys:
 
     n_keys: int
 
-    def draw(self, generator: np.random.Generator, n: int) -> I32:
+    def table(self, seed: int) -> KeyTable:
+        """See :class:`Keys`."""
+        return _drawn_keys(self.n_keys, seed)
+
+    def draw(self, generator: np.random.Generator, start: int, n: int) -> I32:  # noqa: ARG002
         """See :class:`Keys`."""
         return (generator.random(n) * self.n_keys).astype(np.int32)
 
@@ -124,11 +134,43 @@ class ZipfKeys:
     exponent: float
     _made: list[Discrete] = field(default_factory=list, repr=False, compare=False)
 
-    def draw(self, generator: np.random.Generator, n: int) -> I32:
+    def table(self, seed: int) -> KeyTable:
+        """See :class:`Keys`."""
+        return _drawn_keys(self.n_keys, seed)
+
+    def draw(self, generator: np.random.Generator, start: int, n: int) -> I32:  # noqa: ARG002
         """See :class:`Keys`."""
         if not self._made:
             self._made.append(Discrete(np.arange(1, self.n_keys + 1, dtype=np.float64) ** -self.exponent))
         return self._made[0].outcomes(generator.random(n))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedKeys:
+    """The keys of a data set in its order, over again when it ends."""
+
+    row: I32
+    """int32, shape (n_records,): -1 for a record without one."""
+    keys: KeyTable
+
+    @property
+    def n_keys(self) -> int:
+        """See :class:`Keys`."""
+        return len(self.keys)
+
+    def table(self, seed: int) -> KeyTable:  # noqa: ARG002
+        """See :class:`Keys`."""
+        return self.keys
+
+    def draw(self, generator: np.random.Generator, start: int, n: int) -> I32:  # noqa: ARG002
+        """See :class:`Keys`."""
+        return self.row[np.arange(start, start + n) % len(self.row)]
+
+
+def _drawn_keys(n_keys: int, seed: int) -> KeyTable:
+    """Keys that hash as any others would: the same ones for every seed would make one accident of theirs certain."""
+    first = np.random.Generator(np.random.PCG64([seed, _KEY_NAMES])).integers(10**_DIGITS - n_keys)
+    return KeyTable.numbered(n_keys, _DIGITS, int(first))
 
 
 class Process(StrEnum):
@@ -230,6 +272,6 @@ class Workload:
         """What the headers of a record take in a log, on average."""
         return round(self.sizes.header_bytes if self.log.header_bytes is None else self.log.header_bytes)
 
-    def key_table(self) -> KeyTable | None:
+    def key_table(self, seed: int) -> KeyTable | None:
         """The keys by row."""
-        return None if self.keys is None else KeyTable.numbered(self.keys.n_keys)
+        return None if self.keys is None else self.keys.table(seed)

@@ -24,7 +24,7 @@ def record_stream(workload: Workload, keys: KeyTable | None, seed: int) -> Itera
     while (n := _left(workload, done, written_bytes)) > 0:
         size_bytes = workload.sizes.draw(size_source, done, n)
         at_s = now_s + _times(workload, size_bytes, time_source)
-        key = None if workload.keys is None else workload.keys.draw(key_source, n)
+        key = None if workload.keys is None else workload.keys.draw(key_source, done, n)
         chunk = RecordBatch(size_bytes=size_bytes, key=key, keys=keys, at_s=at_s)
         if workload.total_bytes is not None:
             chunk = _cut(chunk, workload.total_bytes - written_bytes)

@@ -48,8 +48,18 @@ class WorkloadOptions:
         Path | None,
         typer.Option(
             "--data",
-            metavar="DIR",
-            help="Take record sizes from the files of this folder, each once unless --records or --bytes is given.",
+            metavar="DIR|FILE",
+            help="Take record sizes from a folder of files, or a file of rows, each once unless --records or --bytes "
+            "is given.",
+            rich_help_panel=_WORKLOAD,
+        ),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="FIELD",
+            help="Take record keys from this field of the rows of --data.",
             rich_help_panel=_WORKLOAD,
         ),
     ] = None
@@ -62,7 +72,7 @@ class WorkloadOptions:
         UsageError
             If it is unknown, malformed, or both --records and --bytes are given.
         """
-        from kafkabal.simulator import folder_sizes, load_workload
+        from kafkabal.simulator import folder_sizes, load_workload, row_records
 
         if self.records is not None and self.total_bytes is not None:
             raise UsageError("--records and --bytes cannot be combined", hint="give one of them")
@@ -70,9 +80,14 @@ class WorkloadOptions:
             raise UsageError("--bytes must be above 0")
         chosen = load_workload(self.workload)
         workload = chosen.workload
-        if self.data is not None:
+        if self.key is not None and (self.data is None or self.data.is_dir()):
+            raise UsageError("--key needs a file of rows", hint="name it with --data FILE")
+        if self.data is not None and self.data.is_dir():
             sizes = folder_sizes(self.data)
             workload = replace(workload, sizes=sizes, records=len(sizes.size_bytes), total_bytes=None)
+        elif self.data is not None:
+            sizes, keys = row_records(self.data, self.key)
+            workload = replace(workload, sizes=sizes, keys=keys, records=len(sizes.size_bytes), total_bytes=None)
         if self.records is not None:
             workload = replace(workload, records=self.records, total_bytes=None)
         if self.total_bytes is not None:

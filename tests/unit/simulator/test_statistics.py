@@ -33,11 +33,11 @@ def test_quantiles_are_right_to_one_per_cent() -> None:
 
 
 def test_interval_of_students_t() -> None:
-    """The values 1, 2, 3 have the mean 2 and a half width of 4.303 / sqrt 3."""
+    """The values 1, 2, 3 have the mean 2 and the deviation 1; one more lies within 4.303 * sqrt(4 / 3) of it."""
     found = estimate([1.0, 2.0, 3.0])
 
     assert found.mean == 2
-    assert found.half_width == pytest.approx(4.303 / math.sqrt(3), rel=1e-3)
+    assert found.half_width == pytest.approx(4.303 * math.sqrt(4 / 3), rel=1e-3)
     assert math.isnan(estimate([1.0]).half_width)
 
 
@@ -56,7 +56,7 @@ def test_points_of_students_t_are_those_of_the_tables(freedom: int, point: float
 
 
 def test_interval_of_seventeen_seeds() -> None:
-    """Sixteen zeros and a seventeen have the mean and the standard error 1, and a half width of 2.120."""
+    """Sixteen zeros and a seventeen have the mean 1 and the deviation sqrt 17: one more lies within 2.120 * sqrt 18."""
     found = estimate([0.0] * 16 + [17.0])
 
-    assert (found.mean, found.half_width) == (1, pytest.approx(2.120, abs=6e-4))
+    assert (found.mean, found.half_width) == (1, pytest.approx(2.120 * math.sqrt(18), abs=3e-3))

@@ -1,0 +1,66 @@
+"""Intervals of predictions: they hold what really happens as often as they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from kafkabal.routing import KeyTable, load_policy, view_of
+from kafkabal.scoring import load_scores
+from kafkabal.simulator import (
+    TOPIC,
+    FixedSize,
+    ListedKeys,
+    ListedSizes,
+    SimulationOptions,
+    SyntheticCluster,
+    Workload,
+    ZipfKeys,
+    build_synthetic,
+    compare,
+    row_records,
+    simulate,
+)
+from kafkabal.simulator.workload import UniformKeys
+
+RECORDS = 1500
+
+
+def test_intervals_of_keyed_data_cover_the_truth() -> None:
+    """Of 100 drawn workloads, whose real keys nobody knows beforehand, about 95 end within the predicted interval."""
+    source = np.random.default_rng(11)
+    view = view_of(build_synthetic(SyntheticCluster(brokers=4, partitions=8)), TOPIC, load_scores(("disk",)))
+    options, choice = SimulationOptions(delivery=False), load_policy("key-hash")
+    covered = 0
+    for _ in range(100):
+        n_keys = int(source.integers(5, 500))
+        keys = UniformKeys(n_keys) if source.random() < 0.3 else ZipfKeys(n_keys, float(source.uniform(0.5, 1.3)))
+        workload = Workload(records=RECORDS, sizes=FixedSize(int(source.integers(100, 2000))), keys=keys)
+        (predicted,) = compare(view, [choice], workload, range(10), options)
+        names = KeyTable.of([b"%x" % number for number in source.choice(10**9, n_keys, replace=False)])
+        real = Workload(records=RECORDS, sizes=workload.sizes, keys=ListedKeys(keys.draw(source, 0, RECORDS), names))
+        figure = predicted.figure(lambda run: run.max_over_mean)
+        truth = simulate(view, choice, real, options).max_over_mean
+        covered += abs(truth - figure.mean) <= figure.half_width
+    assert covered >= 90, "the chance of fewer, at 95 % each, is 1 in 80"
+
+
+def test_real_keys_are_read_from_the_data(tmp_path: Path) -> None:
+    """Rows give the sizes and keys that produce would send, in their order; null is no key."""
+    path = tmp_path / "events.jsonl"
+    users = ["ann", None, "bob", "ann"]
+    rows = [json.dumps({"user": user, "text": "x" * n}) for n, user in enumerate(users)]
+    path.write_text("\n".join(rows) + "\n")
+    sizes, keys = row_records(path, "user")
+
+    assert keys is not None
+    assert [None if row < 0 else keys.keys[row] for row in keys.row] == [b"ann", None, b"bob", b"ann"]
+    assert keys.table(1) is keys.table(2), "no seed draws other keys"
+    lengths = [len(row) + len(user or "") for row, user in zip(rows, users, strict=True)]
+    assert sizes.size_bytes.tolist() == lengths
+    drawn = keys.draw(np.random.default_rng(0), 3, 3)
+    assert drawn.tolist() == [keys.row[3], keys.row[0], keys.row[1]]
+    assert isinstance(row_records(path, None)[0], ListedSizes)
+    assert row_records(path, None)[1] is None
