@@ -111,7 +111,7 @@ class Watcher:
         self._imbalanced_looks = 0
         self._is_blind = False
         self._obstacle = ""
-        self._unmet: tuple[str, ...] = ()
+        self._unmet: dict[HealKind, tuple[str, ...]] = {}
         self._begun_at_s = 0.0
         self._why_stopped = ""
         self._continued: Healing | None = None
@@ -420,12 +420,12 @@ class Watcher:
 
     def _report_unmet(self, healing: Healing, reasons: Sequence[str]) -> None:
         """Once, until it is something else."""
-        if reasons and (healing.kind, *reasons) != self._unmet:
+        if reasons and tuple(reasons) != self._unmet.get(healing.kind):
             for reason in reasons[:_NAMED]:
                 self._report(EventKind.UNMET, f"{healing.kind}: {reason}")
             if len(reasons) > _NAMED:
                 self._report(EventKind.UNMET, f"{healing.kind}: {len(reasons) - _NAMED} more limits cannot be met")
-        self._unmet = (healing.kind, *reasons)
+        self._unmet[healing.kind] = tuple(reasons)
 
     def _report(
         self, kind: EventKind, message: str, broker: int | None = None, log_dir: str | None = None, run_id: str = ""

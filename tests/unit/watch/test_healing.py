@@ -1,0 +1,179 @@
+"""Healings that are stopped, resumed, planned again or held back, on a simulated cluster."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kafkabal.clusters.simulated.clock import FakeClock
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.config.time_window import TimeWindow
+from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_options import Timeouts
+from kafkabal.model.rows import TopicRow
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
+from kafkabal.watch.heal import RunHealer
+from kafkabal.watch.heal_policy import HealLevel, HealPolicy
+from kafkabal.watch.watch_events import EventKind, WatchEvent
+from kafkabal.watch.watcher import Watcher, WatchOptions
+
+LOOK_S = 10.0
+
+
+class Crash(BaseException):
+    """The process is killed."""
+
+
+class Stage:
+    """Four brokers of which the last is empty, so that it takes an hour to fill, and a watch that goes on meanwhile."""
+
+    def __init__(self, folder: Path, *, size_bytes: int = 10 * GB) -> None:
+        self.clock, self.folder = FakeClock(), folder
+        rows = [partition(n, (n % 3 + 1, (n + 1) % 3 + 1), size_bytes) for n in range(24)]
+        self.memory = InMemoryCluster.of(cluster(brokers(4), [TopicRow(topic="t", partitions=rows)]), self.clock)
+        self.events: list[WatchEvent] = []
+        self.ledger = folder / "ledger" / "watch.json"
+
+    def on_event(self, event: WatchEvent) -> None:
+        """Keep it."""
+        self.events.append(event)
+
+    def watcher(self, *, state_every_s: float = 60.0, **policy: object) -> Watcher:
+        """A watch that heals all it may; its looks go on while it heals."""
+        healer = RunHealer(
+            lambda stop: RunEnvironment(
+                cluster=self.memory, state_dir=self.folder / "runs", clock=self.clock, stop=stop, host="h"
+            ),
+            50_000_000,
+            timeouts=Timeouts(poll_s=15.0),
+            in_background=False,
+        )
+        options = WatchOptions(
+            every_s=LOOK_S, state_every_s=state_every_s, policy=HealPolicy(level=HealLevel.ALL, **policy)
+        )  # type: ignore[arg-type]
+        return Watcher(self.memory, options, self.clock, self, healer, self.ledger)
+
+    def go_on(self, watcher: Watcher, hours: float, every_s: float = LOOK_S) -> None:
+        """Look every ten seconds, also within a healing."""
+        ends_at_s = self.clock.monotonic() + hours * 3600
+
+        def look() -> None:
+            if self.clock.monotonic() < ends_at_s:
+                self.clock.at(self.clock.monotonic() + every_s, look)
+                watcher.look()
+
+        self.clock.at(self.clock.monotonic(), look)
+        self.clock.sleep(hours * 3600)
+
+    def messages(self, kind: EventKind) -> list[str]:
+        """What was said of this kind."""
+        return [event.message for event in self.events if event.event is kind]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    """A stage in a folder of its own."""
+    return Stage(tmp_path)
+
+
+def test_a_long_run_is_planned_again_every_hour(stage: Stage) -> None:
+    """Copies in flight finish, the rest is planned on the cluster as it is then, and no byte is copied for nothing."""
+    stage.go_on(stage.watcher(replan_after_s=900.0), hours=2)
+
+    assert "planned again after 15 min" in stage.messages(EventKind.HEALING_STOPPED)[0]
+    assert len(stage.messages(EventKind.HEALED)) == 1
+    assert not stage.memory.kafka.catch_up().moving
+
+
+def test_a_window_that_closes_stops_a_run(stage: Stage) -> None:
+    """Nothing is in flight outside of it, and no throttle is left."""
+    stage.go_on(stage.watcher(window=TimeWindow.parse("00:00-00:20")), hours=0.5)
+
+    assert "the window 00:00-00:20 has closed" in stage.messages(EventKind.HEALING_STOPPED)[0]
+    assert not stage.memory.kafka.catch_up().moving
+    assert not any(b.own_configs for b in stage.memory.kafka.parts.brokers.values())
+
+
+def test_a_broker_that_dies_amid_a_run_is_repaired(stage: Stage) -> None:
+    """The run yields, though it cannot restore the throttle of the dead broker, and the repair goes on without it."""
+    stage.clock.at(600.0, lambda: stage.memory.kafka.kill(1))
+
+    stage.go_on(stage.watcher(dead_after_s=300.0), hours=2)
+
+    assert "a repair comes first: broker 1 is dead" in stage.messages(EventKind.HEALING_STOPPED)[0]
+    assert not [p.name for p in stage.memory.kafka.catch_up().partitions() if 1 in p.replicas]
+    stage.memory.kafka.start(1)
+    stage.go_on(stage.watcher(), hours=1)
+    assert not any(b.own_configs for b in stage.memory.kafka.parts.brokers.values())
+
+
+def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
+    """The next one ends that run before it decides on anything else."""
+
+    def crash() -> None:
+        raise Crash
+
+    stage.clock.at(600.0, crash)
+    with pytest.raises(Crash):
+        stage.go_on(stage.watcher(), hours=1)
+    assert stage.memory.kafka.parts.moving
+    stage.clock.sleep(60.0)
+
+    follower = Stage(stage.folder)
+    follower.clock, follower.memory = stage.clock, stage.memory.connect("again")
+    stage.memory.kafka.parts.locks.clear()
+    follower.go_on(follower.watcher(), hours=2)
+
+    assert follower.messages(EventKind.HEALING)[0].startswith("resume: run ")
+    assert follower.messages(EventKind.HEALED)[0].startswith("resume: ")
+
+
+def test_a_full_disk_stops_healing_not_watching(stage: Stage) -> None:
+    """It is said once, what happens is reported still, and healing begins once there is room again."""
+    stage.ledger.parent.write_text("a file where the folder should be")
+    watcher = stage.watcher()
+    stage.clock.at(300.0, lambda: stage.memory.kafka.pause(2))
+    stage.clock.at(305.0, lambda: stage.memory.kafka.start(2))
+
+    stage.go_on(watcher, hours=0.15)
+    assert len(stage.messages(EventKind.NOT_SAVED)) == 1
+    assert not stage.messages(EventKind.HEALING)
+    stage.ledger.parent.unlink()
+    stage.go_on(watcher, hours=0.05)
+
+    assert stage.messages(EventKind.SAVED)
+    assert stage.messages(EventKind.HEALING)
+
+
+def test_what_cannot_be_met_is_named(tmp_path: Path) -> None:
+    """Three replicas on three brokers of which one dies: nothing can be repaired; said once, with the reason."""
+    stage = Stage(tmp_path)
+    rows = [topic("t", *[(1, 2, 3)] * 6)]
+    stage.memory = InMemoryCluster.of(cluster(brokers(3), rows), stage.clock)
+    stage.clock.at(60.0, lambda: stage.memory.kafka.kill(3))
+
+    stage.go_on(stage.watcher(dead_after_s=60.0), hours=1)
+
+    (unmet,) = [text for text in stage.messages(EventKind.UNMET) if text.startswith("repair")]
+    assert "no broker can take" in unmet
+
+
+def test_a_day_leaves_nothing_behind(stage: Stage) -> None:
+    """Memory and open files are the same after a day of looks as after an hour."""
+    rows = [(b % 4 + 1, (b + 1) % 4 + 1) for b in range(16)]
+    stage.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), stage.clock)
+    watcher = stage.watcher(state_every_s=600.0)
+    stage.go_on(watcher, hours=1)
+    process = psutil.Process()
+    tracemalloc.start()
+    files, (bytes_before, _) = process.num_fds(), tracemalloc.get_traced_memory()
+
+    stage.go_on(watcher, hours=24, every_s=60.0)
+
+    bytes_after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert process.num_fds() == files
+    assert bytes_after - bytes_before < 500_000
