@@ -21,7 +21,7 @@ import numpy as np
 from kafkabal.errors import UsageError
 from kafkabal.executor import FoundRun, RunEnvironment, Timeouts
 from kafkabal.model import ClusterState
-from kafkabal.plan import Plan
+from kafkabal.plan import PartitionChange, Plan
 from kafkabal.watch.decide import Healing
 from kafkabal.watch.heal import HealResult, RunHealer
 from kafkabal.watch.ledger import DAY_S
@@ -201,7 +201,16 @@ class _NotingHealer(RunHealer):
                     moved_bytes=result.moved_bytes,
                     plan=plan,
                     dead=dead,
+                    widened=frozenset(c.name for c in plan.partitions if self._widens(c)) if plan else frozenset(),
                     outcome="stopped" if result.was_stopped else result.problem or "done",
                 )
             )
         return result
+
+    def _widens(self, change: PartitionChange) -> bool:
+        """Whether a change spreads a partition over more racks."""
+        if change.previous is None:
+            return False
+        brokers = self._scene.kafka.parts.brokers
+        before, after = ({brokers[b].rack for b in of} for of in (change.previous.replicas, change.replicas))
+        return len(after) > len(before)

@@ -28,6 +28,8 @@ class SimulatedHealing:
     plan: Plan | None
     dead: frozenset[int]
     """Brokers that were dead when it began."""
+    widened: frozenset[TopicPartition] = frozenset()
+    """Partitions that it spread over more racks, which a repair had to leave in fewer."""
     outcome: str
     """``done``, ``stopped`` or what went wrong."""
 
@@ -62,7 +64,7 @@ class SimulationResult:
 
     @property
     def moved_twice(self) -> int:
-        """Replicas that left a broker within a day of their arrival there, but for those that died with it."""
+        """Replicas that left a broker within a day of arriving, but for those that died or had to change racks."""
         return moved_twice(self.healings)
 
     @property
@@ -94,7 +96,7 @@ def moved_twice(healings: Sequence[SimulatedHealing]) -> int:
             count += sum(
                 healing.at_s - arrived.get((change.name, broker), -DAY_S) < DAY_S
                 for broker in change.removing
-                if broker not in healing.dead
+                if broker not in healing.dead and change.name not in healing.widened
             )
             for broker in change.adding:
                 arrived[change.name, broker] = healing.ended_at_s

@@ -49,6 +49,7 @@ def drawn_case(source: np.random.Generator, seed: int, brokers_there: int) -> Si
     joins_at_s = float(source.uniform(5, 60)) * DAY_S
     return SimulationCase(
         seed=seed,
+        throttle=None,
         step_s=6 * HOUR_S,
         growth=Growth(noise=0.3, per_day=per_day, spread=1.0),
         random_faults=RandomFaults(every_s=every_s, for_s=for_s, kind=kind) if fails else None,
