@@ -31,16 +31,20 @@ def doctor_report(checks: Sequence[Check]) -> Report:
                 key="checks",
                 columns=(
                     Column(
-                        key="area", title="area", values=[check.area for check in checks], label=True, dispensable=1
-                    ),
-                    Column(key="check", title="check", values=[check.what for check in checks], label=True),
-                    Column(
                         key="status",
                         title="status",
                         values=[check.status.value for check in checks],
                         tones=[_TONES[check.status] for check in checks],
                     ),
-                    Column(key="detail", title="detail", values=[check.detail for check in checks], wraps=True),
+                    Column(key="area", title="area", values=[check.area for check in checks], dispensable=2),
+                    Column(key="check", title="check", values=[check.what for check in checks], label=True),
+                    Column(
+                        key="detail",
+                        title="detail",
+                        values=[check.detail for check in checks],
+                        wraps=True,
+                        dispensable=1,
+                    ),
                     Column(key="hint", title="", values=[check.hint for check in checks]),
                 ),
             ),

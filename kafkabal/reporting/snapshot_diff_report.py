@@ -65,7 +65,7 @@ def _scores(first: Inspection, second: Inspection) -> Table:
 
     def column(key: str, title: str, of: dict[str, Any], kind: Kind) -> Column:
         values = [_figure(of.get(name), kind) for name in names]
-        return Column(key=key, title=title, kind=kind, values=values)
+        return Column(key=key, title=title, kind=kind, values=values, dispensable=int(kind is Kind.NUMBER))
 
     return Table(
         key="scores",
@@ -94,21 +94,29 @@ def _brokers(found: Comparison, first: ClusterState, second: ClusterState) -> Ta
         title="brokers",
         columns=(
             Column(key="broker", title="broker", values=[b.broker for b in found.brokers], label=True),
-            Column(key="first_state", title="first", values=_states(first, rows_a), dispensable=2),
-            Column(key="second_state", title="second", values=_states(second, rows_b), dispensable=2),
+            Column(key="first_state", title="first", values=_states(first, rows_a), dispensable=3),
+            Column(key="second_state", title="second", values=_states(second, rows_b), dispensable=3),
             Column(key="first_bytes", title="used first", kind=Kind.BYTES, values=_at(one.bytes, rows_a)),
             Column(key="second_bytes", title="second", kind=Kind.BYTES, values=_at(two.bytes, rows_b)),
-            Column(key="first_replicas", title="replicas first", kind=Kind.NUMBER, values=_at(one.replicas, rows_a)),
-            Column(key="second_replicas", title="second", kind=Kind.NUMBER, values=_at(two.replicas, rows_b)),
+            Column(
+                key="first_replicas",
+                title="replicas first",
+                kind=Kind.NUMBER,
+                values=_at(one.replicas, rows_a),
+                dispensable=1,
+            ),
+            Column(
+                key="second_replicas", title="second", kind=Kind.NUMBER, values=_at(two.replicas, rows_b), dispensable=1
+            ),
             Column(
                 key="first_leaders",
                 title="leaders first",
                 kind=Kind.NUMBER,
                 values=_at(one.leaders, rows_a),
-                dispensable=1,
+                dispensable=2,
             ),
             Column(
-                key="second_leaders", title="second", kind=Kind.NUMBER, values=_at(two.leaders, rows_b), dispensable=1
+                key="second_leaders", title="second", kind=Kind.NUMBER, values=_at(two.leaders, rows_b), dispensable=2
             ),
         ),
     )
@@ -136,9 +144,14 @@ def _topics(found: Comparison, shown_rows: int | None) -> Table:
                 title="partitions first",
                 kind=Kind.NUMBER,
                 values=[t.first_partitions for t in topics],
+                dispensable=1,
             ),
             Column(
-                key="second_partitions", title="second", kind=Kind.NUMBER, values=[t.second_partitions for t in topics]
+                key="second_partitions",
+                title="second",
+                kind=Kind.NUMBER,
+                values=[t.second_partitions for t in topics],
+                dispensable=1,
             ),
             Column(key="first_bytes", title="bytes first", kind=Kind.BYTES, values=[t.first_bytes for t in topics]),
             Column(key="second_bytes", title="second", kind=Kind.BYTES, values=[t.second_bytes for t in topics]),

@@ -22,6 +22,7 @@ from kafkabal.reporting.report import Report
 from kafkabal.reporting.runs.result_report import result_report
 from kafkabal.reporting.telemetry_report import latency_report, subscriptions_report
 from kafkabal.telemetry.subscriptions import Subscription
+from tests.cli.table_examples import EXAMPLES
 
 HERE = Path(__file__).parent
 WIDTHS = (40, 60, 80, 100, 200)
@@ -44,6 +45,7 @@ OTHERS = {
     ],
 }
 REPORTS = {
+    **EXAMPLES,
     # recorded, so that a better planner changes no table
     "plan": plan_report(read_plan(HERE / "snapshots" / "lopsided-plan.json"), "rebalance plan"),
     "frontier": frontier_report(
