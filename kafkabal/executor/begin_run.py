@@ -19,7 +19,7 @@ from kafkabal.errors import (
     UsageError,
 )
 from kafkabal.executor.observe.duration_estimate import dir_changes, predicted_s
-from kafkabal.executor.open_run import OpenRun, lock_cluster, make_context
+from kafkabal.executor.open_run import lock_cluster, make_context, make_fence
 from kafkabal.executor.reassign.cordon_brokers import read_cordons
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
@@ -32,6 +32,7 @@ from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_re
 from kafkabal.executor.state.journal import Entered, Journal, Rate, ThrottleTaken
 from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
+from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.run_throttles import read_originals
 from kafkabal.model import ClusterState, TopicPartition, move_bytes
 from kafkabal.plan import PartitionChange, Placement, Plan, find_drift, partition_rows, placements, write_plan
@@ -105,12 +106,15 @@ def _begin(
     with ExitStack() as undo:
         lock = held or lock_cluster(environment, options.session_s, wait_s=environment.lock_wait_s)
         undo.callback(release_lock, lock)
+        # under the lock: a run that ends meanwhile would be taken for one that crashed
         earlier = find_run(environment)
         inherited = _inherited(environment, earlier)
+        # read again although the command has read it: a prompt may have been open for hours since
         state = environment.read_state()
         partitions = _planned(_without_drifted(plan, state, starts, skip_drifted=skip_drifted), state, starts)
         if not partitions:
             return None
+        # without ids a rollback would move a topic that was created again under its name
         partitions = _with_topic_ids(environment, partitions)
         record = _record(environment, plan, options, partitions)
         path = environment.journal_path(record.cluster_id, record.run_id)
@@ -125,7 +129,10 @@ def _begin(
         begun = RunState(at=at, phase=Phase.RECORDED, later_originals=list(inherited), rates=set(rates))
         remembered = _remember(environment, options, lock, lambda r: r.begin(record, begun))
         opened = RunState(at=at, later_originals=list(inherited), rates=set(rates))
-        context = make_context(environment, OpenRun(record, opened, options, journal, lock, remembered))
+        fence = make_fence(environment, options, lock, remembered, record.run_id)
+        store = RunStore(record, opened, journal, remembered, fence, environment.clock)
+        context = make_context(environment, options, store, fence)
+        # only now has the run begun: until here a crash leaves nothing that anybody has to resume
         context.enter(Goal.APPLY, Phase.RECORDED)
         if inherited:
             journal.append(*inherited, *(Rate(at=at, value=value) for value in sorted(rates)))
@@ -183,11 +190,13 @@ def _reopen(
         found = find_run(environment, journal) or found  # whoever held the lock before may have gone on with it
         _refuse_closed(found, goal)
         opened = undo.enter_context(closing(_open_journal(environment, found)))
+        # told before any effect: a process that stood still sees by this time that the run is no longer its own
         found.state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
         remembered = _remember(environment, wanted, lock, lambda r: _reopen_cluster_record(r, found))
         effects = found.journal.effects if found.journal else 0
-        run = OpenRun(found.record, found.state, wanted, opened, lock, remembered, last_effect=effects)
-        context = make_context(environment, run)
+        fence = make_fence(environment, wanted, lock, remembered, found.record.run_id)
+        store = RunStore(found.record, found.state, opened, remembered, fence, environment.clock)
+        context = make_context(environment, wanted, store, fence, last_effect=effects)
         if options is not None and options.throttle.bytes_per_s is not None:
             context.throttling.change(options.throttle)
         undo.pop_all()
@@ -442,6 +451,6 @@ def _tell_start(context: RunContext, goal: Goal | None = None) -> None:
             predicted_s=predicted_s(partitions, throttle),
             lock_scope=context.fence.scope,
             throttle_bytes_per_s=throttle.bytes_per_s,
-            has_cluster_record=context.remembered is not None,
+            has_cluster_record=context.store.cluster_record is not None,
         )
     )

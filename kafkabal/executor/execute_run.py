@@ -46,7 +46,7 @@ def execute(context: RunContext, goal: Goal) -> RunResult:
         context.fence.release()
         raise
     finally:
-        context.journal.close()
+        context.store.close()
 
 
 def restore_only(context: RunContext, in_flight: Collection[TopicPartition]) -> RunResult:
@@ -54,7 +54,7 @@ def restore_only(context: RunContext, in_flight: Collection[TopicPartition]) -> 
     try:
         return _Run(context, context.state.goal).restore_only(in_flight)
     finally:
-        context.journal.close()
+        context.store.close()
 
 
 class _Run:
@@ -75,8 +75,10 @@ class _Run:
                 return self._end(OnInterrupt.CANCEL, Outcome.STOPPED)
             return self._move_and_lead()
         except BusyError:
+            # the lock is another's: to clean up now would cancel their moves and unset their throttles
             raise
         except Exception:
+            # once in the way out, a second try of it could cancel what the first one decided to leave running
             if not self._is_ending:
                 self._wind_down()
             self._context.fence.release()
@@ -105,6 +107,7 @@ class _Run:
 
     def _move(self) -> MoveEnd:
         context = self._context
+        # written first: a crash in the first request must find a run that says it may have moved something
         context.enter(self._goal, Phase.MOVING)
         place = target_at_start if self._goal is Goal.ROLL_BACK else target_by_plan
         by_steps = context.options.limits.one_replica_at_a_time
@@ -161,15 +164,17 @@ class _Run:
     def _end(self, policy: OnInterrupt, outcome: Outcome) -> RunResult:
         self._is_ending = True
         if outcome is Outcome.DETACHED:
+            # moves that go on need their throttle, or they would take all the bandwidth there is
             return self._close(outcome, ["the throttle of this run, because its reassignments continue"])
-        self._context.journal.is_tolerant = True
+        self._context.store.tolerate_gaps()
+        # throttles come last: a copy that is still in flight would run without one from here on
         still_running = self._end_in_flight(policy) if outcome is not Outcome.COMPLETE else {}
         self._problems |= still_running
         left = self._restore(still_running.keys())
         if self._goal is not Goal.APPLY or outcome is Outcome.STOPPED:
             lift_cordons(self._context)
-        if self._context.journal.error is not None:
-            self._context.warn(f"the journal is incomplete: {self._context.journal.error.strerror}")
+        if self._context.store.gap is not None:
+            self._context.warn(f"the journal is incomplete: {self._context.store.gap.strerror}")
         return self._close(outcome, left.pending)
 
     def _end_in_flight(self, policy: OnInterrupt) -> dict[TopicPartition, str]:
@@ -218,7 +223,7 @@ class _Run:
             elapsed_s=context.elapsed_s,
             problems=problems,
             pending=list(pending),
-            journal=context.journal.path,
+            journal=context.store.journal_path,
         )
         context.listener.on_event(_finished(result))
         return result

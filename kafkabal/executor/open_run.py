@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from kafkabal.clusters import ClusterLock
 from kafkabal.errors import BusyError
@@ -16,27 +15,11 @@ from kafkabal.executor.safety.fenced_effects import Effects
 from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.run_invariants import RunInvariants
 from kafkabal.executor.state.cluster_record import ClusterRecord
-from kafkabal.executor.state.journal import Journal
-from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_request import RunRequests
-from kafkabal.executor.state.run_states import RunState
+from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.run_throttles import Throttling
 
 _LOCK_POLL_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class OpenRun:
-    """A run whose lock is held and whose journal is open."""
-
-    record: RunRecord
-    state: RunState
-    options: RunOptions
-    journal: Journal
-    lock: ClusterLock
-    remembered: ClusterRecord | None
-    last_effect: int = 0
-    """Number of the last request in the journal."""
 
 
 def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float = 0.0) -> ClusterLock:
@@ -97,67 +80,66 @@ class CommandLock:
             self._lock = None
 
 
-def make_context(environment: RunEnvironment, run: OpenRun) -> RunContext:
-    """Everything that the steps of the run share."""
-    context: RunContext
-    fence = _fence(environment, run)
+def make_context(
+    environment: RunEnvironment, options: RunOptions, store: RunStore, fence: Fence, *, last_effect: int = 0
+) -> RunContext:
+    """Everything that the steps of the run share.
+
+    Parameters
+    ----------
+    last_effect
+        Number of the last request in the journal.
+    """
     effects = Effects(
         environment.cluster,
-        run.journal,
+        store,
         fence,
-        environment.clock,
         environment.listener,
-        RunInvariants(run.record, run.state),
-        last_number=run.last_effect,
-        items_per_request=run.options.limits.partitions_per_request,
+        RunInvariants(store.record, store.state),
+        last_number=last_effect,
+        items_per_request=options.limits.partitions_per_request,
     )
-    throttling = Throttling(
-        environment.cluster,
-        effects,
-        run.journal,
-        run.record,
-        run.state,
-        run.options.throttle,
-        remember=lambda: context.remember(),
-        now=lambda: context.now(),
-    )
-    context = RunContext(
+    requests = RunRequests(store.journal_path, store.cluster_record, store.record.run_id, environment.clock)
+    return RunContext(
         cluster=environment.cluster,
-        record=run.record,
-        state=run.state,
-        options=run.options,
-        journal=run.journal,
-        remembered=run.remembered,
+        store=store,
+        options=options,
         fence=fence,
         effects=effects,
-        throttling=throttling,
-        retries=RetryBudget(environment.clock, run.options.timeouts, environment.listener),
+        throttling=Throttling(environment.cluster, effects, store, options.throttle),
+        retries=RetryBudget(environment.clock, options.timeouts, environment.listener),
         clock=environment.clock,
         stop=environment.stop,
         listener=environment.listener,
         began_s=environment.clock.monotonic(),
-        ends_at_s=environment.time_limit_s(run.options.max_runtime_s),
+        ends_at_s=environment.time_limit_s(options.max_runtime_s),
         broker_timeout_s=environment.broker_timeout_s,
         read_state=environment.read_state,
-        latest_request=RunRequests(run.journal.path, run.remembered, run.record.run_id, environment.clock).latest,
+        latest_request=requests.latest,
     )
-    return context
 
 
-def _fence(environment: RunEnvironment, run: OpenRun) -> Fence:
+def make_fence(
+    environment: RunEnvironment, options: RunOptions, lock: ClusterLock, known: ClusterRecord | None, run_id: str
+) -> Fence:
+    """The fence of a run; a lock that was lost is taken again only where no other process used it meanwhile.
+
+    Parameters
+    ----------
+    known
+        The cluster's record, where it keeps one: it tells whether another process has resumed the run. Where it keeps
+        none, that must be feared.
+    """
+
     def retake() -> ClusterLock:
         with ExitStack() as undo:
-            regained = lock_cluster(environment, run.options.session_s)
+            regained = lock_cluster(environment, options.session_s)
             undo.callback(release_lock, regained)
-            if _may_be_taken_over(run):
-                raise TakenOverError(f"run {run.record.run_id} was resumed by another process")
+            # who held the lock between may have finished or rolled back the run: what is known here is old
+            if known is None or not known.is_as_left(run_id):
+                raise TakenOverError(f"run {run_id} was resumed by another process")
             undo.pop_all()
         return regained
 
-    give_up_s = run.options.timeouts.unreachable_s
-    return Fence(run.lock, retake, environment.clock, session_s=run.options.session_s, give_up_s=give_up_s)
-
-
-def _may_be_taken_over(run: OpenRun) -> bool:
-    """Whether another process had the lock and used it; where the cluster remembers nothing, that must be feared."""
-    return run.remembered is None or not run.remembered.is_as_left(run.record.run_id)
+    give_up_s = options.timeouts.unreachable_s
+    return Fence(lock, retake, environment.clock, session_s=options.session_s, give_up_s=give_up_s)

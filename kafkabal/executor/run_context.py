@@ -14,11 +14,10 @@ from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.safety.fenced_effects import Effects
 from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
-from kafkabal.executor.state.cluster_record import ClusterRecord
-from kafkabal.executor.state.journal import Closed, Entered, Journal
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_request import RunRequest
 from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
+from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.run_throttles import Throttling
 from kafkabal.model import ClusterState
 
@@ -28,12 +27,9 @@ class RunContext:
     """An open run: what it is, how far it is, and the tools to continue it."""
 
     cluster: Cluster
-    record: RunRecord
-    state: RunState
+    store: RunStore
     options: RunOptions
     """Those of the record, or of the command that resumes the run."""
-    journal: Journal
-    remembered: ClusterRecord | None
     fence: Fence
     effects: Effects
     throttling: Throttling
@@ -53,15 +49,20 @@ class RunContext:
     is_paused: bool = False
     """Asked to move nothing until it is asked to go on."""
 
+    @property
+    def record(self) -> RunRecord:
+        """The run as it was begun."""
+        return self.store.record
+
+    @property
+    def state(self) -> RunState:
+        """How far it is."""
+        return self.store.state
+
     def enter(self, goal: Goal, phase: Phase) -> None:
         """Go on to a phase, and write it down before anything is done in it."""
-        # another host has to see which run can be resumed, and that one was paused or goes on
-        is_worth_telling = goal is not self.state.goal or Phase.PAUSED in (phase, self.state.phase)
-        self.state.goal = goal
-        self.state.enter(phase)
-        self.journal.append(Entered(at=self.now(), goal=goal, phase=phase))
-        if is_worth_telling:
-            self.retries.until_success(self.remember)
+        if self.store.enter(goal, phase):
+            self.retries.until_success(self.store.tell_cluster)
         closed_s = self.seconds_until_window() if phase is Phase.PAUSED and not self.is_paused else 0.0
         self.listener.on_event(PhaseEntered(phase=phase, opens_in_s=closed_s or None))
 
@@ -75,28 +76,15 @@ class RunContext:
         """
         # where another took the lock and went on, the run is not ours to close
         self.retries.until_success(self.fence.check)
-        self.state.enter(Phase.CLOSED)
-        self.state.outcome, self.state.pending = outcome, pending
-        self.journal.append(Closed(at=self.now(), outcome=outcome, pending=pending, problems=problems))
+        self.store.close_run(outcome, pending, problems)
         try:
-            self.retries.until_success(self.remember)
+            self.retries.until_success(self.store.tell_cluster)
         except OperationError as error:
             self.warn(f"cannot update the run record on the cluster: {error}")
-
-    def remember(self) -> None:
-        """Tell the cluster how far the run is; fenced like every effect."""
-        if self.remembered is not None:
-            self.fence.check()
-            self.state.at = self.now()
-            self.remembered.update(self.record.run_id, self.state)
 
     def warn(self, message: str) -> None:
         """Tell the listener of something that the user should know."""
         self.listener.on_event(Warned(message=message))
-
-    def now(self) -> str:
-        """The time as the journal writes it."""
-        return self.clock.utc_now().isoformat(timespec="milliseconds")
 
     @property
     def elapsed_s(self) -> float:

@@ -120,6 +120,7 @@ class TopicRecordStore:
             raise UnreachableError(f"topic {RECORDS_TOPIC} was created but is not yet known to all brokers")
         topic = ProduceRequest.TopicProduceData
         request = ProduceRequest(
+            # with less, the broker that dies next may be the only one that knows of the run
             acks=_ALL_IN_SYNC_REPLICAS,
             timeout_ms=int(deadline.remaining_s * 1000),
             topic_data=[topic(name=RECORDS_TOPIC, partition_data=[topic.PartitionProduceData(index=0, records=batch)])],

@@ -28,6 +28,7 @@ def elect_preferred_leaders(client: KafkaClient, partitions: Collection[TopicPar
         try:
             faults |= _elect(client, chunk)
         except UnreachableError as error:
+            # raised later, the answers of the chunks before it would be lost
             if at == 0:
                 raise
             faults |= dict.fromkeys(chunk, fault_of_error(error))

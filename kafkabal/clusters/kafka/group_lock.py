@@ -184,8 +184,10 @@ class GroupLock:
 
     def _beat(self) -> None:
         request = HeartbeatRequest(group_id=self._group, generation_id=self._generation, member_id=self._member)
+        # counted from when it was sent: the session on the coordinator began no earlier, whatever the answer took
         sent_s = self._clock.monotonic()
         code = self._call(request).error_code
+        # a member that does not join again while its group rebalances is put out, and the lock is lost
         if code == REBALANCE_IN_PROGRESS:
             self._join()
         elif code == NO_ERROR:

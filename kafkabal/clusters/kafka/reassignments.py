@@ -51,6 +51,8 @@ def alter_reassignments(
     A chunk that gets no answer fails with its partitions; if it is the first one, the error is raised.
     """
     faults: dict[TopicPartition, Fault] = {}
+    # before 4.1 the controller takes any number of replicas: a list computed from metadata that shows a move in flight
+    # would raise the factor for good (KIP-860)
     if not allow_replication_factor_change and not client.supports(AlterPartitionReassignmentsRequest, GUARD_VERSION):
         faults = _factor_changes(client, targets)
     wanted = [(partition, target) for partition, target in targets.items() if partition not in faults]
@@ -58,6 +60,7 @@ def alter_reassignments(
         try:
             faults |= _alter(client, dict(chunk), allow_replication_factor_change=allow_replication_factor_change)
         except UnreachableError as error:
+            # raised later, the answers of the chunks before it would be lost, and their moves taken for not started
             if at == 0:
                 raise
             faults |= dict.fromkeys((partition for partition, _ in chunk), fault_of_error(error))
@@ -106,6 +109,7 @@ def _factor_changes(client: KafkaClient, targets: Targets) -> dict[TopicPartitio
     running = list_reassignments(client)
     now = partition_status(client, {partition.topic for partition in targets})
     current = {name: status.replicas for name, status in now.items()}
+    # of what moves already, metadata lists old and new replicas together
     current |= {name: reassignment.target for name, reassignment in running.items()}
     return factor_changes(targets, current)
 

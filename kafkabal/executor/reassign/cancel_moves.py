@@ -65,9 +65,11 @@ def _turn(
         if t.stage is Stage.WAITING and _is_out_of_order(t, planned[t.name])
     }
     faults: dict[TopicPartition, str] = {}
+    # only what the controller lists: cancelling anything else is an error, and its metadata only lags
     for name, fault in context.effects.cancel([t.name for t in moving if t.name in seen.reassignments]).items():
         faults[name] = str(fault)
     context.effects.move_log_dirs(copying)
+    # a cancelled move leaves its old replicas in another order, and auto leader rebalancing would follow that
     context.effects.reassign(disordered, changes_replication_factor=False)
     touched = {t.name for t in moving} | {(r.topic, r.partition) for r in copying} | disordered.keys()
     return [t for t in tasks if t.name in touched], faults

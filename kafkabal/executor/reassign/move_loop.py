@@ -126,10 +126,12 @@ class MoveLoop:
 
     def _turn(self, *, finish_only: bool) -> None:
         seen = self._observe()
+        # a reassignment of ours to somewhere else, as from before a rollback, has to end before its partition can start
         self._cancel([t for t in self._running if t.stage is Stage.ASTRAY])
         self._watch(seen)
         self._take_request()
         starting = [] if finish_only else self._choose(seen)
+        # before anything starts: a copy that begins without its throttle takes all bandwidth until the next turn
         refused = self._context.throttling.cover(starting, self._running, seen.brokers)
         for task, reason in refused.items():
             self._put_aside(task, f"cannot set its throttle: {reason}", pause_s=_PAUSE_S)
@@ -191,6 +193,7 @@ class MoveLoop:
             self._disks = None
         if not batch.starting:
             return []
+        # seconds may have passed since the last look at these, and another tool may have moved them first
         closer = observe_again(self._context.cluster, seen, [t.target for t in batch.starting])
         for task in batch.starting:
             task.take(closer, self._now())
@@ -253,6 +256,7 @@ class MoveLoop:
 
     def _put_lost_aside(self, task: Task, broker: int) -> None:
         """Wait for the log dir in which a copy was lost, if one is offline; a few times for what has no such reason."""
+        # read again, since a log dir may have gone offline with the copy
         self._disks = None
         outage = self._disks_now().outage(broker, task.target.log_dirs.get(broker))
         self._put_aside(task, outage or f"broker {broker} lost its copy", pause_s=_DISKS_ANEW_S)
@@ -326,6 +330,7 @@ class MoveLoop:
         if not still_open:
             if self._is_verified:
                 return True
+            # metadata lags behind the controller: what looked placed may have been the state before a change
             self._is_unsure = self._is_verified = True
             return False
         self._is_verified = False
@@ -350,6 +355,7 @@ class MoveLoop:
             return
         context = self._context
         why = stalled_copies.reasons(context.cluster, running, context.throttling.rate, context.elapsed_s, stalled_s)
+        # copies between log dirs are cancelled on the way out, by asking for the dir that they leave
         self._cancel([t for t in running if t.stage is not Stage.COPYING])
         self._meter.restart_stall(self._now())
         for task, reason in why.items():

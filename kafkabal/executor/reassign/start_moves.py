@@ -23,10 +23,13 @@ def start(effects: Effects, tasks: Sequence[Task]) -> dict[Task, Fault]:
     """
     moving = [t for t in tasks if t.stage is Stage.WAITING]
     faults = _start_copies(effects, [t for t in tasks if t.stage is Stage.MISPLACED])
+    # asked before the reassignment: a broker that has begun to copy into another dir would have to copy once more
     faults |= _ask_for_log_dirs(effects, moving)
     moving = [t for t in moving if t not in faults]
     keeping = [t for t in moving if len(t.target.next_step(t.current)) == len(t.current)]
     changing = [t for t in moving if len(t.target.next_step(t.current)) != len(t.current)]
+    # KIP-860 guards against a factor that changed since the last look, by a flag of the whole request: moves that are
+    # meant to change theirs go in one of their own
     faults |= _reassign(effects, keeping, changes_replication_factor=False)
     return faults | _reassign(effects, changing, changes_replication_factor=True)
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from itertools import islice
 from typing import Any, TypeVar
 
-from kafkabal.clusters import Clock, Cluster, ConfigChange, ConfigOperation, ConfigResource, Fault, ReplicaOn
+from kafkabal.clusters import Cluster, ConfigChange, ConfigOperation, ConfigResource, Fault, ReplicaOn
 from kafkabal.errors import OperationError
 from kafkabal.executor.run_events import RunListener, Submitted
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.safety.run_invariants import RunInvariants
-from kafkabal.executor.state.journal import Confirmed, EffectKind, Intended, Journal, Unanswered
+from kafkabal.executor.state.journal import Confirmed, EffectKind, Intended, Unanswered
+from kafkabal.executor.state.run_store import RunStore
 from kafkabal.model import TopicPartition
 
 _T = TypeVar("_T")
@@ -27,9 +28,8 @@ class Effects:
     def __init__(
         self,
         cluster: Cluster,
-        journal: Journal,
+        store: RunStore,
         fence: Fence,
-        clock: Clock,
         listener: RunListener,
         invariants: RunInvariants,
         *,
@@ -37,9 +37,8 @@ class Effects:
         items_per_request: int,
     ) -> None:
         self._cluster = cluster
-        self._journal = journal
+        self._store = store
         self._fence = fence
-        self._clock = clock
         self._listener = listener
         self._invariants = invariants
         self._number = last_number
@@ -104,21 +103,20 @@ class Effects:
         if not items:
             return {}
         self._invariants.check_begun()
+        # a process that was suspended holds what it knew then, and another may work on the cluster since
         self._fence.check()
         self._number += 1
-        self._journal.append(Intended(at=self._now(), number=self._number, kind=kind, items=items))
+        self._store.append(Intended(at=self._store.now(), number=self._number, kind=kind, items=items))
+        # on disk before it is sent: after a crash only what is written here can be undone
         try:
             failed = dict(call())
         except OperationError as error:
-            self._journal.append(Unanswered(at=self._now(), number=self._number, error=str(error)))
+            self._store.append(Unanswered(at=self._store.now(), number=self._number, error=str(error)))
             raise
         named = {str(key): str(fault) for key, fault in failed.items()}
-        self._journal.append(Confirmed(at=self._now(), number=self._number, failed=named))
+        self._store.append(Confirmed(at=self._store.now(), number=self._number, failed=named))
         self._listener.on_event(Submitted(effect=self._number, kind=kind, items=len(items), failed=len(failed)))
         return failed
-
-    def _now(self) -> str:
-        return self._clock.utc_now().isoformat(timespec="milliseconds")
 
 
 def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:

@@ -68,6 +68,7 @@ class ClusterRecord:
         for number, part in enumerate(parts):
             self._put(_part_key(record.run_id, number), part)
         self.update(record.run_id, state)
+        # last: a crash before it leaves the former run in place, which is whole
         head = _Head(run_id=record.run_id, parts=len(parts), sha256=hashlib.sha256(packed).hexdigest())
         self._put(_HEAD, msgspec.json.encode(head))
         self._keep_summary(before, record.run_id)

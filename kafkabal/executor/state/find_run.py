@@ -92,6 +92,7 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
     record, state = known
     if record.run_id == local.record.run_id:
         return FoundRun(local.record, _merged(local.state, state), local)
+    # an old journal of this host must not hide the run that another host has begun since
     is_local = journal is not None or local.record.started_at > record.started_at
     return _only(local, None) if is_local else _only(None, known)
 

@@ -127,6 +127,7 @@ def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, 
     if before is not None and before.asked_at != found.state.asked_at:
         requested = requested.over(before.requested)
     at = environment.clock.utc_now().isoformat()
+    # a run reads only the latest request: one that left the pause out would end it
     requests.put(RunRequest(requested=requested, is_paused=is_paused, asked_at=at))
     return found.record.run_id
 

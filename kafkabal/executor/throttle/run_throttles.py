@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kafkabal.clusters import (
@@ -20,9 +20,8 @@ from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.fenced_effects import Effects
-from kafkabal.executor.state.journal import Journal, Rate, ThrottleTaken
-from kafkabal.executor.state.run_record import Original, PlannedPartition, RunRecord
-from kafkabal.executor.state.run_states import RunState
+from kafkabal.executor.state.run_record import Original, PlannedPartition
+from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.throttle_rules import (
     LIST_KEYS,
     RATE_KEYS,
@@ -77,39 +76,18 @@ class _ListChanges:
 
 
 class Throttling:
-    """Sets and unsets the throttles of one run.
+    """Sets and unsets the throttles of one run."""
 
-    Parameters
-    ----------
-    remember
-        Called after the state has changed in a way that another host must know of before an effect.
-    now
-        Gives the time as the journal writes it.
-    """
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        effects: Effects,
-        journal: Journal,
-        record: RunRecord,
-        state: RunState,
-        throttle: Throttle,
-        *,
-        remember: Callable[[], None],
-        now: Callable[[], str],
-    ) -> None:
+    def __init__(self, cluster: Cluster, effects: Effects, store: RunStore, throttle: Throttle) -> None:
+        record, state = store.record, store.state
         self._cluster = cluster
         self._effects = effects
-        self._journal = journal
+        self._store = store
         self._state = state
-        self._remember = remember
-        self._now = now
         self._throttle = state.throttle or throttle
         known = (*record.originals, *state.later_originals)
         self._originals = {(o.of, o.key): o for o in known}
         self._ours = entries_by_topic(record.partitions)
-        self._is_untold = False
         self._in_force: dict[tuple[ConfigResource, str], int] = {}
         """Rates that are settled on a broker: set by us, or kept since what is there is lower."""
         self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours) if known else {}
@@ -133,10 +111,8 @@ class Throttling:
         asked_at
             Of the request that asks for it, if one does.
         """
-        self._throttle = self._state.throttle = throttle
-        self._state.asked_at = self._state.asked_at if asked_at is None else asked_at
-        self._is_untold = True
-        self._journal.append(ThrottleTaken(at=self._now(), throttle=throttle, asked_at=self._state.asked_at))
+        self._throttle = throttle
+        self._store.keep_throttle(throttle, self._state.asked_at if asked_at is None else asked_at)
 
     def cover(self, starting: Collection[Task], running: Collection[Task], alive: frozenset[int]) -> dict[Task, str]:
         """Have every replica that moves or is about to under the throttle, and no other.
@@ -158,6 +134,7 @@ class Throttling:
         """Restore every config as it was found, except entries of partitions that still move, and all rates then."""
         left = Leftovers()
         self._restore_lists(still_running, left)
+        # a rate serves all moves of a broker, so that one which is still in flight keeps all of them
         if still_running:
             left.pending += [f"the throttle of {name}, still in flight" for name in sorted(still_running)]
         else:
@@ -186,7 +163,7 @@ class Throttling:
         for (resource, key), rate in sorted(wanted.items()):
             if resource not in faults:
                 changes += self._rate_change(resource, key, rate, current[resource].get(key))
-        self._announce({c.value for c in changes if c.value is not None})
+        self._store.announce_rates({c.value for c in changes if c.value is not None})
         faults |= self._effects.alter_configs(changes)
         _refuse_denied(faults)
         self._in_force |= {at: rate for at, rate in wanted.items() if at[0] not in faults}
@@ -198,25 +175,11 @@ class Throttling:
         """At most one change; what another user has set meanwhile stays."""
         original = self._originals[resource, key]
         own = current.value if current is not None and current.source is ConfigSource.OWN else None
+        # neither the first value nor one of ours: an operator set it during the run, and means it
         if own != original.own_value and own not in self._state.rates:
             return []
         value = rate_to_set(original, rate, override=self._throttle.override) or original.own_value
         return [] if value == own else [ConfigChange(resource, key, value)]
-
-    def _announce(self, rates: set[str]) -> None:
-        """Write down what we are about to set, so that it is known as ours whatever happens."""
-        new = sorted(rates - self._state.rates)
-        if new:
-            self._is_untold = True
-            self._state.rates.update(new)
-            self._journal.append(*(Rate(at=self._now(), value=value) for value in new))
-        self._tell()
-
-    def _tell(self) -> None:
-        """Let the cluster remember what is new; where that fails, the next call tries again before any effect."""
-        if self._is_untold:
-            self._remember()
-            self._is_untold = False
 
     def _settle_lists(self, active: Mapping[ConfigResource, Entries]) -> dict[ConfigResource, Fault]:
         """Bring the lists of topics to the active entries; returns the topics that failed."""
@@ -224,6 +187,7 @@ class Throttling:
         if not topics:
             return {}
         current, faults = self._read(topics, LIST_KEYS)
+        # not known until the answer is here: a lost one may have been executed, and is settled again
         self._listed |= dict.fromkeys(topics)
         changes = _ListChanges()
         for resource in sorted(current):
@@ -311,12 +275,8 @@ class Throttling:
             for key in keys
             if (resource, key) not in self._originals
         ]
-        if new:
-            self._originals |= {(o.of, o.key): o for o in new}
-            self._state.later_originals += new
-            self._is_untold = True
-            self._journal.append(*new)
-        self._tell()
+        self._originals |= {(o.of, o.key): o for o in new}
+        self._store.keep_originals(new)
         return current, dict(faults)
 
 

@@ -145,11 +145,13 @@ def test_paused_watched_and_continued_from_another_host(stage: Stage, plan_file:
         gone_on = stage.command("resume", host="two")
         assert (gone_on.returncode, "asked it to go on" in gone_on.stderr) == (0, True), gone_on.stderr
         stage.until(stage.in_flight)
-        stage.hasten()
-        watched = stage.command("status", "--watch", host="two")
-        assert watched.returncode == 0, watched.stderr
-        assert " partitions in flight, " in watched.stderr
-        said, _ = process.communicate(timeout=60)
+        with _running(stage, "status", "--watch", host="two") as watching:
+            time.sleep(8.0)  # for its first two looks
+            stage.hasten()
+            said, _ = process.communicate(timeout=60)
+            watched, _ = watching.communicate(timeout=60)
+        assert watching.returncode == 0, watched
+        assert " partitions in flight, " in watched
     assert process.returncode == 0, said
     stage.assert_as_planned()
 

@@ -541,7 +541,7 @@ def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> N
         _run(scene)
     context = reopen_run(scene.next_process(host))
     assert context.throttling.throttle == Throttle(bytes_per_s=40_000_000, log_dir_bytes_per_s=10_000_000)
-    context.journal.close()
+    context.store.close()
     slower = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=5_000_000))
     context = reopen_run(scene.next_process(host), options=slower)
     assert context.throttling.rate == 5_000_000

@@ -8,8 +8,8 @@ import pytest
 
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.safety.run_invariants import RunInvariants
+from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle import run_throttles
-from kafkabal.executor.throttle.run_throttles import Throttling
 from kafkabal.executor.throttle.throttle_rules import NOTHING
 from tools.model_check.invariants import ViolationError
 from tools.model_check.search import Search
@@ -40,7 +40,7 @@ def test_throttle_left_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_rate_without_a_record_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An executor that sets rates before it writes them down is found out."""
-    monkeypatch.setattr(Throttling, "_announce", lambda *_: None)
+    monkeypatch.setattr(RunStore, "announce_rates", lambda *_: None)
     monkeypatch.setattr(RunInvariants, "check_configs", lambda *_: None)  # would stop it first
     with pytest.raises(ViolationError, match="which no record knows of"):
         Search(0, tmp_path).run()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafkabal.executor.observe.disk_room import Disks
 from kafkabal.model.rows import TopicRow
-from kafkabal.testing.cluster_builders import brokers, cluster, partition
+from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
 
 def test_a_broker_that_did_not_report_gets_no_copy() -> None:
@@ -31,3 +33,15 @@ def test_where_usable_bytes_are_unknown_logs_count_as_used() -> None:
 
     assert disks.obstacle(1, "/d0", 50) is None
     assert disks.obstacle(1, "/d0", 51) == "its destination log dir would exceed the disk limit"
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 60)), max_size=20))
+def test_disks_are_never_promised_twice(copies: list[tuple[int, int]]) -> None:
+    """However copies come, no volume is promised beyond its limit."""
+    disks = Disks(cluster(brokers(3, dir_bytes=100), [topic("t", [1, 2, 3], size_bytes=10)]), 0.85)
+    promised = dict.fromkeys((1, 2, 3), 0)
+    for broker, size in copies:
+        if disks.has_room(broker, "/d0", size):
+            disks.reserve(broker, "/d0", size)
+            promised[broker] += size
+    assert all(total <= 85 for total in promised.values())

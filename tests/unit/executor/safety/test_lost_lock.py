@@ -79,7 +79,7 @@ def test_stopped_process_whose_run_another_has_touched(scene: Any) -> None:
     other = scene.memory.connect("other")
 
     def open_and_die() -> None:
-        reopen_run(scene.environment(other, host="two")).journal.close()
+        reopen_run(scene.environment(other, host="two")).store.close()
         other.stop()
         other.kafka.clock.sleep(_LONGER_THAN_A_SESSION_S)
 

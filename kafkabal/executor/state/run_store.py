@@ -1,0 +1,137 @@
+"""What is written down of an open run: in its journal on this host, and in the record that the cluster keeps of it.
+
+The two serve different readers. The journal has everything and is on disk before each request, so that this host knows
+after a crash what it may have done. The cluster's record has the run as it was begun and its latest state, so that any
+host can resume it or clean up; it is a request like any other, and fenced like one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from kafkabal.clusters import Clock
+from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.safety.cluster_lock import Fence
+from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.journal import Closed, Entered, Journal, Rate, Record, ThrottleTaken
+from kafkabal.executor.state.run_record import Original, RunRecord
+from kafkabal.executor.state.run_states import Goal, Outcome, Phase, RunState
+
+
+class RunStore:
+    """The record and the state of a run, and the two places where they are kept.
+
+    Parameters
+    ----------
+    cluster_record
+        None where the cluster keeps none.
+    """
+
+    def __init__(
+        self,
+        record: RunRecord,
+        state: RunState,
+        journal: Journal,
+        cluster_record: ClusterRecord | None,
+        fence: Fence,
+        clock: Clock,
+    ) -> None:
+        self.record = record
+        self.state = state
+        self.cluster_record = cluster_record
+        self._journal = journal
+        self._fence = fence
+        self._clock = clock
+        self._has_news = False
+
+    @property
+    def journal_path(self) -> Path:
+        """Where the journal is."""
+        return self._journal.path
+
+    @property
+    def gap(self) -> OSError | None:
+        """Why records are missing from the journal, if any are."""
+        return self._journal.error
+
+    def now(self) -> str:
+        """The time as it is written down."""
+        return self._clock.utc_now().isoformat(timespec="milliseconds")
+
+    def append(self, *records: Record) -> None:
+        """Add records to the journal; they are on disk when this returns."""
+        self._journal.append(*records)
+
+    def enter(self, goal: Goal, phase: Phase) -> bool:
+        """Write down that the run goes on to a phase.
+
+        Returns
+        -------
+        bool
+            Whether other hosts have to know: a new goal decides what a resume does, and a pause who may end it.
+        """
+        matters = goal is not self.state.goal or Phase.PAUSED in (phase, self.state.phase)
+        self.state.goal = goal
+        self.state.enter(phase)
+        self.append(Entered(at=self.now(), goal=goal, phase=phase))
+        return matters
+
+    def close_run(self, outcome: Outcome, pending: list[str], problems: dict[str, str]) -> None:
+        """Write down the end of the run."""
+        self.state.enter(Phase.CLOSED)
+        self.state.outcome, self.state.pending = outcome, pending
+        self.append(Closed(at=self.now(), outcome=outcome, pending=pending, problems=problems))
+
+    def keep_throttle(self, throttle: Throttle, asked_at: str) -> None:
+        """Write down that the run goes on with another throttle."""
+        self.state.throttle, self.state.asked_at = throttle, asked_at
+        self._has_news = True
+        self.append(ThrottleTaken(at=self.now(), throttle=throttle, asked_at=asked_at))
+
+    def announce_rates(self, rates: Collection[str]) -> None:
+        """Write down rates that are about to be set.
+
+        Without that, a rate found on a broker after a crash would be taken for an operator's, and left there.
+        """
+        new = sorted(set(rates) - self.state.rates)
+        if new:
+            self._has_news = True
+            self.state.rates.update(new)
+            self.append(*(Rate(at=self.now(), value=value) for value in new))
+        self.tell_news()
+
+    def keep_originals(self, originals: Collection[Original]) -> None:
+        """Write down configs as they were found, before anything changes them."""
+        if originals:
+            self.state.later_originals += originals
+            self._has_news = True
+            self.append(*originals)
+        self.tell_news()
+
+    def tell_news(self) -> None:
+        """Tell the cluster what is new; where that fails, the next call tries again before any effect."""
+        if self._has_news:
+            self.tell_cluster()
+            self._has_news = False
+
+    def tell_cluster(self) -> None:
+        """Have the cluster's record say how far the run is; fenced like every effect.
+
+        Raises
+        ------
+        BusyError
+            If another process has the lock: the record is then theirs, and an older state would replace their progress.
+        """
+        if self.cluster_record is not None:
+            self._fence.check()
+            self.state.at = self.now()
+            self.cluster_record.update(self.record.run_id, self.state)
+
+    def tolerate_gaps(self) -> None:
+        """From now on a full disk ends nothing: throttles left behind are worse than a gap in the journal."""
+        self._journal.is_tolerant = True
+
+    def close(self) -> None:
+        """Close the journal."""
+        self._journal.close()

@@ -1,0 +1,90 @@
+"""What may start next, within the limits of brokers, log dirs and the cluster."""
+
+from __future__ import annotations
+
+from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
+from kafkabal.executor.observe.disk_room import Disks
+from kafkabal.executor.observe.observation import Observation
+from kafkabal.executor.reassign.batches import Slots, choose
+from kafkabal.executor.reassign.partition_task import Task
+from kafkabal.executor.reassign.target_placement import target_by_plan
+from kafkabal.executor.run_options import Limits
+from kafkabal.executor.state.run_record import PlannedPartition
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.plan.plan import Placement
+from kafkabal.testing.cluster_builders import GB, brokers, cluster
+
+NAME = TopicPartition("t", 0)
+
+
+def _planned(
+    start: tuple[int, ...], target: tuple[int, ...], dirs: tuple[str, ...] | None = None, size: int = GB
+) -> PlannedPartition:
+    return PlannedPartition(
+        topic="t",
+        partition=0,
+        start=Placement(replicas=start, leader=start[0], log_dirs=("/d0",) * len(start)),
+        replicas=target,
+        log_dirs=dirs or ("any",) * len(target),
+        copy_bytes=size,
+    )
+
+
+def _look(
+    replicas: tuple[int, ...] | None,
+    running: Reassignment | None = None,
+    logs: dict[int, ReplicaLog] | None = None,
+) -> Observation:
+    status = {NAME: PartitionStatus(leader=replicas[0], replicas=replicas, isr=replicas)} if replicas else {}
+    return Observation(
+        brokers=frozenset(range(1, 9)),
+        reassignments={NAME: running} if running else {},
+        status=status,
+        logs={ReplicaOn(*NAME, b): log for b, log in (logs or {}).items()},
+        silent={},
+    )
+
+
+def _task(number: int, current: tuple[int, ...], target: tuple[int, ...], size: int = GB) -> Task:
+    planned = _planned(current, target, size=size)
+    task = Task(target_by_plan(planned, by_steps=False))
+    task.take(_look(current), 0.0)
+    return task
+
+
+def _no_limits() -> Disks:
+    return Disks(cluster(brokers(0), []), 0.85)
+
+
+def test_caps_per_broker() -> None:
+    """No broker sends or receives more copies than its cap, and the largest go first."""
+    tasks = [_task(i, (1, 2), (2 + i % 2 * 1 + 1, 2), size=GB - i) for i in range(8)]
+    limits = Limits(moves_in_per_broker=2, moves_out_per_broker=3)
+    batch = choose(tasks, Slots(limits, 0.0), _no_limits())
+    sizes = [t.target.copy_bytes for t in batch.starting]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(batch.starting) == 3
+    per_target = [t.adding[0] for t in batch.starting]
+    assert max(per_target.count(b) for b in per_target) <= 2
+
+
+def test_leader_sends_a_copy_to_each() -> None:
+    """A partition with two new replicas takes two of its leader's slots."""
+    slots = Slots(Limits(moves_out_per_broker=3), 0.0)
+    batch = choose([_task(0, (1, 2), (3, 4)), _task(1, (1, 2), (5, 6))], slots, _no_limits())
+    assert len(batch.starting) == 1
+    assert slots.outbound[1] == 2
+
+
+def test_small_moves_share_a_slot() -> None:
+    """Copies that take a tenth of a look take a tenth of a slot."""
+    tasks = [_task(i, (1,), (2,), size=GB // 10) for i in range(100)]
+    batch = choose(tasks, Slots(Limits(moves_in_per_broker=2, moves_out_per_broker=2), float(GB)), _no_limits())
+    assert len(batch.starting) == 20
+
+
+def test_orders_need_no_slot() -> None:
+    """Changes without a copy start at once, however full the brokers are."""
+    slots = Slots(Limits(moves_out_per_broker=1), 0.0)
+    batch = choose([_task(0, (1, 2), (3, 2)), _task(1, (1, 2), (2, 1))], slots, _no_limits())
+    assert len(batch.starting) == 2
