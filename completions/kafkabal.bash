@@ -442,7 +442,7 @@ _kafkabal_spec() {
         "kafkabal advise --broker-timeout") spec="value" ;;
         "kafkabal advise --throttle") spec="words auto none" ;;
         "kafkabal advise --tolerance") spec="value" ;;
-        "kafkabal advise -o" | "kafkabal advise --output") spec="words table json yaml csv markdown" ;;
+        "kafkabal advise -o" | "kafkabal advise --output") spec="words table json yaml csv markdown html" ;;
         "kafkabal advise --output-file") spec="files" ;;
         "kafkabal advise --color") spec="words auto always never" ;;
         "kafkabal monitoring --out") spec="files" ;;

@@ -850,7 +850,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l zookeeper -r -f -d 'Z
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l broker-timeout -r -f -d 'Timeout per broker request. [default: 10s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l throttle -r -f -a 'auto none' -d 'Replication throttle per broker: a rate, \'auto\' or \'none\'. [default: auto]'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l tolerance -r -f -d 'Allowed deviation from the fair share, such as 9% or 0.09.'
-complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s o -l output -r -f -a 'table json yaml csv markdown' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s o -l output -r -f -a 'table json yaml csv markdown html' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s v -l verbose -d 'Verbose output; -vv adds library logs.'

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kafkabal.config.profiles import parse_profiles, read_profiles
+from kafkabal.config.profiles import listed_names, parse_profiles, read_profiles
 from kafkabal.config.settings import KEYS
 from kafkabal.config.value_parsers import check_keys
 from kafkabal.config.yaml_document import Node, Place
@@ -21,7 +21,8 @@ from kafkabal.files import replacing
 from kafkabal.input_files import read_text
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_HEAD: Final = re.compile(r"^profiles:[ \t]*(#.*)?$", re.MULTILINE)
+_HEAD: Final = re.compile(r"^profiles:[ \t]*(#.*)?\r?$", re.MULTILINE)
+_SHOWN: Final = 40
 _USE_LINE: Final = re.compile(r"^use:.*$", re.MULTILINE)
 _FIRST_NAME: Final = re.compile(r"^(?P<indent> +)[^\s#-]", re.MULTILINE)
 # plain text to YAML, and to people
@@ -73,9 +74,7 @@ def use_profile(profiles_file: Path, name: str) -> None:
     if name not in known:
         raise ConfigError(
             f"{profiles_file}: unknown profile: {name!r}",
-            hint=f"choose from: {', '.join(sorted(known))}"
-            if known
-            else "add one: kafkabal profiles add NAME -b HOST:PORT",
+            hint=f"choose from: {listed_names(known)}" if known else "add one: kafkabal profiles add NAME -b HOST:PORT",
         )
     text = read_text(profiles_file)
     by_hand = ConfigError(f"{profiles_file}: cannot be changed by this command", hint=f"add the line: use: {name}")
@@ -89,7 +88,7 @@ def use_profile(profiles_file: Path, name: str) -> None:
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or name.endswith((".yaml", ".yml")) or name.lower() == "null":
         raise UsageError(
-            f"invalid profile name: {name!r}", hint="use letters, digits, '.', '-' and '_', up to 64 of them"
+            f"invalid profile name: {name[:_SHOWN]!r}", hint="use letters, digits, '.', '-' and '_', up to 64 of them"
         )
 
 
@@ -120,10 +119,10 @@ def _scalar(value: str) -> str:
 
 
 def _unfit(profiles_file: Path, name: str, settings: Mapping[str, str]) -> ConfigError:
-    shown = _block(name, settings, "  ").rstrip().replace("\n", " | ")
+    shown = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in settings.items())
     return ConfigError(
         f"{profiles_file}: its layout cannot be extended by this command",
-        hint=f"put its settings under 'profiles:', one name each, and add: {shown}",
+        hint=f"put its settings under 'profiles:', and add there: {name}: {{{shown}}}",
     )
 
 

@@ -87,6 +87,21 @@ def test_a_layout_that_cannot_be_extended_is_left_alone(run_cli: Callable[..., A
     assert profiles.read_text() == text
 
 
+def test_a_file_of_another_system_is_extended(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """Line ends of Windows are no reason to refuse."""
+    profiles.write_bytes(b"profiles:\r\n  a:\r\n    tolerance: 5%\r\n")
+    assert run_cli("profiles", "add", "x", "-b", "a:1").code == 0
+    rows = json.loads(run_cli("profiles", "list", "-o", "json").out)["profiles"]
+    assert [row["profile"] for row in rows] == ["a", "x"]
+
+
+def test_long_lists_of_names_are_cut(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """Twenty profiles are not all named in a hint."""
+    profiles.write_text("profiles:\n" + "".join(f"  p{n:02}: {{tolerance: 5%}}\n" for n in range(20)))
+    for words in (["inspect", "--profile", "zzz*"], ["profiles", "use", "zzz"], ["profiles", "show", "zzz"]):
+        assert "p00, p01, p02, p03, p04 and 15 more" in run_cli(*words).err
+
+
 def test_values_that_look_like_yaml_survive(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Values are quoted where YAML would read them as something else."""
     snapshot = tmp_path / "a: #b's [x].jsonl"

@@ -26,7 +26,7 @@ _DEFAULT_RATE_BYTES_PER_S: Final = 50_000_000
 def advise(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*CLUSTER, "throttle", "tolerance")],
-    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
     target: Annotated[
         float,
         typer.Option("--target", metavar="SHARE", parser=parse_share, help="How full brokers may be. [default: 60%]"),

@@ -21,6 +21,7 @@ _TONES: Final[Mapping[str, Tone]] = {
     _NO_ANSWER: Tone.BAD,
 }
 _MOST_NAMED: Final = 5
+_MOST_DESCRIBED: Final = 10
 
 
 def fleet_report(
@@ -281,9 +282,13 @@ def _stacked(like: Column, tables: Sequence[Table]) -> Column:
 
 
 def _notes(members: Sequence[Member]) -> Iterator[str]:
-    for member in members:
+    """What is wrong with the worst."""
+    bad = [m for m in members if m.figures is None or m.figures.verdict.severity is not Severity.BALANCED]
+    if len(bad) > _MOST_DESCRIBED:
+        yield f"the worst {_MOST_DESCRIBED} of {len(bad)}:"
+    for member in bad[:_MOST_DESCRIBED]:
         figures: ClusterFigures | None = member.figures
         if figures is None:
             yield f"{member.name} did not answer: {member.problem}"
-        elif figures.verdict.severity is not Severity.BALANCED:
+        else:
             yield f"{member.name}: {figures.verdict.sentence}"
