@@ -15,6 +15,8 @@ import pexpect
 import pyte
 import pytest
 
+from kafkabal.cli.framework.candidates import quick_candidates
+from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.plan.plan_file import write_plan
 from kafkabal.planner.planning import make_plan
@@ -225,3 +227,58 @@ def test_install_writes_where_the_shell_looks(
     assert (tmp_path / path).read_text() == run_cli("completion", shell).out
     assert str(tmp_path / path) in outcome.err
     assert run_cli("completion", "install", environ={**environ, "SHELL": "/bin/dash"}).code == 2
+
+
+_ASKED = (
+    ("topics",),
+    ("topics", "--snapshot", "s.jsonl"),
+    ("brokers", "-b", "broker1:9092"),
+    ("profiles",),
+    ("sandboxes",),
+    ("nodes", "--name", "default"),
+    ("partitions", "--plan", str(Path(__file__).parent / "snapshots" / "lopsided-plan.json")),
+    ("topics", "--profile", "prod"),
+)
+
+
+@pytest.mark.parametrize("words", _ASKED, ids=" ".join)
+def test_the_quick_answer_is_that_of_the_command(
+    run_cli: Callable[..., Any], tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """A shell that asks gets the same names without typer."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "profiles.yaml").write_text("profiles: {prod: {bootstrap_servers: 'b:1'}, x: {}}")
+    context = CommandContext(environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")})
+    outcome = run_cli("completion", "candidates", *words)
+    assert outcome.code == 0
+    assert quick_candidates(words, context) == outcome.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("nonsense",),
+        ("topics", "--help"),
+        ("topics", "-b", ""),
+        ("topics", "--plan"),
+        ("topics", "--profile", "no"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_not_plain_is_left_to_the_command(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Help, errors and whatever a person types."""
+    context = CommandContext(environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")})
+    assert quick_candidates(words, context) is None
+
+
+def test_a_shell_does_not_wait_for_typer() -> None:
+    """Nothing of it is imported for names."""
+    script = (
+        "import sys; sys.argv = ['kafkabal', 'completion', 'candidates', 'topics']\n"
+        "from kafkabal.cli.entry import main\n"
+        "code = main()\n"
+        "sys.exit(code or ' '.join({'typer', 'rich', 'numpy', 'kafka', 'pydantic'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

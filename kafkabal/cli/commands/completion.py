@@ -1,6 +1,5 @@
 """``kafkabal completion``: what shells need to complete commands, options and names."""
 
-import re
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kafkabal.cli.framework.candidates import DEFAULT_SANDBOX, Kind, candidate_lines
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config import Settings
@@ -16,8 +16,6 @@ from kafkabal.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# other signs could mean something to a shell: such a name has to be typed
-_SAFE: Final = re.compile(r"[\w.:/@+-]+")
 _CLUSTER: Final = tuple(key for key in CLUSTER if key != "broker_timeout")
 
 
@@ -27,17 +25,6 @@ class Shell(StrEnum):
     BASH = "bash"
     ZSH = "zsh"
     FISH = "fish"
-
-
-class Kind(StrEnum):
-    """What there are names of."""
-
-    TOPICS = "topics"
-    BROKERS = "brokers"
-    PROFILES = "profiles"
-    SANDBOXES = "sandboxes"
-    NODES = "nodes"
-    PARTITIONS = "partitions"
 
 
 def bash(context: CommandContext) -> None:
@@ -103,7 +90,9 @@ def candidates(
     context: CommandContext,
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="Names to print.")],
     settings: Annotated[Settings, Uses(*_CLUSTER)],
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Sandbox whose nodes to print.")] = "default",
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="Sandbox whose nodes to print.")
+    ] = DEFAULT_SANDBOX,
     plan: Annotated[
         Path | None, typer.Option("--plan", metavar="FILE", help="Plan file whose partitions to print.")
     ] = None,
@@ -116,8 +105,7 @@ def candidates(
 
       kafkabal completion candidates topics --profile prod
     """
-    names = _names(kind, context, settings, name, plan)
-    context.stdout.write("".join(f"{each}\n" for each in names if _SAFE.fullmatch(each)))
+    context.stdout.write(candidate_lines(kind, context, settings, name, plan))
 
 
 def _script(shell: Shell) -> str:
@@ -168,33 +156,3 @@ def _next_step(shell: Shell, path: Path, context: CommandContext) -> "Iterable[s
     if lines[0] in text:
         return ("new shells load it",)
     return (f"{note} {start_up}:", *(f"  {line}" for line in lines))
-
-
-def _names(kind: Kind, context: CommandContext, settings: Settings, name: str, plan: Path | None) -> "Iterable[str]":
-    from kafkabal.cli.framework.command_settings import PROFILES_FILE
-    from kafkabal.cli.framework.completion_names import cached_names
-
-    match kind:
-        case Kind.TOPICS:
-            return cached_names(settings, context.cache_dir).topics
-        case Kind.BROKERS:
-            return map(str, cached_names(settings, context.cache_dir).brokers)
-        case Kind.PROFILES:
-            from kafkabal.config import profile_names
-
-            return profile_names(context.config_dir / PROFILES_FILE)
-        case Kind.PARTITIONS:
-            from kafkabal.plan import read_plan
-
-            return (str(change.name) for change in read_plan(plan).partitions) if plan else ()
-        case Kind.SANDBOXES | Kind.NODES:
-            return _sandbox_names(kind, context, name)
-
-
-def _sandbox_names(kind: Kind, context: CommandContext, name: str) -> "Iterable[str]":
-    from kafkabal.sandbox import home_of, readable_records
-
-    records = [record for _, record in readable_records(home_of(context.environ, context.state_dir))]
-    if kind is Kind.SANDBOXES:
-        return (record.name for record in records)
-    return (str(node.id) for record in records if record.name == name for node in record.nodes)

@@ -1,0 +1,26 @@
+"""The way in: names for a shell are answered at once, everything else goes to the commands.
+
+typer and what it needs take twice as long to import as the names take to find.
+"""
+
+from __future__ import annotations
+
+import sys
+
+_CANDIDATES = ["completion", "candidates"]
+
+
+def main() -> int:
+    """Run the command line of the process; returns its exit code."""
+    words = sys.argv[1:]
+    if words[:2] == _CANDIDATES:
+        from kafkabal.cli.framework.candidates import quick_candidates
+        from kafkabal.cli.framework.command_context import CommandContext
+
+        names = quick_candidates(words[2:], CommandContext())
+        if names is not None:
+            sys.stdout.write(names)
+            return 0
+    from kafkabal.cli.main import main as run
+
+    return run(words)

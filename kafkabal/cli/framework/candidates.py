@@ -1,0 +1,102 @@
+"""The names that a shell can offer, found without typer: a shell asks for them each time somebody presses TAB."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import PROFILES_FILE, settle
+from kafkabal.errors import KafkabalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kafkabal.config import Settings
+
+# other signs could mean something to a shell: such a name has to be typed
+_SAFE: Final = re.compile(r"[\w.:/@+-]+")
+DEFAULT_SANDBOX: Final = "default"
+_FLAGS: Final = {
+    "-b": "bootstrap_servers",
+    "--bootstrap-server": "bootstrap_servers",
+    "--command-config": "command_config",
+    "--profile": "profile",
+    "--snapshot": "snapshot",
+    "--zookeeper": "zookeeper",
+    "--name": "name",
+    "--plan": "plan",
+}
+_OWN_VARIABLES: Final = ("KAFKABAL_NAME", "KAFKABAL_PLAN")
+
+
+class Kind(StrEnum):
+    """What there are names of."""
+
+    TOPICS = "topics"
+    BROKERS = "brokers"
+    PROFILES = "profiles"
+    SANDBOXES = "sandboxes"
+    NODES = "nodes"
+    PARTITIONS = "partitions"
+
+
+def candidate_lines(kind: Kind, context: CommandContext, settings: Settings, name: str, plan: Path | None) -> str:
+    """The names of a kind, one a line.
+
+    Raises
+    ------
+    KafkabalError
+        If a profile or a plan cannot be read.
+    """
+    return "".join(f"{each}\n" for each in _names(kind, context, settings, name, plan) if _SAFE.fullmatch(each))
+
+
+def quick_candidates(words: Sequence[str], context: CommandContext) -> str | None:
+    """What ``completion candidates`` prints for these words.
+
+    None where they are not just those that the scripts of the shells pass, or something is wrong: the command itself
+    says what.
+    """
+    kind, *rest = words or [""]
+    given: dict[str, Any] = {_FLAGS.get(flag, ""): value for flag, value in zip(rest[::2], rest[1::2], strict=False)}
+    is_plain = kind in {*Kind} and len(rest) == 2 * len(given) and "" not in given and all(given.values())
+    if not is_plain or any(context.environ.get(variable) for variable in _OWN_VARIABLES):
+        return None
+    name, plan = given.pop("name", DEFAULT_SANDBOX), given.pop("plan", None)
+    try:
+        settings = settle(dict.fromkeys(_FLAGS.values()) | given, context)
+        return candidate_lines(Kind(kind), context, settings, name, Path(plan) if plan else None)
+    except KafkabalError:
+        return None
+
+
+def _names(kind: Kind, context: CommandContext, settings: Settings, name: str, plan: Path | None) -> Iterable[str]:
+    from kafkabal.cli.framework.completion_names import cached_names
+
+    match kind:
+        case Kind.TOPICS:
+            return cached_names(settings, context.cache_dir).topics
+        case Kind.BROKERS:
+            return map(str, cached_names(settings, context.cache_dir).brokers)
+        case Kind.PROFILES:
+            from kafkabal.config import profile_names
+
+            return profile_names(context.config_dir / PROFILES_FILE)
+        case Kind.PARTITIONS:
+            from kafkabal.plan import read_plan
+
+            return (str(change.name) for change in read_plan(plan).partitions) if plan else ()
+        case Kind.SANDBOXES | Kind.NODES:
+            return _sandbox_names(kind, context, name)
+
+
+def _sandbox_names(kind: Kind, context: CommandContext, name: str) -> Iterable[str]:
+    from kafkabal.sandbox import home_of, readable_records
+
+    records = [record for _, record in readable_records(home_of(context.environ, context.state_dir))]
+    if kind is Kind.SANDBOXES:
+        return (record.name for record in records)
+    return (str(node.id) for record in records if record.name == name for node in record.nodes)
