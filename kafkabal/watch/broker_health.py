@@ -192,19 +192,17 @@ class HealthMonitor:
     def _excess(self, broker: int, response_s: float) -> str:
         """By how much a response is too slow, in words; empty if it is not."""
         rules, known = self._rules, self._brokers[broker]
+        if len(known.responses_s) < rules.least_looks:
+            return ""
+        own_s = known.median_s
+        excess_s = response_s - own_s
+        if excess_s <= max(rules.slow_share * own_s, rules.least_excess_s) or excess_s <= _SPREADS * known.spread_s:
+            return ""
+        # only now: the medians of all others for each of a thousand brokers would take longer than a look may
         peers = [
             p.median_s for b, p in self._brokers.items() if b != broker and len(p.responses_s) >= rules.least_looks
         ]
-        if len(known.responses_s) < rules.least_looks or not peers:
-            return ""
-        own_s, peers_s = known.median_s, statistics.median(peers)
-        excess_s = response_s - own_s
-        is_slow = (
-            excess_s > rules.slow_share * own_s
-            and excess_s > max(_SPREADS * known.spread_s, rules.least_excess_s)
-            and response_s > (1 + rules.slow_share) * peers_s
-        )
-        if not is_slow:
+        if not peers or response_s <= (1 + rules.slow_share) * (peers_s := statistics.median(peers)):
             return ""
         return (
             f"responds in {response_s * 1e3:.0f} ms; usual {own_s * 1e3:.0f} ms, other brokers {peers_s * 1e3:.0f} ms"

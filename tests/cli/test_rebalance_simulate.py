@@ -1,0 +1,83 @@
+"""``kafkabal rebalance simulate``: what it shows, and the case files that it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
+from kafkabal.errors import ExitCode
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
+
+CASE = """\
+kafkabal_case: 1
+step: 12h
+growth: {noise: 30%}
+faults: [{broker: 4, at: 1d, for: 3h}]
+watch: {heal: all, throttle: none}
+"""
+
+
+@pytest.fixture
+def simulated(run_cli: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """Simulate a case on four brokers."""
+    rows = [(b % 4 + 1, (b + 1) % 4 + 1) for b in range(16)]
+    snapshot, case = tmp_path / "c.jsonl", tmp_path / "case.yaml"
+    write_snapshot(cluster(brokers(4), [topic("t", *rows)]), snapshot)
+
+    def run(text: str, *words: str) -> Any:
+        case.write_text(text)
+        return run_cli("rebalance", "simulate", "--case", str(case), "--snapshot", str(snapshot), *words)
+
+    return run
+
+
+def test_a_broker_that_dies_is_repaired_and_filled(simulated: Callable[..., Any]) -> None:
+    """Its death, the repair and the filling are shown, every promise is kept, and programs get the same."""
+    found = simulated(CASE, "--days", "3", "--check", "-o", "json")
+
+    document = json.loads(found.out)
+    assert found.code == ExitCode.DONE
+    assert [row["healing"] for row in document["healings"] if row["moved_bytes"]] == ["repair", "fill"]
+    assert "broker-dead" in {row["event"] for row in document["events"]}
+    assert all(row["kept"] for row in document["promises"])
+
+
+def test_people_get_a_line_and_tables(simulated: Callable[..., Any]) -> None:
+    """The first line says it all."""
+    found = simulated(CASE, "--days", "2")
+
+    assert found.out.startswith("2 days, ")
+    assert "every promise kept" in found.out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("seed: 1\n", "no kafkabal_case"),
+        ("kafkabal_case: 2\n", "version 2 is later than 1"),
+        ("kafkabal_case: 1\nfault: []\n", "unknown key in a case: 'fault'"),
+        ("kafkabal_case: 1\nstep: 1s\n", "step must be 60 to 86,400"),
+        ("kafkabal_case: 1\ngrowth: {per_day: 99999%}\n", "per_day must be"),
+        ("kafkabal_case: 1\nfaults: [{broker: 4, at: 1d}]\n", "a fault without for"),
+        ("kafkabal_case: 1\nfaults: {broker: 4}\n", "expected a list"),
+        ("kafkabal_case: 1\nfaults: [{broker: 9, at: 1d, for: 1h}]\n", "unknown broker in a fault: 9"),
+        ("kafkabal_case: 1\nnew_brokers: [{broker: 4, at: 1d, like: 1}]\n", "the cluster has it already"),
+        ("kafkabal_case: 1\nnew_brokers: [{broker: 9, at: 1d, like: 8}]\n", "unknown broker in 'like': 8"),
+        ("kafkabal_case: 1\nwatch: {rebalance_above: 5%}\n", "rebalance_above must exceed tolerance"),
+        ("kafkabal_case: 1\nseed: 99999999999999999999999\n", "not a whole number"),
+        ("&a [*a]", "line 1"),
+        ("\x00", "line 1"),
+    ],
+)
+def test_a_case_that_makes_no_sense_is_refused(simulated: Callable[..., Any], text: str, why: str) -> None:
+    """One line that names the file and what is wrong, exit 2."""
+    found = simulated(text, "--days", "1")
+
+    assert found.code == ExitCode.USAGE, found.err
+    assert why in found.err
+    assert "Traceback" not in found.err
