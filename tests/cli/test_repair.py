@@ -283,6 +283,38 @@ def test_a_rehearsal_while_a_run_is_live_is_busy(simulation: Simulation) -> None
     live.release()
 
 
+def test_a_paused_run_whose_process_died_is_left_to_its_operator(simulation: Simulation) -> None:
+    """Cron does not go on with it (75); resume does, and then it counts as paused no more."""
+    _uneven(simulation.memory)
+    clock = simulation.memory.kafka.clock
+
+    class Crash(BaseException):
+        pass
+
+    sleep = clock.sleep
+    began_s, asked = clock.monotonic(), []
+
+    def pause_and_die(seconds: float) -> None:
+        sleep(seconds)
+        if not asked and simulation.memory.kafka.catch_up().moving:
+            asked.append("pause")
+            asked.append(simulation.run("rebalance", "pause", "--wait", "1s").code)
+        if clock.monotonic() > began_s + 120.0:
+            raise Crash
+
+    clock.sleep = pause_and_die  # type: ignore[method-assign]
+    assert simulation.run("rebalance", "--yes", "--throttle", "1MB").code == 1
+    clock.sleep = sleep  # type: ignore[method-assign]
+    sleep(60.0)
+    assert asked == ["pause", 75]
+    cron = simulation.run("rebalance", "--yes", "-q")
+    assert (cron.code, "is paused, and its process has ended" in cron.err) == (75, True), cron.err
+    done = simulation.run("rebalance", "resume", "--yes", "--throttle", "50MB")
+    assert done.code == 0, done.err
+    after = simulation.run("rebalance", "--yes", "-q")
+    assert (after.code, after.err) == (0, "")
+
+
 def test_a_short_grace_is_waited_for(simulation: Simulation) -> None:
     """A broker that is dead for less than a grace of seconds is repaired by that very command, not left to a next."""
     kafka = simulation.memory.kafka

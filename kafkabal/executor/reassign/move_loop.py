@@ -283,8 +283,12 @@ class MoveLoop:
 
     def _take_request(self) -> None:
         request, throttling = self._context.take_request(), self._context.throttling
-        if request is not None:
-            throttling.change(request.requested.applied_to(throttling.throttle), request.asked_at)
+        if request is None:
+            return
+        before = throttling.throttle
+        throttling.change(request.requested.applied_to(before), request.asked_at)
+        if throttling.throttle != before:
+            # a request to pause changes no rate
             self._auto = _auto_rate(self._context)
             self._tell_throttle("asked for")
 

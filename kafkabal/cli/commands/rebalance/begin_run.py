@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kafkabal.errors import ExitCode, FindingsError, UnsafeError
+from kafkabal.errors import BusyError, ExitCode, FindingsError, UnsafeError
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class PlanCommand:
             If it could not be finished; then no new run is started.
         """
         from kafkabal.cli.commands.rebalance.run_flags import OnUnfinished
-        from kafkabal.executor import find_run, resume
+        from kafkabal.executor import find_run, is_pause_requested, resume
         from kafkabal.reporting.runs.result_report import summary
 
         command, environment = self.command, self._environment
@@ -53,6 +53,12 @@ class PlanCommand:
         found = find_run(environment)
         if found is None or not found.is_open or found.record.host != environment.host:
             return self
+        if is_pause_requested(environment):
+            # whoever paused it did not mean the next cron job to go on with it
+            raise BusyError(
+                f"run {found.record.run_id} is paused, and its process has ended",
+                hint="continue with 'kafkabal rebalance resume', or end it with 'kafkabal rebalance cancel'",
+            )
         if self.flags.max_runtime_s is not None:
             ends_at_s = environment.clock.monotonic() + self.flags.max_runtime_s
             command = replace(command, environment=replace(environment, ends_at_s=ends_at_s))

@@ -63,6 +63,9 @@ def resume(
             context.say(f"run {run_id} was paused: asked it to go on")
             return ExitCode.DONE
         found = find_run(command.environment, journal)
+        if found is not None and found.is_open and is_pause_requested(command.environment):
+            # else cron would take the run for paused should this process die as well
+            request_pause(command.environment, is_paused=False)
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
             return ExitCode.FAILED
         options = _options(command, flags, journal)
