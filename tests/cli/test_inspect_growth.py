@@ -81,6 +81,22 @@ def test_retention_keeps_it_from_becoming_full(run_cli: Callable[..., Any], tmp_
     assert topics[0]["steady_s"] == pytest.approx(5 * 3600, rel=0.02)
 
 
+def test_recording_exposes_when_the_first_disk_is_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """What a timer writes for Prometheus has it, from the second time on; never is +Inf."""
+    first = run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 1), "-o", "prometheus")
+    assert "kafkabal_full_seconds{" not in first.out
+    words = ("inspect", "--record", "--snapshot", snapshot(tmp_path, 5))
+    assert 'kafkabal_full_seconds{cluster="growing"} 54000' in run_cli(*words, "-o", "prometheus").out
+    shown = json.loads(run_cli(*words, "-o", "json").out)
+    assert (round(shown["full_s"]), shown["full_outlook"]) == (54000, "full")
+    limited = snapshot(tmp_path, 5, retention_ms=36_000_000)
+    never = run_cli("inspect", "--record", "--snapshot", limited, "-o", "prometheus").out
+    assert 'kafkabal_full_seconds{cluster="growing"} +Inf' in never
+    assert (
+        json.loads(run_cli("inspect", "--record", "--snapshot", limited, "-o", "json").out)["full_outlook"] == "never"
+    )
+
+
 def test_many_clusters_show_when_the_first_disk_is_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """What was recorded of a cluster stands in its row of the fleet; --record works on all of them."""
     assert run_cli("profiles", "add", "p", "--snapshot", snapshot(tmp_path, 1)).code == 0

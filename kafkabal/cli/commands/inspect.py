@@ -320,7 +320,7 @@ def _inspect_one(
             inspection = _inspection(state, settings)
             if view.save is not None:
                 _save(state, view.save, context)
-            growth = _growth(cluster, state, view.history, context) if view.history.growth else None
+            growth = _growth(cluster, state, view.history, context) if view.history.is_wanted else None
             if view.history.record:
                 record(state, read_at_s(state, context), context)
             if checks.nagios:
@@ -330,15 +330,22 @@ def _inspect_one(
                 show(report, output, context)
             else:
                 draw(_frame(report, view.watch_s, context))
-    if growth is not None and growth_exit_code(growth, view.history.full_within_s) is not ExitCode.DONE:
+    if (
+        view.history.growth
+        and growth is not None
+        and growth_exit_code(growth, view.history.full_within_s) is not ExitCode.DONE
+    ):
         return ExitCode.FINDINGS
     return _exit_code(inspection) if checks.check else ExitCode.DONE
 
 
-def _growth(cluster: "Cluster", state: "ClusterState", history: HistoryOptions, context: CommandContext) -> "Growth":
+def _growth(
+    cluster: "Cluster", state: "ClusterState", history: HistoryOptions, context: CommandContext
+) -> "Growth | None":
+    """How the cluster grows, by its history; None where nothing was recorded and only recording is asked for."""
     over_s = DEFAULT_OVER_S if history.over_s is None else history.over_s
     growth = measured_growth(cluster, state, over_s, read_at_s(state, context), context)
-    if growth is None:
+    if growth is None and history.growth:
         raise no_history(over_s)
     return growth
 
@@ -448,7 +455,7 @@ def _report(
     from kafkabal.reporting.inspection.inspection_report import inspection_report
 
     label = cluster_label(settings, context)
-    if growth is not None:
+    if growth is not None and view.history.growth:
         within_s = view.history.full_within_s
         return growth_report(growth, view.rows, shown_rows=view.top, full_within_s=within_s, cluster_label=label)
     return inspection_report(
@@ -460,6 +467,7 @@ def _report(
         cluster_label=label,
         rack_level=view.racks.level,
         price_per_gb=view.racks.price_per_gb,
+        full_s=None if growth is None else soonest_full(growth),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -56,6 +57,7 @@ def inspection_report(
     cluster_label: str = "",
     rack_level: int | None = None,
     price_per_gb: float | None = None,
+    full_s: float | None = None,
 ) -> Report:
     """Everything ``inspect`` has to say.
 
@@ -73,6 +75,8 @@ def inspection_report(
         By rack: how many parts of a rack's path name a row; None for all.
     price_per_gb
         By rack: what 10^9 bytes across racks cost.
+    full_s
+        Seconds until the first disk is full, by history; infinite for never, None where it is not known.
     """
     verdict = judge(inspection)
     shown = inspection
@@ -88,7 +92,7 @@ def inspection_report(
         command="inspect",
         headline=verdict.sentence,
         tone=_TONES[verdict.severity],
-        facts=tuple(_facts(inspection, command, read_at_s)),
+        facts=(*_facts(inspection, command, read_at_s), *_full_facts(full_s)),
         tables=(table, score_table(inspection), _rack_table(small), traffic),
         notes=(*_notes(inspection, command), *_on_racks(small), *_on_traffic(shown.cluster, by)),
         charts=partial(inspection_charts, inspection),
@@ -161,6 +165,18 @@ def _on_racks(small: Sequence[SmallRack]) -> Iterator[str]:
         yield f"and {len(small) - _MOST_RACKS} more racks with too few brokers"
     if advice(small):
         yield advice(small)
+
+
+def _full_facts(full_s: float | None) -> tuple[Fact, Fact]:
+    """When the first disk is full: +Inf as a metric for never, which is null in JSON and has a word beside it."""
+    metric = Metric("kafkabal_full_seconds", "Seconds until the first disk is full; +Inf for never.")
+    is_near = full_s is not None and math.isfinite(full_s)
+    outlook = "unknown" if full_s is None else "full" if is_near else "never"
+    title = "first disk full in" if is_near else ""
+    return (
+        Fact(key="full_s", value=full_s, title=title, kind=Kind.DURATION, metric=metric),
+        Fact(key="full_outlook", value=outlook),
+    )
 
 
 def _on_traffic(cluster: ClusterState, by: By) -> Iterator[str]:

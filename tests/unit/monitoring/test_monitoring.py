@@ -71,7 +71,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         [BrokerRow(broker=1, log_dirs=dirs)],
         [TopicRow(topic="t", partitions=[PartitionRow(partition=0, leader=1, replicas=[1], sizes=[1], log_dirs=[0])])],
     )
-    text = render(inspection_report(inspect_cluster(cluster, ()), read_at_s=1.0), "prometheus", PLAIN)
+    text = render(inspection_report(inspect_cluster(cluster, ()), read_at_s=1.0, full_s=1.0), "prometheus", PLAIN)
     written = text + _metrics_of_a_run(tmp_path_factory) + _metrics_of_a_watch(tmp_path_factory)
     return {"up", *re.findall(r"^# TYPE (\w+)", written, re.MULTILINE)}
 
