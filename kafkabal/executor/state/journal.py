@@ -163,6 +163,10 @@ class Journal:
         try:
             journal.append(header, *record.partitions, *record.originals, *more)
             _sync_folder(path.parent)
+        except OutputError as error:
+            journal.close()
+            # without its first records a journal is no run: nothing can be resumed from it
+            raise OutputError(error.message, hint="nothing was started; free disk space, then try again") from error
         except BaseException:
             journal.close()
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,16 @@ def test_damaged_records(tmp_path: Path, damage: Any, message: str) -> None:
     path.write_bytes(damaged)
     with pytest.raises(InputFileError, match=message):
         read_journal(path)
+
+
+def test_disk_that_is_full_when_a_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hint offers no resume of a run that never began."""
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("kafkabal.executor.state.journal.os.fsync", full)
+    with pytest.raises(OutputError) as refused:
+        Journal.create(tmp_path / "run.jsonl", _record())
+    assert "No space left on device" in refused.value.message
+    assert refused.value.hint == "nothing was started; free disk space, then try again"
