@@ -531,12 +531,12 @@ _kafkabal_spec() {
         "kafkabal route-simulate --score") spec="words disk log-dir replicas leaders topic-spread leader-bytes-in bytes-out latency prometheus" ;;
         "kafkabal route-simulate -o" | "kafkabal route-simulate --output") spec="words table json yaml csv html" ;;
         "kafkabal route-simulate --output-file") spec="files" ;;
-        "kafkabal route-simulate --workload") spec="words delayed-broker events images records slow-broker uneven" ;;
+        "kafkabal route-simulate --workload") spec="words coco cola delayed-broker events images records slow-broker uneven" ;;
         "kafkabal route-simulate --records") spec="value" ;;
         "kafkabal route-simulate --bytes") spec="value" ;;
         "kafkabal route-simulate --data") spec="value" ;;
         "kafkabal route-simulate --key") spec="value" ;;
-        "kafkabal route-simulate --storage") spec="words local-ssd nfs lustre" ;;
+        "kafkabal route-simulate --storage") spec="words local-ssd nfs lustre all" ;;
         "kafkabal route-simulate --training") spec="files" ;;
         "kafkabal route-simulate --rack") spec="value" ;;
         "kafkabal route-simulate --color") spec="words auto always never" ;;

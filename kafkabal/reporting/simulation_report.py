@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -26,11 +26,16 @@ class Simulated:
     view: RoutingView
     workload: Workload
     policies: tuple[PolicyRuns, ...]
-    training: TrainingSetup | None = None
+    training: Mapping[str, TrainingSetup] = field(default_factory=dict)
+    """By the storage that each broker is read like."""
 
     @classmethod
     def ranked(
-        cls, view: RoutingView, workload: Workload, policies: Sequence[PolicyRuns], training: TrainingSetup | None
+        cls,
+        view: RoutingView,
+        workload: Workload,
+        policies: Sequence[PolicyRuns],
+        training: Mapping[str, TrainingSetup],
     ) -> Simulated:
         """Put the policies in order of how evenly they leave the brokers."""
         order = sorted(policies, key=lambda runs: (runs.figure(lambda run: run.max_over_mean).mean, runs.label))
@@ -53,7 +58,7 @@ def simulation_report(simulated: Simulated) -> Report:
             Fact(key="seeds", value=[run.seed for run in simulated.policies[0].runs]),
             Fact(key="capacity_known", value=first.capacity_known),
         ),
-        tables=(_policy_table(simulated), _broker_table(simulated)),
+        tables=(_policy_table(simulated), _broker_table(simulated), *_training_tables(simulated)),
         notes=tuple(_notes(simulated)),
         charts=partial(_charts, simulated),
     )
@@ -200,8 +205,10 @@ def _key_order(simulated: Simulated) -> Column:
 
 
 def _training_columns(simulated: Simulated) -> Iterator[Column]:
-    is_asked = simulated.training is not None
-    times = [_training(simulated, runs) if is_asked else None for runs in simulated.policies]
+    """Where one storage was asked for; several have a table of their own."""
+    is_asked = len(simulated.training) == 1
+    setups = simulated.training.values()
+    times = [_training(simulated, runs, *setups) if is_asked else None for runs in simulated.policies]
     for key, title, kind, values in (
         ("load_s", "load", Kind.DURATION, [time and time.load_s for time in times]),
         ("train_s", "train", Kind.DURATION, [time and time.train_s for time in times]),
@@ -211,13 +218,31 @@ def _training_columns(simulated: Simulated) -> Iterator[Column]:
         yield Column(key=key, title=title if is_asked else "", kind=kind, values=values)
 
 
-def _training(simulated: Simulated, runs: PolicyRuns) -> TrainingTime:
+def _training_tables(simulated: Simulated) -> Iterator[Table]:
+    """One row a policy and storage."""
+    if not simulated.training:
+        return
+    rows = [(runs, name, setup) for runs in simulated.policies for name, setup in simulated.training.items()]
+    times = [_training(simulated, runs, setup) for runs, _, setup in rows]
+    yield Table(
+        key="training",
+        columns=(
+            Column(key="policy", title="policy", values=[runs.label for runs, _, _ in rows], label=True),
+            Column(key="storage", title="storage", values=[name for _, name, _ in rows], label=True),
+            Column(key="load_s", title="load", kind=Kind.DURATION, values=[time.load_s for time in times]),
+            Column(key="train_s", title="train", kind=Kind.DURATION, values=[time.train_s for time in times]),
+            Column(key="inference_s", title="inference", kind=Kind.DURATION, values=[t.inference_s for t in times]),
+            Column(key="waiting_share", title="waiting", kind=Kind.SHARE, values=[t.waiting_share for t in times]),
+            Column(key="training_loss", title="slowdown", kind=Kind.SHARE, values=[time.loss for time in times]),
+        ),
+    )
+
+
+def _training(simulated: Simulated, runs: PolicyRuns, setup: TrainingSetup) -> TrainingTime:
     """Training from all live brokers that lead partitions, each a shard."""
-    assert simulated.training is not None
-    training = simulated.training
     live = runs.runs[0].live
     led = runs.column(lambda run: run.led_bytes)[live]
-    return training_time(led, training.job, training.profile, training.rates(simulated.view.broker_id[live]))
+    return training_time(led, setup.job, setup.profile, setup.rates(simulated.view.broker_id[live]))
 
 
 def _broker_shares(runs: PolicyRuns) -> F64:

@@ -19,6 +19,7 @@ from .training_model import TrainingJob as TrainingJob
 from .training_model import TrainingSetup as TrainingSetup
 from .training_model import TrainingTime as TrainingTime
 from .training_model import load_training as load_training
+from .training_model import load_trainings as load_trainings
 from .training_model import training_time as training_time
 from .workload import FixedSize as FixedSize
 from .workload import ListedKeys as ListedKeys

@@ -20,7 +20,7 @@ for the slowest worker (Chen et al., *Revisiting Distributed Synchronous SGD*, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -79,6 +79,13 @@ class TrainingTime:
     inference_s: float
     even_train_s: float
     """Training if every shard had its fair part for its rate."""
+    compute_s: float
+    """Of the training, what computing takes."""
+
+    @property
+    def waiting_share(self) -> float:
+        """Part of the training in which nothing is computed, 0 to 1."""
+        return max(0.0, 1 - self.compute_s / self.train_s) if self.train_s else 0.0
 
     @property
     def loss(self) -> float:
@@ -125,17 +132,23 @@ def training_time(
         train_s=_train_s(shard_bytes, rates, job, profile),
         inference_s=profile.latency_s + job.inference_bytes / float(rates.max()),
         even_train_s=_train_s(even, rates, job, profile),
+        compute_s=job.epochs * _compute_s(shard_bytes, job),
     )
 
 
 def _train_s(shard_bytes: F64, rates: F64, job: TrainingJob, profile: StorageProfile) -> float:
-    compute_s = float(shard_bytes.sum()) / job.record_bytes * job.compute_s / len(shard_bytes)
+    compute_s = _compute_s(shard_bytes, job)
     uncached = np.maximum(shard_bytes - job.cache_bytes, 0.0)
     first_s = _epoch_s(_read_s(shard_bytes, rates, job, profile), compute_s, job)
     later_s = _epoch_s(_read_s(uncached, rates, job, profile), compute_s, job)
     batch_bytes = np.minimum(shard_bytes, job.batch_records * job.record_bytes / len(shard_bytes))
     ahead_s = _read_s(batch_bytes, rates, job, profile) if job.prefetch_batches else 0.0
     return ahead_s + first_s + (job.epochs - 1) * later_s
+
+
+def _compute_s(shard_bytes: F64, job: TrainingJob) -> float:
+    """Of an epoch."""
+    return float(shard_bytes.sum()) / job.record_bytes * job.compute_s / len(shard_bytes)
 
 
 def _epoch_s(read_s: float, compute_s: float, job: TrainingJob) -> float:
@@ -176,6 +189,13 @@ class TrainingSetup:
             )
 
 
+def load_trainings(chosen: Sequence[str], path: Path | None = None) -> Mapping[str, TrainingSetup]:
+    """Several profiles by their names, ``all`` for every one; see :func:`load_training`."""
+    profiles, job, rates = _read_training(path)
+    names = [*profiles] if "all" in chosen else dict.fromkeys(chosen)
+    return {name: _setup(name, profiles, job, rates) for name in names}
+
+
 def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
     """A built-in profile by its name, or one of a YAML file, which may also describe the job.
 
@@ -190,6 +210,10 @@ def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
     UsageError
         If the profile is unknown, or a key or value in the file is wrong.
     """
+    return _setup(chosen, *_read_training(path))
+
+
+def _read_training(path: Path | None) -> tuple[dict[str, StorageProfile], TrainingJob, value_parsers.PerBroker[float]]:
     profiles, job = dict(PROFILES), TrainingJob()
     rates: value_parsers.PerBroker[float] = {}
     if path is not None:
@@ -201,6 +225,15 @@ def load_training(chosen: str, path: Path | None = None) -> TrainingSetup:
             job = TrainingJob(**read_fields(entries["job"], _JOB, "job"))
         if "read_rate" in entries:
             rates = value_parsers.per_broker(positive_rate)(entries["read_rate"])
+    return profiles, job, rates
+
+
+def _setup(
+    chosen: str,
+    profiles: Mapping[str, StorageProfile],
+    job: TrainingJob,
+    rates: value_parsers.PerBroker[float],
+) -> TrainingSetup:
     if chosen not in profiles:
         raise UsageError(f"unknown storage profile: {chosen!r}", hint=f"choose from: {', '.join(sorted(profiles))}")
     profile = profiles[chosen]

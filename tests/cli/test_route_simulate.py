@@ -71,6 +71,19 @@ def test_training_time_is_shown_for_a_storage(run_cli: Callable[..., Any], snaps
     assert "p99" not in found.out
 
 
+def test_storages_are_compared(run_cli: Callable[..., Any], snapshot: str) -> None:
+    """With --storage all, each has a row for each policy: faster storage waits less, and computing takes as long."""
+    words = ("--workload", "coco", "--records", "5000", "--policy", "sticky", "--policy", "round-robin", "--no-latency")
+    document = json.loads(
+        run_cli("route-simulate", "--snapshot", snapshot, *words, "--storage", "all", "-o", "json").out
+    )
+    rows = {(row["policy"], row["storage"]): row for row in document["training"]}
+    assert len(rows) == 6
+    waiting = [rows["sticky", storage]["waiting_share"] for storage in ("lustre", "local-ssd", "nfs")]
+    assert 0 < waiting[0] < waiting[1] < waiting[2] < 1
+    assert len({round(r["train_s"] * (1 - r["waiting_share"]), 6) for (p, _), r in rows.items() if p == "sticky"}) == 1
+
+
 def test_a_broker_that_is_read_slowly_costs_training_time(
     run_cli: Callable[..., Any], snapshot: str, tmp_path: Path
 ) -> None:

@@ -16,6 +16,8 @@ from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kafkabal.model import ClusterState
     from kafkabal.routing import RoutingView
     from kafkabal.simulator import TrainingSetup, WorkloadFile
@@ -100,11 +102,11 @@ class TrainingOptions:
     """The training job that reads the data afterwards."""
 
     storage: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--storage",
             metavar="NAME",
-            help="Predict training time with this storage: local-ssd, nfs, lustre or one of --training.",
+            help="Predict training time with local-ssd, nfs, lustre, a profile of --training, or all. Repeatable.",
             rich_help_panel=_TRAINING,
         ),
     ] = None
@@ -122,21 +124,21 @@ class TrainingOptions:
         typer.Option("--rack", metavar="RACK", help="Rack of the training readers.", rich_help_panel=_TRAINING),
     ] = None
 
-    def load(self) -> "TrainingSetup | None":
-        """Storage profile and training job; None without --storage.
+    def load(self) -> "Mapping[str, TrainingSetup]":
+        """Training job with each storage profile; none without --storage.
 
         Raises
         ------
         UsageError
             If the profile is unknown or the file is invalid.
         """
-        from kafkabal.simulator import load_training
+        from kafkabal.simulator import load_trainings
 
-        if self.storage is None:
+        if not self.storage:
             if self.training is not None:
                 raise UsageError("--training requires --storage", hint="add --storage NAME")
-            return None
-        return load_training(self.storage, self.training)
+            return {}
+        return load_trainings(self.storage, self.training)
 
 
 def route_simulate(
@@ -180,6 +182,8 @@ def route_simulate(
 
       kafkabal route-simulate --topic images --data ./imagenet --storage nfs
 
+      kafkabal route-simulate --topic images --workload coco --storage all
+
       kafkabal route-simulate --workload uneven --seeds 5
 
       kafkabal route-simulate --workload events --policy d-choices --policy key-hash -o json
@@ -196,8 +200,8 @@ def route_simulate(
     chosen, training = workload_options.load(), training_options.load()
     view = _view(chosen, topic, settings, context)
     _expect_rack(training_options.rack, view)
-    if training is not None:
-        training.expect_brokers(view.broker_id)
+    for each in training.values():
+        each.expect_brokers(view.broker_id)
     options = SimulationOptions(delivery=latency, rack=training_options.rack)
     compared = []
     for runs in compare(view, choices, chosen.workload, range(seeds), options):

@@ -63,7 +63,7 @@ _BY_FLAG: Final[Mapping[str, Values]] = {
     "--profile": Values(Source.PROFILES),
     "--preset": Values(Source.WORDS, tuple(PRESETS)),
     "--workload": Values(Source.WORDS, tuple(workload_names())),
-    "--storage": Values(Source.WORDS, tuple(STORAGES)),
+    "--storage": Values(Source.WORDS, (*STORAGES, "all")),
     "--placement": Values(Source.WORDS, ("score", "even", "brokers+2", "binomial:0.5")),
     "--count-capacity": Values(Source.WORDS, ("equal", "disk")),
     "--throttle": Values(Source.WORDS, ("auto", "none")),
