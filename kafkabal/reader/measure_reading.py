@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from threading import BrokenBarrierError
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ BATCH_SAMPLES = 32
 _EPOCHS = 10**6
 """More than anybody waits for."""
 _STARTING_S = 60.0
+_LOOKED_AFTER_S = 0.5
+"""A reader that the kernel killed reports nothing."""
 _ENDING_S = 30.0
 
 
@@ -136,7 +139,7 @@ def measure(request: MeasureRequest) -> Measurement:
     try:
         for process in processes:
             process.start()
-        found = [_next(results, request) for _ in processes]
+        found = _collect(results, processes, request.seconds + _STARTING_S + _ENDING_S)
     finally:
         for process in processes:
             process.kill()
@@ -158,17 +161,31 @@ def training_file(measured: Measurement) -> dict[str, Any]:
     return document
 
 
-def _next(results: Any, request: MeasureRequest) -> ReaderResult:
+def _collect(results: Any, processes: Sequence[Any], patience_s: float) -> list[ReaderResult]:
+    """What all readers report; ends at the first that fails or dies."""
     import queue
 
-    try:
-        result = results.get(timeout=request.seconds + _STARTING_S + _ENDING_S)
-    except queue.Empty:
-        raise OperationError("a reader did not report in time") from None
-    if isinstance(result, KafkabalError):
-        raise result
-    assert isinstance(result, ReaderResult)
-    return result
+    end_s = time.monotonic() + patience_s
+    found: list[ReaderResult] = []
+    while len(found) < len(processes):
+        try:
+            result = results.get(timeout=_LOOKED_AFTER_S)
+        except queue.Empty:
+            reported = {each.reader for each in found}
+            for reader, process in enumerate(processes):
+                if process.exitcode not in (None, 0) and reader not in reported:
+                    raise OperationError(
+                        f"reader {reader} died (exit code {process.exitcode})",
+                        hint="out of memory? lower --prefetch or --readers",
+                    ) from None
+            if time.monotonic() > end_s:
+                raise OperationError("a reader did not report in time") from None
+            continue
+        if isinstance(result, KafkabalError):
+            raise result
+        assert isinstance(result, ReaderResult)
+        found.append(result)
+    return found
 
 
 def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> None:
@@ -180,6 +197,8 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
         results.put(_plain(error))
     except (KeyboardInterrupt, BrokenPipeError):
         start.abort()
+    except BrokenBarrierError:
+        return  # another reader failed, and says why
 
 
 def _plain(error: KafkabalError) -> KafkabalError:

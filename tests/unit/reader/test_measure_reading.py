@@ -1,0 +1,43 @@
+"""Several readers measured at once: what their parent makes of one that fails or dies."""
+
+from __future__ import annotations
+
+import queue
+from types import SimpleNamespace
+
+import pytest
+
+from kafkabal.errors import OperationError, UsageError
+from kafkabal.reader.measure_reading import ReaderResult, _collect
+from kafkabal.reader.metrics import ReaderMetrics
+
+
+def _reports(*reports: object) -> queue.Queue[object]:
+    results: queue.Queue[object] = queue.Queue()
+    for report in reports:
+        results.put(report)
+    return results
+
+
+def _processes(*codes: int | None) -> list[SimpleNamespace]:
+    return [SimpleNamespace(exitcode=code) for code in codes]
+
+
+def test_a_reader_that_is_killed_ends_the_measurement() -> None:
+    """It is named with its exit code at once, not after all patience."""
+    done = ReaderResult(reader=0, metrics=ReaderMetrics())
+    with pytest.raises(OperationError, match=r"reader 1 died \(exit code -9\)"):
+        _collect(_reports(done), _processes(0, -9), 60.0)
+
+
+def test_the_error_of_a_reader_is_raised() -> None:
+    """As it is, also where another one has reported."""
+    done = ReaderResult(reader=0, metrics=ReaderMetrics())
+    with pytest.raises(UsageError, match="unknown topic"):
+        _collect(_reports(done, UsageError("unknown topic: x")), _processes(0, 1), 60.0)
+
+
+def test_waiting_has_an_end() -> None:
+    """A reader that lives and says nothing is given up."""
+    with pytest.raises(OperationError, match="did not report in time"):
+        _collect(_reports(), _processes(None), 0.0)
