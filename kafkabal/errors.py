@@ -16,7 +16,7 @@
     │   ├── OutputError               1   a result could not be written
     │   └── PartialFailureError       1   some items failed, the others are done
     ├── FindingsError                 3   the question was answered, and the answer is bad
-    ├── UnsafeError                   4   refused to be safe
+    ├── UnsafeError                   4   refused for safety
     │   ├── DriftError                4   the cluster is no longer what the plan was made for
     │   ├── InfeasibleError           4   a hard rule that was asked for cannot be met
     │   └── LimitExceededError        4   a limit that was set would be exceeded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -121,6 +122,24 @@ Current partition replica assignment
 Proposed partition reassignment configuration
 {"version":1,"partitions":[]}
 """
+_CASE = """\
+kafkabal_case: 1
+seed: 7
+step: 6h
+growth: {per_day: 2%, spread: 50%, noise: 30%, retention: 7d}
+faults: [{broker: 3, at: 1d, for: 6h, kind: dead}, {broker: 1, at: 30h, for: forever}]
+random_faults: {every: 5d, for: 8h, kind: dead}
+new_brokers: [{broker: 7, at: 1d, like: 1, rack: r0}]
+watch: {heal: all, dead_after: 30m, move_after: 2h, rebalance_above: 20%, tolerance: 9%, window: "01:00-05:00",
+        max_bytes_per_day: 500GB, max_actions_per_day: 24, max_dead: 1, throttle: 50MB}
+"""
+_HISTORY = b"""\
+{"kafkabal_history":1,"cluster_id":"simulated","at_s":%d,"dirs":[[1,"/d0",1000],[2,"/d0",2000]]}
+{"topic":"t","partitions":[0,1,2,3,4],"sizes":[120,-1,5,6,%d],"end_offsets":[7,9,1,1,%d]}
+"""
+# half an hour before the snapshot was taken
+_HISTORY_AT_S = 1_767_223_800
+_HISTORY_FILE = "state/history/simulated/%d.jsonl.gz"
 _NAMES = b'{"topics":["img","t"],"brokers":[1,2,3]}\n'
 _RECORD_FILE = "state/sandboxes/default/sandbox.json"
 # of the snapshot's cluster
@@ -135,6 +154,7 @@ _KEPT_SHORT: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("telemetry", "plugin"): ("--out", "no/such/folder/x.jar"),
     ("telemetry", "latency"): ("--for", "1s"),
     ("watch",): ("--once",),
+    ("rebalance", "simulate"): ("--days", "1"),
     ("read",): ("--for", "1s"),
 }
 _OUTPUTS = frozenset(
@@ -186,6 +206,8 @@ _KINDS = (
             f"inspect {_ON} --by partition -o yaml",
             f"inspect {_ON} --check",
             "inspect diff s.jsonl s2.jsonl --all",
+            f"advise {_ON}",
+            f"inspect {_ON} -o markdown",
             f"watch {_ON} --once",
             f"watch {_ON} --once -o json",
             f"completion candidates topics {_ON}",
@@ -237,6 +259,30 @@ _KINDS = (
     ),
     _Kind("dirs.txt", ("snapshot import --topics topics.txt --log-dirs dirs.txt --out out.jsonl",)),
     _Kind("assigned.json", ("snapshot import --assignment assigned.json --log-dirs dirs.txt --out out.jsonl",)),
+    # read before the cluster is: what follows takes as long as the case asks for
+    _Kind("case.yaml", (f"rebalance simulate --case case.yaml {_AT}",)),
+    _Kind(
+        "config/profiles.yaml",
+        (
+            "profiles list",
+            "profiles list -o json",
+            "profiles show prod",
+            "profiles use prod",
+            "profiles add other -b broker1:9092",
+            "config show --profile prod",
+            "completion candidates profiles",
+            "monitoring --out monitoring",
+            f"inspect --profile prod {_ON}",
+        ),
+    ),
+    _Kind(
+        _HISTORY_FILE % (_HISTORY_AT_S * 1000),
+        (
+            f"inspect --growth {_ON}",
+            f"inspect --growth --by topic {_ON} -o json",
+            f"rebalance plan --plan-for 7d {_ON}",
+        ),
+    ),
     _Kind("s2.jsonl", ("inspect diff s.jsonl s2.jsonl", "inspect diff s2.jsonl s.jsonl -o json")),
     _Kind(
         "training.yaml",
@@ -287,6 +333,10 @@ def write_sound_files(folder: Path) -> None:
     plan = make_plan(state, PlanOptions())
     for name in ("p.json", "p2.json"):
         write_plan(plan, folder / name)
+    for at_s, size in ((1_767_000_000, 10**6), (_HISTORY_AT_S, 10**7)):
+        path = folder / (_HISTORY_FILE % (at_s * 1000))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(_HISTORY % (at_s, size, size), mtime=0))
     for name in ("j.jsonl", _RUN_FILE):
         _write_journal(folder / name, state.cluster_id)
     texts = {
@@ -294,13 +344,17 @@ def write_sound_files(folder: Path) -> None:
         "topics.yaml": _TOPICS,
         "w.yaml": _WORKLOAD,
         "training.yaml": _TRAINING,
+        "case.yaml": _CASE,
+        "config/profiles.yaml": _PROFILE,
         "topics.txt": _TOPICS_TEXT,
         "dirs.txt": _DIRS_TEXT,
         "assigned.json": _ASSIGNED,
         "wm.yaml": "size: {manifest: m.jsonl}\ncluster: {brokers: 3}\n",
     }
     for name, text in texts.items():
-        (folder / name).write_text(text)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     for name, data in {"m.jsonl": _MANIFEST, _RECORD_FILE: _RECORD, _NAMES_FILE: _NAMES}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
