@@ -20,6 +20,8 @@ Logs = dict[str, dict[int, tuple[int, int]]]
 """Topic, partition -> index of the log dir, bytes."""
 
 _PARTITIONS_A_REQUEST = 1000
+_REMOTE = "remote://"
+"""Redpanda lists what it keeps in an object store as a log dir of each broker; no move copies it."""
 _MOST_NAMED_PARTITIONS = 100_000
 """Brokers refuse a request with more than a million array elements (Kafka 4.4); an answer may be as long as it is."""
 
@@ -60,10 +62,11 @@ def describe_log_dirs(
             "if the principal is not authorized to describe the cluster",
             hint="'kafkabal help permissions' lists what each command needs",
         )
-    for result in answer.results:
+    local = [result for result in answer.results if not result.log_dir.startswith(_REMOTE)]
+    for result in local:
         if result.error_code != KAFKA_STORAGE_ERROR:
             check(result.error_code, f"describe log dir {result.log_dir} of broker {broker}")
-    return _read(answer.results)
+    return _read(local)
 
 
 def replica_logs(

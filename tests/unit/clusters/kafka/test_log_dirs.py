@@ -65,6 +65,17 @@ def test_dirs_and_replicas_are_read(cluster: Any, client: KafkaClient) -> None:
     assert logs.future == {}
 
 
+def test_bytes_in_an_object_store_are_on_no_disk(cluster: Any, client: KafkaClient) -> None:
+    """A dir of an object store, as Redpanda lists it, is left out, and the replica is where its local bytes are."""
+    cluster.answer(
+        "DescribeLogDirs",
+        _answer(_dir("/d0", ("t", 0, 10, False)), _dir("remote://bucket", ("t", 0, 900, False), total_bytes=-1)),
+    )
+    logs = describe_log_dirs(client, 1, client.deadline())
+    assert [d.path for d in logs.dirs] == ["/d0"]
+    assert logs.current == {"t": {0: (0, 10)}}
+
+
 def test_a_copy_on_its_way_is_no_second_replica(cluster: Any, client: KafkaClient) -> None:
     """The copy stands beside the replica, whichever of them comes first."""
     cluster.answer("DescribeLogDirs", _answer(_dir("/d0", ("t", 0, 4, True)), _dir("/d1", ("t", 0, 10, False))))

@@ -6,8 +6,8 @@ import pytest
 
 from kafkabal.clusters.protocol import ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.executor.state.run_record import Original
-from kafkabal.executor.throttle.throttle_rules import list_steps, rate_to_set, restore_rate
-from kafkabal.model.kafka_configs import LEADER_RATE, LEADER_REPLICAS
+from kafkabal.executor.throttle.throttle_rules import active_entries, list_steps, rate_to_set, restore_rate
+from kafkabal.model.kafka_configs import FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 
 OWN, DEFAULT, STATIC = ConfigSource.OWN, ConfigSource.CLUSTER_DEFAULT, ConfigSource.STATIC
 BROKER = ConfigResource(ResourceKind.BROKER, "1")
@@ -106,3 +106,8 @@ def test_list_that_stays(before: str | None, now: str | None) -> None:
     current = ConfigValue(now, OWN) if now is not None else None
     active = {"0:1"} if now == "*" else set()
     assert not list_steps(_list(before), current, {"0:1"}, active).is_needed
+
+
+def test_entries_of_a_partition_that_moves() -> None:
+    """Those that hold it may lead, those that it comes to follow, each by the number of the partition."""
+    assert active_entries(7, (4, 1, 2), (4,)) == {LEADER_REPLICAS: {"7:1", "7:2"}, FOLLOWER_REPLICAS: {"7:4"}}
