@@ -23,7 +23,8 @@ from confluent_kafka import Producer
 
 from benchmarks.producer import Metadata
 from kafkabal.config import ClientSetting
-from kafkabal.producer import Manifest, ManifestHeader, RoutingProducer, Run, check_sizes
+from kafkabal.producer import Manifest, ManifestHeader, Run, check_sizes
+from kafkabal.producer.record_sender import RecordSender
 from kafkabal.routing import Context, load_policy
 from kafkabal.scoring import load_scores
 from kafkabal.sources import FolderSource, RowSource, Source
@@ -100,7 +101,7 @@ def routed(settings: dict[str, ClientSetting], source: Source, state: Path, poli
     path = state / f"{monotonic()}.jsonl"
     with (
         Manifest.open(path, header) as manifest,
-        RoutingProducer(
+        RecordSender(
             Metadata(Producer(settings), TOPIC),
             TOPIC,
             load_policy(policy).create(Context()),

@@ -1,11 +1,11 @@
-"""Throughput of the routing producer against a bare one that passes a partition and a delivery callback.
+"""Throughput of our producer against confluent-kafka's as people use it: its own partitioner, its own defaults.
 
-Pairs of runs are interleaved, so that a noisy machine harms both alike; the median of the ratios is what counts. What
-noise harms least is the least processor time that the producing thread took for a record, bare and routed. The brokers
-are those inside librdkafka, which answer faster than any real one and so hide nothing; ``--bootstrap-server``
-takes real ones, with ``--topic`` a topic that exists there.
+Three ways of sending, each by both: a call a record, a call a record with a delivery callback, and a thousand records a
+call. Pairs of runs are interleaved, so that a noisy machine harms both alike; the median of the ratios is what counts,
+of the time and of the processor time of the whole process. The brokers are those inside librdkafka, which answer faster
+than any real one and so hide nothing.
 
-    python benchmarks/producer.py --policy round-robin --policy score
+    python -m benchmarks.producer --pairs 9
 """
 
 from __future__ import annotations
@@ -13,24 +13,23 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter, process_time, thread_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from confluent_kafka import Producer
+from confluent_kafka import Producer as Client
 
 from kafkabal.clusters import Reading, ReadRequest
 from kafkabal.config import ClientSetting
 from kafkabal.model import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow, build_cluster
-from kafkabal.producer import RoutingProducer, StateReader
-from kafkabal.routing import Context, load_policy
-from kafkabal.scoring import load_scores
+from kafkabal.producer import Producer, drop_in_producer
 
-SIZES = {10_000: 0.95, 1_000: 0.85, 100: 0.70}
-"""Bytes of a record, and the share of the bare producer's throughput that is to be reached."""
-RECORDS = {10_000: 40_000, 1_000: 200_000, 100: 400_000}
+TARGET = 0.95
+"""Share of the default producer's throughput that is to be reached."""
+RECORDS = {100: 400_000, 1_000: 200_000, 10_000: 30_000}
 SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.messages": 1_000_000, "log_level": 2}
+AT_ONCE = 1000
 
 
 class Cost(NamedTuple):
@@ -38,28 +37,16 @@ class Cost(NamedTuple):
 
     wall_s: float
     cpu_s: float
-    """Of the whole process: both clients' threads, and the brokers inside librdkafka where they are used."""
+    """Of the whole process: the client's threads, and the brokers inside librdkafka."""
     thread_s: float
-    """Of the thread that produces."""
-
-
-class Stopwatch:
-    """Starts when it is made."""
-
-    def __init__(self) -> None:
-        self._start = perf_counter(), process_time(), thread_time()
-
-    def read(self) -> Cost:
-        """Cost until now."""
-        wall_s, cpu_s, thread_s = self._start
-        return Cost(perf_counter() - wall_s, process_time() - cpu_s, thread_time() - thread_s)
+    """Of the thread that produces, until all is queued."""
 
 
 @dataclass
 class Metadata:
     """A cluster of which only the metadata counts."""
 
-    client: Producer
+    client: Client
     topic: str
 
     def read(self, request: ReadRequest) -> Reading:  # noqa: ARG002
@@ -78,84 +65,97 @@ class Metadata:
             )
         )
 
+    def close(self) -> None:
+        """There is nothing to close."""
 
-def bare_cost(settings: Mapping[str, ClientSetting], topic: str, value: bytes, records: int) -> Cost:
-    """Send so many records with confluent-kafka alone, the partitions in turn."""
-    producer = Producer(dict(settings))
-    partitions = itertools.cycle(sorted(producer.list_topics(topic, timeout=10).topics[topic].partitions))
+
+def by_call(producer: Client, topic: str, value: bytes, records: int) -> None:
+    """A call a record."""
+    for _ in range(records):
+        while True:
+            try:
+                producer.produce(topic, value)
+                break
+            except BufferError:
+                producer.poll(0.05)
+
+
+def by_call_with_callback(producer: Client, topic: str, value: bytes, records: int) -> None:
+    """A call a record, each with a callback."""
     delivered = 0
 
     def count(error: object, _message: object) -> None:
         nonlocal delivered
         delivered += error is None
 
-    producer.produce(topic, value, partition=next(partitions), on_delivery=count)
-    producer.flush()
-    watch = Stopwatch()
-    for sent in range(records):
+    for number in range(records):
         while True:
             try:
-                producer.produce(topic, value, partition=next(partitions), on_delivery=count)
+                producer.produce(topic, value, on_delivery=count)
                 break
             except BufferError:
                 producer.poll(0.05)
-        if not sent & 63:
+        if not number & 63:
             producer.poll(0)
     producer.flush()
-    cost = watch.read()
-    assert delivered == records + 1
-    return cost
+    assert delivered == records
 
 
-def routed_cost(
-    settings: Mapping[str, ClientSetting], cluster: StateReader, topic: str, policy: str, value: bytes, records: int
-) -> Cost:
-    """Send so many records through the routing producer, its refresh running as in earnest."""
-    chosen = load_policy(policy).create(Context())
-    scores = load_scores(["disk"])
-    with RoutingProducer(cluster, topic, chosen, settings, scores=scores) as producer:
-        producer.produce(value)
-        producer.flush()
-        watch = Stopwatch()
-        for _ in range(records):
-            producer.produce(value)
-        assert producer.flush().delivered == records + 1
-        return watch.read()
+def by_batch(producer: Client, topic: str, value: bytes, records: int) -> None:
+    """A thousand records a call."""
+    for _ in range(records // AT_ONCE):
+        messages: list[dict[str, Any]] = [{"value": value} for _ in range(AT_ONCE)]
+        while producer.produce_batch(topic, messages) < len(messages):
+            messages = [{"value": message["value"]} for message in messages if "_error" in message]
+            producer.poll(0.05)
+
+
+WAYS: Mapping[str, Callable[[Client, str, bytes, int], None]] = {
+    "produce": by_call,
+    "with callback": by_call_with_callback,
+    "produce_batch": by_batch,
+}
+
+
+def cost(producer: Client, topic: str, way: str, value: bytes, records: int) -> Cost:
+    """Of sending so many records, connections and the first view apart."""
+    producer.produce(topic, value)
+    producer.flush()
+    wall_s, cpu_s, thread_s = perf_counter(), process_time(), thread_time()
+    WAYS[way](producer, topic, value, records)
+    own_s = thread_time() - thread_s
+    producer.flush()
+    return Cost(perf_counter() - wall_s, process_time() - cpu_s, own_s)
 
 
 def main() -> None:
-    """Print a line for each policy and size."""
+    """Print a line for each size and way."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--policy", action="append", default=[])
-    options.add_argument("--pairs", type=int, default=10)
-    options.add_argument("--bootstrap-server")
-    options.add_argument("--topic", default="benchmark")
-    options.add_argument("--share", type=float, default=1.0, help="share of the usual number of records")
+    options.add_argument("--pairs", type=int, default=9)
+    options.add_argument("--policy", default="score")
     given = options.parse_args()
-    owner = Producer({"test.mock.num.brokers": 3, "log_level": 2})
-    while not (found := owner.list_topics(given.topic, timeout=10)).topics[given.topic].partitions:
+    topic = "benchmark"
+    owner = Client({"test.mock.num.brokers": 3, "log_level": 2})
+    while not (found := owner.list_topics(topic, timeout=10)).topics[topic].partitions:
         owner.poll(0.1)
-    servers = given.bootstrap_server or ",".join(f"{b.host}:{b.port}" for b in found.brokers.values())
-    settings: Mapping[str, ClientSetting] = {"bootstrap.servers": servers, **SETTINGS}
-    cluster = Metadata(Producer(dict(settings)), given.topic)
-    for policy, (size, target) in itertools.product(given.policy or ["round-robin"], SIZES.items()):
-        value, records = bytes(size), round(RECORDS[size] * given.share)
+    servers = ",".join(f"{b.host}:{b.port}" for b in found.brokers.values())
+    settings: dict[str, ClientSetting] = {"bootstrap.servers": servers, **SETTINGS}
+    cluster = Metadata(Client(settings), topic)
+    drop_in_producer.open_cluster = lambda *_: cluster
+    for (size, records), way in itertools.product(RECORDS.items(), WAYS):
         pairs = [
             (
-                bare_cost(settings, given.topic, value, records),
-                routed_cost(settings, cluster, given.topic, policy, value, records),
+                cost(Client(settings), topic, way, bytes(size), records),
+                cost(Producer({**settings, "kafkabal.policy": given.policy}), topic, way, bytes(size), records),
             )
             for _ in range(given.pairs)
         ]
-        wall = sorted(bare.wall_s / routed.wall_s for bare, routed in pairs)
-        cpu = sorted(bare.cpu_s / routed.cpu_s for bare, routed in pairs)
-        own = [min(cost.thread_s for cost in column) / records * 1e6 for column in zip(*pairs, strict=True)]
-        per_s = [records / statistics.median(cost.wall_s for cost in column) for column in zip(*pairs, strict=True)]
+        wall = sorted(bare.wall_s / ours.wall_s for bare, ours in pairs)
+        cpu = statistics.median(bare.cpu_s / ours.cpu_s for bare, ours in pairs)
+        own = [min(each.thread_s for each in column) / records * 1e6 for column in zip(*pairs, strict=True)]
         print(
-            f"{policy:24} {size:6} B  bare {per_s[0]:9,.0f}/s  routed {per_s[1]:9,.0f}/s  "
-            f"ratio {statistics.median(wall):.3f} ({wall[0]:.3f} .. {wall[-1]:.3f})  "
-            f"by CPU {statistics.median(cpu):.3f} ({cpu[0]:.3f} .. {cpu[-1]:.3f})  "
-            f"producing thread {own[0]:.2f} and {own[1]:.2f} us  target {target:.2f}",
+            f"{size:6} B  {way:14} ratio {statistics.median(wall):.2f} ({wall[0]:.2f} .. {wall[-1]:.2f})  "
+            f"by CPU {cpu:.2f}  producing thread {own[0]:.2f} and {own[1]:.2f} us  target {TARGET}",
             flush=True,
         )
 

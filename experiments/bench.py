@@ -12,15 +12,15 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from confluent_kafka import Producer
+from confluent_kafka import Producer as Client
 from confluent_kafka.admin import AdminClient
 
 from kafkabal.clusters import NewTopic, ReadRequest
 from kafkabal.clusters.kafka import KafkaCluster
 from kafkabal.config import ConnectionSettings
 from kafkabal.model import F64, I32, I64, replica_bytes
-from kafkabal.producer import RoutingProducer
-from kafkabal.routing import Context, RoutingView, load_policy, view_of
+from kafkabal.producer import Producer
+from kafkabal.routing import RoutingView, view_of
 from kafkabal.sandbox import Sandbox, default_cache, ensure_jars, java_command, run_java
 from kafkabal.scoring import Need, load_scores
 
@@ -176,15 +176,19 @@ class Bench:
         if policy == JAVA:
             return self._send_from_java(topic, sizes, per_s)
         if policy == LIBRDKAFKA:
-            return _send(_bare(own, topic), sizes, per_s)
-        chosen = load_policy(policy).create(Context(seed=seed))
-        loaded = load_scores(scores)
-        with RoutingProducer(self.cluster, topic, chosen, own, scores=loaded, refresh_s=REFRESH_S) as producer:
-            return _send(producer, sizes, per_s)
+            return _send(_OneTopic(Client(own), topic), sizes, per_s)
+        routing = {
+            "kafkabal.policy": policy,
+            "kafkabal.scores": list(scores),
+            "kafkabal.seed": seed,
+            "kafkabal.refresh.ms": round(REFRESH_S * 1000),
+        }
+        with Producer({"enable.idempotence": True, "linger.ms": 5, **own, **routing}) as producer:
+            return _send(_OneTopic(producer, topic), sizes, per_s)
 
     def send_by_hand(self, topic: str, counts: Sequence[int], record_bytes: int) -> None:
         """Send so many records to each partition, in turns."""
-        producer = _bare(self.settings, topic)
+        producer = _OneTopic(Client(self.settings), topic)
         value = np.random.default_rng(1).bytes(record_bytes)
         for turn in range(max(counts)):
             for partition, count in enumerate(counts):
@@ -213,14 +217,14 @@ class Bench:
         return Sent(seconds, np.empty(0), np.empty(0, np.int32), np.empty(0), (p50_s, p99_s))
 
 
-class _bare:  # noqa: N801 - used like a function
-    """confluent-kafka's producer with the face of ours."""
+class _OneTopic:
+    """A producer, confluent-kafka's or ours, of one topic; it waits where the queue is full."""
 
-    def __init__(self, settings: dict[str, Any], topic: str) -> None:
-        self._producer = Producer(settings)
+    def __init__(self, producer: Client, topic: str) -> None:
+        self._producer = producer
         self._topic = topic
 
-    def produce(self, value: bytes, on_delivery: Any = None, partition: int = -1) -> int:
+    def produce(self, value: bytes, on_delivery: Any = None, partition: int = -1) -> None:
         while True:
             try:
                 self._producer.produce(self._topic, value, partition=partition, on_delivery=on_delivery)
@@ -228,7 +232,6 @@ class _bare:  # noqa: N801 - used like a function
             except BufferError:
                 self._producer.poll(0.05)
         self._producer.poll(0)
-        return -1
 
     def poll(self, timeout_s: float = 0.0) -> None:
         self._producer.poll(timeout_s)
@@ -247,16 +250,17 @@ def _send(producer: Any, sizes: I64, per_s: float | None) -> Sent:
         # a record that is late because others had to wait has waited too
         sent_s = monotonic() if per_s is None else start + number / per_s
 
-        def report(error: KafkaError | None, _message: Message) -> None:
+        def report(error: KafkaError | None, message: Message) -> None:
             if error is None:
                 latency_s[number] = monotonic() - sent_s
+                partition[number] = message.partition()
 
         return report
 
     for number, size in enumerate(sizes.tolist()):
         while per_s is not None and (ahead_s := start + number / per_s - monotonic()) > 0:
             producer.poll(ahead_s)
-        partition[number] = producer.produce(content[:size], on_delivery=reporter(number))
+        producer.produce(content[:size], on_delivery=reporter(number))
         at_s[number] = monotonic() - start
     producer.flush()
     seconds = monotonic() - start

@@ -13,9 +13,8 @@ from .produce_session import deliver as deliver
 from .producer_settings import broken_promises as broken_promises
 from .producer_settings import check_own_settings as check_own_settings
 from .profile_watcher import ProfileWatcher as ProfileWatcher
+from .record_sender import DEFAULT_REFRESH_S as DEFAULT_REFRESH_S
 from .routing_metrics import RoutingCollector as RoutingCollector
-from .routing_producer import DEFAULT_REFRESH_S as DEFAULT_REFRESH_S
-from .routing_producer import RoutingProducer as RoutingProducer
 from .send_source import Outcome as Outcome
 from .send_source import Run as Run
 from .send_source import check_sizes as check_sizes

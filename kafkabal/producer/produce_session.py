@@ -13,7 +13,7 @@ from kafkabal.errors import UsageError
 from kafkabal.producer.delivery_listener import DeliveryListener, Progress
 from kafkabal.producer.live_views import StateReader
 from kafkabal.producer.manifest import Manifest, ManifestHeader
-from kafkabal.producer.routing_producer import RoutingProducer, linger_ms
+from kafkabal.producer.record_sender import RecordSender, linger_ms
 from kafkabal.producer.send_source import (
     OVERHEAD_BYTES,
     Outcome,
@@ -90,7 +90,7 @@ def deliver(
     new_id
         Makes a random name for a new manifest.
     latency, prometheus
-        As of :class:`~kafkabal.producer.routing_producer.RoutingProducer`.
+        As of :class:`~kafkabal.producer.record_sender.RecordSender`.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def deliver(
         found = _read_back(manifest, reader, listener, clock, sleep)
         total = totals(listing.parts)
         listener.starts(total_bytes=total["bytes"], total_records=total.get("records"))
-        with RoutingProducer(
+        with RecordSender(
             cluster,
             order.topic,
             order.policy.reckoning_with(linger_ms=linger_ms(order.client)).create(
@@ -122,7 +122,6 @@ def deliver(
             latency=latency,
             prometheus=prometheus,
             refresh_failed=listener.refresh_failed,
-            may_break_key_order=order.may_break_key_order,
             clock=clock,
         ) as producer:
             run = Run(
@@ -197,7 +196,7 @@ def topic_settings(facts: TopicFacts) -> Mapping[str, ClientSetting]:
 def _following(
     listener: DeliveryListener,
     new_scores: Callable[[], tuple[WeightedScore, ...] | None],
-    producer: RoutingProducer,
+    producer: RecordSender,
 ) -> Callable[[Progress], None]:
     """Passes progress on, and new scores to the producer."""
 

@@ -133,4 +133,4 @@ def _callable(own: Mapping[str, Any], name: str) -> Callable[[RoutingStatus], ob
 
 
 def _ignore(_: RoutingStatus) -> None:
-    """Nobody wants to hear of it."""
+    """What becomes of metrics that have no reader."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkabal.clusters.kafka import KafkaCluster
 from kafkabal.config import librdkafka_settings, live_connection
 from kafkabal.errors import MissingCapabilityError, UsageError
 from kafkabal.producer.produce_session import topic_settings
-from kafkabal.producer.routing_producer import DEFAULT_REFRESH_S, RoutingProducer
+from kafkabal.producer.record_sender import DEFAULT_REFRESH_S, RecordSender
 from kafkabal.producer.target_topic import topic_facts
 from kafkabal.routing import Context, load_policy
 from kafkabal.scoring import load_scores
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     import ray.data
 
 _SEED_BITS = 32
+# records handed over together
+_AT_ONCE = 1000
+_Record: TypeAlias = tuple[bytes, bytes | None, Headers | None]
 
 
 def write_topic(
@@ -85,7 +89,7 @@ def write_topic(
             seed = random.getrandbits(_SEED_BITS)
             with (
                 KafkaCluster(connection) as cluster,
-                RoutingProducer(
+                RecordSender(
                     cluster,
                     topic,
                     load_policy(policy).create(Context(seed=seed)),
@@ -94,16 +98,34 @@ def write_topic(
                     refresh_s=refresh_s,
                 ) as producer,
             ):
-                count = 0
-                for value, key, headers in _records(blocks):
-                    producer.produce(value, key, headers)
-                    count += 1
-                return count
+                return sum(_send(producer, records) for records in _blocks(_records(blocks)))
 
     dataset.write_datasink(TopicDatasink(), concurrency=concurrency)
 
 
-def _records(blocks: Iterable[Any]) -> Iterator[tuple[bytes, bytes | None, Headers | None]]:
+def _blocks(records: Iterator[_Record]) -> Iterator[list[_Record]]:
+    while block := list(islice(records, _AT_ONCE)):
+        yield block
+
+
+def _send(sender: RecordSender, records: list[_Record]) -> int:
+    """Queue records; how many."""
+    values, keys, headers = (list(column) for column in zip(*records, strict=True))
+    named = [of_record or [] for of_record in headers]
+    sizes = [
+        len(value) + len(key or b"") + sum(len(name) + len(data or b"") for name, data in of_record)
+        for value, key, of_record in zip(values, keys, named, strict=True)
+    ]
+    sender.produce_many(
+        values,
+        sizes,
+        keys=keys if any(key is not None for key in keys) else None,
+        headers=named if any(named) else None,
+    )
+    return len(records)
+
+
+def _records(blocks: Iterable[Any]) -> Iterator[_Record]:
     from ray.data.block import BlockAccessor
 
     for block in blocks:

@@ -7,7 +7,7 @@ lane. Brokers acknowledge the records of a partition in their order, so the last
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,7 +33,7 @@ class Acknowledged(NamedTuple):
 class Lane:
     """The records of a flight that go to one partition."""
 
-    __slots__ = ("_flight", "failed", "last", "left", "partition", "records", "size_bytes")
+    __slots__ = ("_flight", "failed", "last", "left", "partition", "picked_bytes", "records", "size_bytes")
 
     def __init__(self, flight: Flight, partition: int) -> None:
         self._flight = flight
@@ -44,6 +44,8 @@ class Lane:
         self.failed = 0
         self.size_bytes = 0
         self.last: Message | None = None
+        self.picked_bytes: deque[int] = deque()
+        """Of the records that a policy that learns has picked and not heard of, in their order."""
 
     def report(self, error: KafkaError | None, message: Message) -> None:
         """Delivery report of one record."""

@@ -21,8 +21,8 @@ from kafkabal.producer.delivery_ledger import Ledger
 from kafkabal.producer.delivery_listener import Progress
 from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.manifest import Manifest
+from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.records_in_flight import Acknowledged
-from kafkabal.producer.routing_producer import RoutingProducer
 from kafkabal.routing import PolicyFaultError
 from kafkabal.sources import Block, ChangedRowsError, Listing, Part, RecordSize, RowChecksum, Source, Wanted, printable
 
@@ -175,7 +175,7 @@ class Run:
 
     def __init__(
         self,
-        producer: RoutingProducer,
+        producer: RecordSender,
         source: Source,
         manifest: Manifest,
         *,

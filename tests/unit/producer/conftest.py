@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -13,6 +13,7 @@ from kafkabal.clusters.protocol import Reading, ReadRequest
 from kafkabal.errors import KafkabalError
 from kafkabal.model.builder import build_cluster
 from kafkabal.model.rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.producer.record_sender import RecordSender
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -78,3 +79,13 @@ def mock_cluster() -> Iterator[MockCluster]:
     yield MockCluster(owner, bootstrap, {p: info.leader for p, info in sorted(partitions.items())})
     owner.purge()
     owner.flush(0)
+
+
+def send(
+    sender: RecordSender, value: bytes, key: bytes | None = None, headers: Any = None, size_bytes: int = 0
+) -> None:
+    """Queue one record; its size is that of what it holds, unless another is given."""
+    size_bytes = size_bytes or len(value) + len(key or b"") + sum(len(n) + len(data) for n, data in headers or ())
+    sender.produce_many(
+        [value], [size_bytes], keys=None if key is None else [key], headers=None if headers is None else [headers]
+    )

@@ -138,6 +138,13 @@ def test_headers_and_times_arrive(brokers: MockCluster, producer: Producer) -> N
     assert message.timestamp()[1] == 1_700_000_000_000
 
 
+def test_text_counts_as_the_bytes_that_are_sent(brokers: MockCluster, producer: Producer) -> None:
+    """Values, and headers that are a dict."""
+    producer.produce(TOPIC, "éé", headers={"h": "é", "none": None})
+    producer.flush()
+    assert sum(producer.routing()[0].broker_bytes.values()) == 4 + 1 + 2 + 4
+
+
 def test_a_full_queue_is_the_callers_to_handle(brokers: MockCluster) -> None:
     """BufferError, as of the bare client, and refused records do not count as sent."""
     with Producer({**brokers.client, "queue.buffering.max.messages": 10, "linger.ms": 60_000}) as producer:

@@ -26,7 +26,7 @@ from kafkabal.errors import (
 )
 from kafkabal.producer.delivery_listener import Progress
 from kafkabal.producer.manifest import Manifest, ManifestHeader
-from kafkabal.producer.routing_producer import RoutingProducer
+from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.send_source import (
     Outcome,
     Run,
@@ -46,7 +46,7 @@ from kafkabal.sources.folder import FolderSource
 from kafkabal.sources.row_files import RowSource
 from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.source_protocol import Block, Source
-from tests.unit.producer.conftest import MockCluster
+from tests.unit.producer.conftest import MockCluster, send
 from tests.unit.sources.records_of import records_of
 
 TOPIC = "images"
@@ -89,10 +89,10 @@ class Bench:
         reader = TopicReader(self.cluster.client, TOPIC)
         return found_records(manifest, reader.messages_since(manifest.offsets, clock=monotonic))
 
-    def producer(self) -> RoutingProducer:
+    def producer(self) -> RecordSender:
         """A producer that takes the partitions in turn."""
         policy = load_policy("round-robin").create(Context())
-        return RoutingProducer(self.cluster, TOPIC, policy, {**self.cluster.client, **self.producer_settings})
+        return RecordSender(self.cluster, TOPIC, policy, {**self.cluster.client, **self.producer_settings})
 
     def topic(self) -> Counter[bytes]:
         """All values in the topic, and how often each is there."""
@@ -148,7 +148,7 @@ def test_after_a_crash_no_record_is_there_twice(bench: Bench, data: Path, surviv
         manifest.add_parts(parts)
         for number, part in enumerate(parts[:survived]):
             (record,) = records_of(source, part)
-            producer.produce(record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
+            send(producer, record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
     outcome = bench.run(source)
     assert (outcome.sent, outcome.already_there) == (20 - survived, survived)
     assert bench.topic() == CONTENT
@@ -184,7 +184,7 @@ def rows_with_a_gap(bench: Bench, folder: Path, number: int = 100) -> RowSource:
         manifest.mark_running()
         manifest.add_parts(source.listing().parts)
         for row in (0, 1, 2, 50):
-            producer.produce(b'{"row":%d}' % row, headers=[("kafkabal-record", f"cafe/{row}".encode())])
+            send(producer, b'{"row":%d}' % row, headers=[("kafkabal-record", f"cafe/{row}".encode())])
     return source
 
 
@@ -255,9 +255,9 @@ def test_a_crash_between_any_two_files_is_survived(bench: Bench, data: Path) -> 
 def test_records_of_others_do_not_confuse_a_run(bench: Bench, data: Path) -> None:
     """Records with another manifest's name, or a header that is no text, are not taken for our own."""
     with bench.producer() as producer:
-        producer.produce(b"a", headers=[("kafkabal-record", b"beef/0")])
-        producer.produce(b"b", headers=[("kafkabal-record", b"\xff"), ("kafkabal-record", None)])
-        producer.produce(b"c")
+        send(producer, b"a", headers=[("kafkabal-record", b"beef/0")])
+        send(producer, b"b", headers=[("kafkabal-record", b"\xff"), ("kafkabal-record", None)], size_bytes=50)
+        send(producer, b"c")
     assert bench.run(FolderSource(data)).sent == 20
 
 
@@ -272,7 +272,7 @@ def test_chunks_are_resumed_within_a_file(bench: Bench, tmp_path: Path) -> None:
         manifest.add_parts([part])
         for number, record in enumerate(records_of(source, part)):
             if number in (0, 1, 5):
-                producer.produce(record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
+                send(producer, record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
     assert bench.run(source).sent == 7
     assert bench.topic() == Counter({bytes(range(i, i + 10)): 1 for i in range(0, 100, 10)})
 
@@ -369,7 +369,7 @@ def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, 
     choice = PolicyChoice(type("Own", (Random,), {"pick": lambda *_: next(picked, 4)}), {}, "own", "own")
     with bench.open_manifest(source := FolderSource(data)) as manifest:
         settings = {**bench.cluster.client, **bench.producer_settings}
-        with RoutingProducer(bench.cluster, TOPIC, choice.create(Context()), settings) as producer:
+        with RecordSender(bench.cluster, TOPIC, choice.create(Context()), settings) as producer:
             run = Run(producer, source, manifest, clock=monotonic)
             with pytest.raises(PolicyFaultError) as told:
                 run.send(source.listing())

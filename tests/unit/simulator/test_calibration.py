@@ -29,7 +29,7 @@ RECORDS = 1500
 
 
 def test_intervals_of_keyed_data_cover_the_truth() -> None:
-    """Of 100 drawn workloads, whose real keys nobody knows beforehand, about 95 end within the predicted interval."""
+    """Of 100 drawn workloads, whose real keys are not known beforehand, about 95 end within the predicted interval."""
     source = np.random.default_rng(11)
     view = view_of(build_synthetic(SyntheticCluster(brokers=4, partitions=8)), TOPIC, load_scores(("disk",)))
     options, choice = SimulationOptions(delivery=False), load_policy("key-hash")

@@ -1,4 +1,4 @@
-"""A Kafka producer that asks a routing policy for the partition of every record.
+"""Sends blocks of records to one topic, each where a routing policy says, and accounts for every one of them.
 
 The policy decides from what it has cached; a background thread reads the cluster every few seconds and renews the
 cache, so that no record ever waits for a measurement. librdkafka does the sending: it batches, retries, keeps records
@@ -8,7 +8,7 @@ in order within a partition without duplicates (idempotence) and follows a parti
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
@@ -16,13 +16,13 @@ from math import inf, nan
 from operator import length_hint
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from kafkabal.config import ClientSetting
-from kafkabal.errors import OperationError, PartialFailureError, UsageError
+from kafkabal.errors import OperationError, PartialFailureError
 from kafkabal.producer.background_refresh import Refresher
 from kafkabal.producer.deferred_signals import signals_held_back
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 DeliveryCallback: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 
 DEFAULT_REFRESH_S = 5.0
-# the clock is looked at after so many records, and what waits is called back if so long has passed
-_RECORDS_A_LOOK = 16
-_POLL_EVERY_S = 0.005
 _FULL_QUEUE_POLL_S = 0.05
 # for so long a signal may wait
 _FLUSH_SLICE_S = 0.1
@@ -53,10 +50,6 @@ _STATISTICS_S = 0.05
 _STATISTICS_S_A_PARTITION = 0.001
 
 _LINGER_MS = 5.0
-# librdkafka's own partitioner
-_BY_KEY = -1
-# of a record of a batch
-_FIELDS = frozenset({"value", "key", "timestamp", "callback"})
 _LINGER_SETTINGS = ("linger.ms", "queue.buffering.max.ms")
 
 _DEFAULTS: Mapping[str, ClientSetting] = {
@@ -73,7 +66,7 @@ class Deliveries:
     """What has become of the records so far."""
 
     accepted: int
-    """Taken by :meth:`RoutingProducer.produce`."""
+    """Taken by :meth:`RecordSender.produce_many`."""
     delivered: int
     """Acknowledged by the broker."""
     failed: Mapping[str, int]
@@ -85,7 +78,7 @@ class Deliveries:
         return self.accepted - self.delivered - sum(self.failed.values())
 
 
-class RoutingProducer:
+class RecordSender:
     """Sends records to the partitions of one topic that a policy picks.
 
     One thread produces, polls and flushes; the refresh runs in a thread of its own, which alone uses ``cluster`` once
@@ -111,9 +104,6 @@ class RoutingProducer:
         Value of the configured query by broker id.
     refresh_failed
         Told when the cluster could not be read; records are routed by the last view meanwhile.
-    may_break_key_order
-        Let a policy that does not keep the order of keys pick partitions for records with keys; else the client's own
-        partitioner takes them, so that a key keeps its partition.
     clock
         Seconds; must be the clock that the policy was given.
 
@@ -131,9 +121,8 @@ class RoutingProducer:
         with connect(connection) as cluster:
             policy = load_policy("score").create(Context(seed=1))
             settings = librdkafka_settings(connection)
-            with RoutingProducer(cluster, "images", policy, settings, scores=load_scores(["disk"])) as producer:
-                for image in images:
-                    producer.produce(image)
+            with RecordSender(cluster, "images", policy, settings, scores=load_scores(["disk"])) as sender:
+                sender.produce_many(images, [len(image) for image in images])
     """
 
     def __init__(
@@ -148,11 +137,9 @@ class RoutingProducer:
         latency: LatencySource | None = None,
         prometheus: Callable[[], Mapping[int, float]] | None = None,
         refresh_failed: Callable[[Exception], None] = lambda _: None,
-        may_break_key_order: bool = False,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.topic = topic
-        self._may_break_key_order = may_break_key_order
         self._clock = clock
         self._refresh_failed = refresh_failed
         own = LatencyTable(max_age_s=_REFRESHES_TO_FORGET * refresh_s, clock=clock)
@@ -169,172 +156,8 @@ class RoutingProducer:
         by_latency = Input.LATENCY in policy.about.inputs or self._scores_latency
         self._client = _client({**_DEFAULTS, **client}, read, self._often_s(refresh_s) if by_latency else refresh_s)
         self._send: Callable[..., object] = self._client.produce
-        self._send_batch: Callable[..., object] = self._client.produce_batch
         self._accepted = 0
-        self._next_poll_s = -inf
         self._refresher = Refresher(self._refresh, refresh_s, revise=self._revise, failed=refresh_failed)
-
-    def produce(
-        self,
-        value: bytes | str | None = None,
-        key: bytes | str | None = None,
-        headers: Headers | Mapping[str, str | bytes | None] | None = None,
-        on_delivery: DeliveryCallback | None = None,
-        *,
-        partition: int | None = None,
-        timestamp_ms: int = 0,
-    ) -> int:
-        """Queue a record; waits only while librdkafka's queue is full.
-
-        Parameters
-        ----------
-        value
-            None is a tombstone; text is sent as UTF-8.
-        on_delivery
-            Called from :meth:`poll`, :meth:`flush` or a later ``produce`` when the record's fate is known.
-        partition
-            Where it must go; None leaves it to the policy.
-        timestamp_ms
-            Since 1970, UTC; 0 is now.
-
-        Returns
-        -------
-        int
-            The partition that the policy picked, or that was asked for; -1 where the client's own partitioner takes
-            it by its key, since the policy would not keep the order of keys.
-
-        Raises
-        ------
-        RefusedByClusterError
-            If the record is larger than the client may send.
-        OperationError
-            If the topic has lost the partition, or the producer is closed.
-        """
-        size = value_size = len(value) if type(value) is bytes else _length(value)
-        named: Headers | None = None
-        if headers:
-            named = list(headers.items()) if isinstance(headers, Mapping) else headers
-            size += sum(len(name) + _length(data) for name, data in named)
-        if key is not None:
-            size += _length(key)
-            if partition is None and not self._may_pick_for_keys:
-                partition = _BY_KEY
-        size = size or 1
-        if partition is not None:
-            report: DeliveryCallback = self._report if on_delivery is None else partial(self._report_to, on_delivery)
-            return self._queue(value, key, partition, report, timestamp_ms, named, 0)
-        partition = self._pick(key.encode() if isinstance(key, str) else key, size)
-        if on_delivery is not None or self._learn is not None or size != value_size:
-            report = self._report_for(partition, size, on_delivery)
-        else:
-            report = self._plain_reports[partition]
-        return self._queue(value, key, partition, report, timestamp_ms, named, size)
-
-    def _queue(
-        self,
-        value: bytes | str | None,
-        key: bytes | str | None,
-        partition: int,
-        report: DeliveryCallback,
-        timestamp_ms: int,
-        headers: Headers | None,
-        picked_bytes: int,
-    ) -> int:
-        """Hand a record over, with its bytes if the policy picked its partition; the partition."""
-        while True:
-            # counted first: a signal in between must not leave a record in flight that is not waited for
-            self._accepted = accepted = self._accepted + 1
-            try:
-                self._send(self.topic, value, key, partition, report, report, timestamp_ms, headers)
-                break
-            except BufferError:
-                self._accepted -= 1
-                self.poll(_FULL_QUEUE_POLL_S)
-            except Exception as error:
-                self._accepted -= 1
-                if picked_bytes:
-                    self._forget(partition, picked_bytes)
-                if isinstance(error, KafkaException):
-                    raise error_of(error.args[0], self.topic) from error
-                if headers and _hides_a_signal(error, headers):
-                    raise KeyboardInterrupt from error
-                raise
-        if not accepted % _RECORDS_A_LOOK and self._clock() >= self._next_poll_s:
-            self.poll()
-        return partition
-
-    def produce_batch(self, messages: Sequence[Mapping[str, Any]], on_delivery: DeliveryCallback | None = None) -> int:
-        """Queue many records at once.
-
-        Parameters
-        ----------
-        messages
-            Of each record ``value``, ``key``, ``timestamp`` and ``callback``, as confluent-kafka's ``produce_batch``
-            takes them; headers cannot be sent so.
-        on_delivery
-            Called for records that have no callback of their own.
-
-        Returns
-        -------
-        int
-            How many records were queued: all of them.
-
-        Raises
-        ------
-        UsageError
-            If a record has other fields.
-        RefusedByClusterError, OperationError
-            See :meth:`produce`; records other than the one that was refused may be queued.
-        """
-        used: set[str] = set().union(*messages)
-        if unknown := used - _FIELDS:
-            fields = ", ".join(sorted(map(str, unknown)))
-            raise UsageError(f"produce_batch: unknown fields: {fields}", hint="produce takes headers and a partition")
-        values = [message.get("value") or b"" for message in messages]
-        if "key" in used and any(message.get("key") is not None for message in messages):
-            for message in messages:
-                timestamp, callback = message.get("timestamp") or 0, message.get("callback") or on_delivery
-                self.produce(message.get("value"), message.get("key"), None, callback, timestamp_ms=timestamp)
-            return len(messages)
-        sizes = list(map(_length, values))
-        flight = Flight(values, sizes, _ignore, self._report, partial(self._finish_lane, self._settled))
-        by_partition: dict[int, list[dict[str, Any]]] = {}
-        for partition, message in zip(self._picks(flight, sizes, None), messages, strict=True):
-            # a copy: the binding writes into it, and its callback is replaced
-            by_partition.setdefault(partition, []).append(message.copy() if type(message) is dict else dict(message))
-        flight.close(len(messages))
-        refused = None
-        for partition, records in by_partition.items():
-            report = self._lane_report(flight.lane(partition))
-            for record in records if "callback" in used else ():
-                if "callback" in record:
-                    record["callback"] = _both(report, record["callback"] or on_delivery)
-            refused = self._queue_batch(records, partition, _both(report, on_delivery)) or refused
-        self.poll()
-        if refused is not None:
-            raise error_of(refused, self.topic)
-        return len(messages)
-
-    def _queue_batch(
-        self, records: list[dict[str, Any]], partition: int, report: DeliveryCallback
-    ) -> KafkaError | None:
-        """Hand records of one partition over; those that the queue has no room for, again; why one was refused.
-
-        A record that is refused is reported as given up on, so that all others are still waited for.
-        """
-        refused = None
-        while records:
-            # a partition within a record is not obeyed by librdkafka's binding, that of the call is
-            self._send_batch(self.topic, records, partition=partition, on_delivery=report)
-            failed = [(record, record.pop("_error")) for record in records if "_error" in record]
-            records = [record for record, error in failed if error.code() == KafkaError._QUEUE_FULL]  # noqa: SLF001
-            for record, error in failed:
-                if error.code() != KafkaError._QUEUE_FULL:  # noqa: SLF001 - no public name
-                    refused = error
-                    record.get("callback", report)(error, _Unsent())
-            if records:
-                self.poll(_FULL_QUEUE_POLL_S)
-        return refused
 
     def produce_many(
         self,
@@ -347,7 +170,7 @@ class RoutingProducer:
         on_acknowledged: Callable[[Acknowledged], None] = lambda _: None,
         on_failed: Callable[[KafkaError], None] = lambda _: None,
     ) -> None:
-        """Queue records in their order, as many calls of :meth:`produce` would, at less cost for each.
+        """Queue records in their order; waits only while librdkafka's queue is full.
 
         Parameters
         ----------
@@ -365,7 +188,8 @@ class RoutingProducer:
         Raises
         ------
         RefusedByClusterError, OperationError
-            See :meth:`produce`; the records before the one that was refused are queued.
+            If a record is larger than the client may send, the topic has lost the partition, or the sender is closed;
+            the records before the one that was refused are queued.
         """
         flight = Flight(
             values,
@@ -425,6 +249,8 @@ class RoutingProducer:
         for key, size_bytes in zip(keys or repeat(None), sizes, strict=False):
             partition = self._pick(key, size_bytes or 1)
             flight.expect([partition])
+            if self._learn is not None:
+                flight.lane(partition).picked_bytes.append(size_bytes or 1)
             self._accepted += 1
             yield partition
 
@@ -450,7 +276,7 @@ class RoutingProducer:
             return lane.report
 
         def report(error: KafkaError | None, message: Message) -> None:
-            learn(partition, len(message) or 1, nan if error is not None else self._clock() - start_s)
+            learn(partition, lane.picked_bytes.popleft(), nan if error is not None else self._clock() - start_s)
             lane.report(error, message)
 
         return report
@@ -465,7 +291,6 @@ class RoutingProducer:
             self._show_unseen(self._unseen_view)
         with signals_held_back():
             self._client.poll(timeout_s)
-        self._next_poll_s = self._clock() + _POLL_EVERY_S
 
     def flush(self, timeout_s: float | None = None) -> Deliveries:
         """Wait until the fate of all records is known, or the time is over; a signal ends it within a moment.
@@ -521,11 +346,11 @@ class RoutingProducer:
     def close(self) -> None:
         """Drop what is not delivered, and stop; :meth:`flush` first to lose nothing."""
         self._refresher.close()
-        self._send = self._send_batch = self._refuse
+        self._send = self._refuse
         self._client.purge()
         self._client.flush(0)
 
-    def __enter__(self) -> RoutingProducer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -545,8 +370,6 @@ class RoutingProducer:
         self._learn = policy.acked if policy.about.feedback is Feedback.ACKS else None
         # of this policy's records alone: those of an earlier one go on being reported to its own column
         self._settled = [0] * self._view.n_partitions if policy.about.asks_what_settled else None
-        self._plain_reports = _Reports(self._plain_report if self._settled is None else self._settling(self._settled))
-        self._may_pick_for_keys = self._may_break_key_order or policy.about.keeps_key_order
         # bound once: it is looked up for every record
         self._pick = policy.pick
 
@@ -626,73 +449,11 @@ class RoutingProducer:
         self._views.measure()
         self._show(replace(self._views.view(self.topic, self._scores), settled_bytes=self._view.settled_bytes))
 
-    def _report_for(self, partition: int, size_bytes: int, on_delivery: DeliveryCallback | None) -> DeliveryCallback:
-        """A report of one record, where that of all does not do."""
-        if self._learn is not None:
-            return partial(self._report_ack, self._learn, partition, size_bytes, self._clock(), on_delivery)
-        if self._settled is not None:
-            return partial(self._report_settled, self._settled, partition, size_bytes, on_delivery)
-        return self._report if on_delivery is None else partial(self._report_to, on_delivery)
-
-    def _plain_report(self, _partition: int) -> DeliveryCallback:
-        return self._report
-
-    def _settling(self, settled: list[int]) -> Callable[[int], DeliveryCallback]:
-        """Makes the report of records of a partition that are nothing but values, which counts what is settled."""
-
-        def report_of(partition: int) -> DeliveryCallback:
-            def report(error: KafkaError | None, message: Message) -> None:
-                if error is None:
-                    self._delivered += 1
-                else:
-                    self._report(error, message)
-                settled[partition] += len(message)
-
-            return report
-
-        return report_of
-
     def _report(self, error: KafkaError | None, _message: Message) -> None:
         if error is None:
             self._delivered += 1
         else:
             self._failed[error_of(error, self.topic).message] += 1
-
-    def _report_settled(
-        self,
-        settled: list[int],
-        partition: int,
-        size_bytes: int,
-        on_delivery: DeliveryCallback | None,
-        error: KafkaError | None,
-        message: Message,
-    ) -> None:
-        """Report also to the column of settled bytes, and to the caller if it asked for it."""
-        self._report(error, message)
-        settled[partition] += size_bytes
-        if on_delivery is not None:
-            on_delivery(error, message)
-
-    def _report_to(self, on_delivery: DeliveryCallback, error: KafkaError | None, message: Message) -> None:
-        """Report also to the caller."""
-        self._report(error, message)
-        on_delivery(error, message)
-
-    def _report_ack(
-        self,
-        learn: Callable[[int, int, float], None],
-        partition: int,
-        size_bytes: int,
-        start_s: float,
-        on_delivery: DeliveryCallback | None,
-        error: KafkaError | None,
-        message: Message,
-    ) -> None:
-        """Report also to the policy that picked the partition, and to the caller if it asked for it."""
-        self._report(error, message)
-        learn(partition, size_bytes, nan if error is not None else self._clock() - start_s)
-        if on_delivery is not None:
-            on_delivery(error, message)
 
     def _flush_slice(self, at_most_s: float) -> int:
         """Flush for a moment, signals held back; how many records and events are left."""
@@ -756,33 +517,6 @@ def _runs(partitions: Iterable[int]) -> Iterator[tuple[int, int]]:
         column = np.array(partitions)
         ends = [*(np.flatnonzero(np.diff(column)) + 1).tolist(), len(partitions)]
         yield from ((partitions[first], end - first) for first, end in zip([0, *ends[:-1]], ends, strict=True))
-
-
-class _Unsent:
-    """Stands for a record that was never queued, in its delivery report."""
-
-    def __len__(self) -> int:
-        return 0
-
-
-def _ignore(_: Acknowledged) -> None:
-    """Whoever queues a batch is told record by record."""
-
-
-def _both(first: DeliveryCallback, then: DeliveryCallback | None) -> DeliveryCallback:
-    if then is None:
-        return first
-
-    def report(error: KafkaError | None, message: Message) -> None:
-        first(error, message)
-        then(error, message)
-
-    return report
-
-
-def _length(data: bytes | str | None) -> int:
-    """Bytes as they are sent."""
-    return 0 if data is None else len(data.encode()) if isinstance(data, str) else len(data)
 
 
 def linger_ms(client: Mapping[str, ClientSetting]) -> float:
