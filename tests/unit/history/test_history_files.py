@@ -56,6 +56,8 @@ def test_a_moment_survives_the_disk(tmp_path: Path) -> None:
         gzip.compress(b"0" * 50_000_000),
         gzip.compress(HEAD)[:-9],
     ],
+    # bytes would be the names, and those of gzip hold the time
+    ids=range(14),
 )
 def test_a_hostile_file_is_skipped_and_named(tmp_path: Path, content: bytes) -> None:
     """Whatever a file holds, the others are read."""
