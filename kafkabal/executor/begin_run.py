@@ -108,7 +108,7 @@ def _begin(
         undo.callback(release_lock, lock)
         # under the lock: a run that ends meanwhile would be taken for one that crashed
         earlier = find_run(environment)
-        inherited = _inherited(environment, earlier)
+        inherited = _inherited(earlier)
         # read again although the command has read it: a prompt may have been open for hours since
         state = environment.read_state()
         partitions = _planned(_without_drifted(plan, state, starts, skip_drifted=skip_drifted), state, starts)
@@ -226,15 +226,15 @@ def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:
         raise RunClosedError(f"run {run_id} is complete: nothing to resume", hint=hint)
 
 
-def _inherited(environment: RunEnvironment, earlier: FoundRun | None) -> tuple[Original, ...]:
-    """Original rates of dead brokers that an earlier run could not restore: this one does, once they are back.
+def _inherited(earlier: FoundRun | None) -> tuple[Original, ...]:
+    """Original rates of brokers that an earlier run could not restore, since they were dead: this one does.
 
     Raises
     ------
     UnsafeError
         If anything else is left of the earlier run.
     """
-    inherited = earlier.waits_only_for(environment.cluster.broker_ids()) if earlier is not None else ()
+    inherited = earlier.rates_left if earlier is not None else ()
     if not inherited:
         _refuse_unfinished(earlier)
     return inherited

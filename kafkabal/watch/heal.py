@@ -204,7 +204,7 @@ class RunHealer:
     def can_resume(self, found: FoundRun) -> bool:
         """See :class:`Healer`."""
         live = self._environment(StopSwitch()).cluster.broker_ids()
-        return not found.waits_only_for(live)
+        return not found.rates_left or any(int(rate.resource) in live for rate in found.rates_left)
 
     def poll(self) -> HealResult | None:
         """See :class:`Healer`."""

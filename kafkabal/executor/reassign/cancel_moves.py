@@ -17,6 +17,7 @@ from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.state.run_record import PlannedPartition
 from kafkabal.model import TopicPartition
 
+_NOT_REGISTERED = "INVALID_REPLICA_ASSIGNMENT"
 _MOVING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.ASTRAY})
 
 
@@ -70,8 +71,10 @@ def _turn(
         faults[name] = str(fault)
     context.effects.move_log_dirs(copying)
     # a cancelled move leaves its old replicas in another order, and auto leader rebalancing would follow that
-    context.effects.reassign(disordered, changes_replication_factor=False)
-    touched = {t.name for t in moving} | {(r.topic, r.partition) for r in copying} | disordered.keys()
+    refused = context.effects.reassign(disordered, changes_replication_factor=False)
+    # an order that names a dead broker is refused as long as it is dead; nothing is in flight for it
+    hopeless = {name for name, fault in refused.items() if fault.name == _NOT_REGISTERED}
+    touched = {t.name for t in moving} | {(r.topic, r.partition) for r in copying} | (disordered.keys() - hopeless)
     return [t for t in tasks if t.name in touched], faults
 
 

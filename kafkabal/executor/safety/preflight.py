@@ -79,7 +79,7 @@ def preflight(
     return (
         _cluster_id(plan, state),
         _capabilities(plan, options, cluster.capabilities),
-        _unfinished(unfinished, cluster.broker_ids()),
+        _unfinished(unfinished),
         _drift(drifts, skip_drifted=skip_drifted),
         _in_flight(cluster.reassignments().keys(), plan),
         _recently_dead(plan, state, recently_dead),
@@ -142,12 +142,12 @@ def _capabilities(plan: Plan, options: RunOptions, has: frozenset[Capability]) -
     return Check("capabilities", Verdict.OK, "the cluster supports everything the plan needs")
 
 
-def _unfinished(found: FoundRun | None, live: Collection[int]) -> Check:
+def _unfinished(found: FoundRun | None) -> Check:
     if found is None or not found.is_open:
         return Check("earlier run", Verdict.OK, "no unfinished run")
-    if waiting := found.waits_only_for(live):
+    if waiting := found.rates_left:
         brokers = ", ".join(sorted({original.resource for original in waiting}))
-        message = f"throttles of run {found.record.run_id} remain on dead brokers: {brokers}; this run restores them"
+        message = f"throttles of run {found.record.run_id} remain on brokers {brokers}; this run restores them"
         return Check("earlier run", Verdict.WARNING, message)
     message = (
         f"run {found.record.run_id} of {found.record.host} is unfinished (phase: {found.state.phase}): "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,28 +27,20 @@ class FoundRun:
         """Whether it has begun, and has left something undone or behind."""
         return self.state.has_begun and not self.state.is_clean
 
-    def waits_only_for(self, live: Collection[int]) -> tuple[Original, ...]:
-        """Original rates of brokers that are not registered, where nothing else is left of a closed run.
+    @property
+    def rates_left(self) -> tuple[Original, ...]:
+        """Original rates of brokers that could not be restored, where nothing else is left of a closed run.
 
         A rate that is set on a broker can be restored through that broker only. A run that had to be cancelled since a
         broker died would else keep every other run from repairing what died with it, until that broker comes back.
-
-        Parameters
-        ----------
-        live
-            Ids of registered brokers.
-
-        Returns
-        -------
-        tuple
-            Empty where the run has ended in order, or where something else of it is left.
+        Empty where the run has ended in order, or where something else of it is left.
         """
         state = self.state
-        if self.state.phase is not Phase.CLOSED or state.outcome is Outcome.DETACHED or not state.pending:
+        if state.phase is not Phase.CLOSED or state.outcome is Outcome.DETACHED:
             return ()
         left = [RATES_PENDING.match(text) for text in state.pending]
-        brokers = {match[1] for match in left if match is not None and int(match[1]) not in live}
-        if None in left or len(brokers) < len({match[1] for match in left if match is not None}):
+        brokers = {match[1] for match in left if match is not None}
+        if None in left:
             return ()
         known = (*self.record.originals, *state.later_originals)
         return tuple(o for o in known if o.kind is ResourceKind.BROKER and o.resource in brokers)
