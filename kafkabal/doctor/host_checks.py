@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -27,20 +27,27 @@ _LEAST_FREE_BYTES: Final = 100 * 2**20
 """A journal takes some hundred bytes a partition; a run that cannot write it stops."""
 
 
-def check_folders(folders: Mapping[str, Path]) -> Iterator[Check]:
-    """See that each folder, by what it is for, can be written, or made; nothing is written."""
+def check_folders(folders: Mapping[str, Path], *, may_be_read_only: Collection[str] = ()) -> Iterator[Check]:
+    """See that each folder, by what it is for, can be written, or made; nothing is written.
+
+    Parameters
+    ----------
+    may_be_read_only
+        Purposes of folders that commands only read, but for those that edit them: no finding.
+    """
     for purpose, folder in folders.items():
-        yield _check_folder(purpose, folder)
+        yield _check_folder(purpose, folder, may_be_read_only=purpose in may_be_read_only)
 
 
-def _check_folder(purpose: str, folder: Path) -> Check:
+def _check_folder(purpose: str, folder: Path, *, may_be_read_only: bool) -> Check:
     what = f"{purpose} folder"
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         reason = "cannot be written" if there.is_dir() else "is not a folder"
         hint = "make it writable for this user, or choose another with XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME"
         detail = f"{folder}: {there} {reason}" if there != folder else f"{folder} {reason}"
-        return Check(area=_AREA, what=what, status=Status.FAILED, detail=detail, hint=hint)
+        status = Status.NOTE if may_be_read_only and there.is_dir() else Status.FAILED
+        return Check(area=_AREA, what=what, status=status, detail=detail, hint=hint if status.is_finding else "")
     free = shutil.disk_usage(there).free
     detail = f"{folder}: {format_bytes(free)} free"
     if free < _LEAST_FREE_BYTES:

@@ -57,7 +57,8 @@ def _checks(context: CommandContext, settings: Settings, purposes: "Collection[P
     from kafkabal.config import ConnectionSettings, cluster_address
     from kafkabal.doctor import check_cluster, check_extras, check_folders, check_kafka
 
-    yield from check_folders({"state": context.state_dir, "cache": context.cache_dir, "config": context.config_dir})
+    folders = {"state": context.state_dir, "cache": context.cache_dir, "config": context.config_dir}
+    yield from check_folders(folders, may_be_read_only={"config"})
     yield from check_extras()
     if not names_cluster(settings):
         context.say("no cluster given: only this host is checked")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kafkabal.doctor import Status, check_extras, check_folders
 
 
@@ -21,6 +23,13 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     assert check.status is Status.FAILED
     assert check.detail == f"{tmp_path / 'a' / 'b'}: {tmp_path / 'a'} is not a folder"
     assert "XDG_STATE_HOME" in check.hint
+
+
+def test_a_folder_that_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Profiles may come from a read-only place, as in a container: a note, with nothing to be done."""
+    monkeypatch.setattr("os.access", lambda *_: False)
+    checks = check_folders({"state": tmp_path, "config": tmp_path}, may_be_read_only={"config"})
+    assert [check.status for check in checks] == [Status.FAILED, Status.NOTE]
 
 
 def test_an_extra_that_is_missing_is_no_finding() -> None:
