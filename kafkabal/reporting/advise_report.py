@@ -17,15 +17,20 @@ _Row: TypeAlias = tuple[str, str | None, str, int, int, int]
 """Way, topic, change, bytes that it frees here and in all, and that it moves."""
 
 
-def advise_report(brokers: BrokerAdvice, relief: ReliefAdvice, *, target: float, limit: float) -> Report:
-    """Both pieces of advice; the table lists ways of relief, those that move nothing first."""
+def advise_report(
+    brokers: BrokerAdvice, relief: ReliefAdvice, *, target: float, limit: float, cluster_flags: str = ""
+) -> Report:
+    """Both pieces of advice; the table lists ways of relief, those that move nothing first.
+
+    ``cluster_flags`` lead the commands that are shown to the same cluster.
+    """
     return Report(
         command="advise",
         headline=f"{_sizing_sentence(brokers, target)} {_relief_sentence(relief, limit)}",
         tone=Tone.WARNING if relief.needed_bytes or brokers.add else Tone.PLAIN,
         facts=tuple(_facts(brokers, relief, target, limit)),
-        tables=(_relief_table(relief, limit), _new_brokers(brokers)),
-        notes=tuple(_notes(brokers, relief)),
+        tables=(_relief_table(relief, limit, cluster_flags), _new_brokers(brokers)),
+        notes=tuple(_notes(brokers, relief, cluster_flags)),
     )
 
 
@@ -64,7 +69,7 @@ def _relief_sentence(relief: ReliefAdvice, limit: float) -> str:
     return f"{where}; {format_bytes(relief.needed_bytes)} have to go to be within {format_share(limit, 0)}."
 
 
-def _relief_table(relief: ReliefAdvice, limit: float) -> Table:
+def _relief_table(relief: ReliefAdvice, limit: float, cluster_flags: str) -> Table:
     rows: list[_Row] = [
         (way.kind.value, way.topic, _change(way), way.freed_bytes, way.cluster_bytes, 0) for way in relief.ways
     ]
@@ -73,10 +78,19 @@ def _relief_table(relief: ReliefAdvice, limit: float) -> Table:
         rows.append(("leadership", None, text, 0, 0, 0))
     if relief.log_dir_bytes:
         moved = relief.log_dir_bytes
-        rows.append(("log-dirs", None, "kafkabal rebalance --log-dirs-only", moved, 0, moved))
+        rows.append(("log-dirs", None, f"kafkabal rebalance --log-dirs-only {cluster_flags}".strip(), moved, 0, moved))
     if relief.needed_bytes:
         moved = relief.needed_bytes
-        rows.append(("moves", None, f"kafkabal rebalance --below {format_share(limit, 0)}", moved, 0, moved))
+        rows.append(
+            (
+                "moves",
+                None,
+                f"kafkabal rebalance --below {format_share(limit, 0)} {cluster_flags}".strip(),
+                moved,
+                0,
+                moved,
+            )
+        )
     return Table(
         key="relief",
         shown_rows=_SHOWN,
@@ -121,10 +135,10 @@ def _new_brokers(brokers: BrokerAdvice) -> Table:
     )
 
 
-def _notes(brokers: BrokerAdvice, relief: ReliefAdvice) -> Iterator[str]:
+def _notes(brokers: BrokerAdvice, relief: ReliefAdvice, cluster_flags: str) -> Iterator[str]:
     if brokers.drain:
         ids = ",".join(map(str, brokers.drain))
-        yield f"to drain: kafkabal rebalance --drain {ids}"
+        yield f"to drain: kafkabal rebalance --drain {ids} {cluster_flags}".rstrip()
     if brokers.suffices is not None and brokers.moved_bytes:
         cost = f"{format_bytes(brokers.moved_bytes)} to move, {format_duration(brokers.seconds)} at the throttle"
         yield f"{cost}; fullest broker: {_share(brokers.fullest_before)} now, {_share(brokers.fullest_after)} after"

@@ -40,7 +40,7 @@ def test_what_to_run_is_shown_and_nothing_is_changed(run_cli: Callable[..., Any]
     """The commands are there to be pasted; the snapshot stays as it is."""
     before = Path(LOPSIDED).read_bytes()
     shown = run_cli("advise", "--snapshot", LOPSIDED)
-    assert "kafkabal rebalance --drain 4,5,6" in shown.out
+    assert f"kafkabal rebalance --drain 4,5,6 --snapshot {LOPSIDED}" in shown.out
     assert Path(LOPSIDED).read_bytes() == before
 
 

@@ -7,6 +7,7 @@ import typer
 from kafkabal.cli.commands.inspect_growth import DEFAULT_OVER_S, measured_growth, no_history, read_at_s
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import cluster_flags
 from kafkabal.cli.framework.output import show
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, Settings
@@ -76,7 +77,8 @@ def advise(
         rate = settings.throttle if isinstance(settings.throttle, int) else _DEFAULT_RATE_BYTES_PER_S
         brokers = advise_brokers(state, target, tolerance, rate)
         relief = advise_relief(state, growth, retention, broker, limit)
-    show(advise_report(brokers, relief, target=target, limit=limit), output, context)
+    flags = cluster_flags(settings, context)
+    show(advise_report(brokers, relief, target=target, limit=limit, cluster_flags=flags), output, context)
 
 
 def _read(
