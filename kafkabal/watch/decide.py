@@ -157,7 +157,8 @@ def _moves(sight: Sight, policy: HealPolicy) -> Iterator[Healing]:
             reason = f"broker {min(late)} slow for {format_duration(policy.move_after_s)} or longer"
             yield Healing(HealKind.DRAIN, frozenset({min(late)}), reason)
     if sight.empty:
-        yield Healing(HealKind.FILL, sight.empty, f"{_brokers(sight.empty)} joined empty")
+        verb = "are" if len(sight.empty) > 1 else "is"
+        yield Healing(HealKind.FILL, sight.empty, f"{_brokers(sight.empty)} {verb} empty")
     if sight.continued is not None:
         yield sight.continued
     if sight.imbalanced_looks >= policy.imbalance_looks:
@@ -197,7 +198,8 @@ def _obstacle_to_moves(
         return Obstacle("missing", f"{_brokers(missing)} may come back")
     if ledger.demoted and due.kind is not HealKind.DRAIN:
         # a plan would give back the leadership that has just been taken away
-        return Obstacle("demoted", f"{_brokers(frozenset(ledger.demoted))} without leadership until well again")
+        text = f"leadership of {_brokers(frozenset(ledger.demoted))} has not been given back yet"
+        return Obstacle("demoted", text)
     if not policy.allows_moves_at(local):
         return Obstacle("window", f"outside the window {policy.window}")
     if policy.max_bytes_per_day is not None and ledger.bytes_of_day(at_s) >= policy.max_bytes_per_day:

@@ -211,7 +211,7 @@ class Watcher:
             return
         decision = decide(self._sight(), self._options.policy, self._ledger, at_s=at_s, local=local)
         if decision.healing is not None and not self._may_heal():
-            text = f"{decision.healing.kind} held back: the lock of this watch is lost; it is taken again"
+            text = f"{decision.healing.kind} held back: this watch lost its lock and is retaking it"
             decision = Decision(held_back=text, obstacle="watch lock")
         self._report_held_back(decision)
         if decision.healing is not None:
