@@ -101,8 +101,11 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
     found = status.found
     if status.is_live:
         ways = "'kafkabal rebalance throttle', 'pause' and 'cancel' reach it from any host"
-        is_paused = found.state.phase is Phase.PAUSED
-        notes.append(f"paused; continue with 'kafkabal rebalance resume'; {ways}" if is_paused else ways)
+        if found.state.phase is Phase.PAUSED:
+            window = found.record.options.window
+            until = "" if window is None else f" until its window opens ({window}), or"
+            notes.append(f"paused{until} until 'kafkabal rebalance resume' if it was paused by a command")
+        notes.append(ways)
     elif not status.is_settled and found.is_resumable:
         notes.append("continue with 'kafkabal rebalance resume', or revert with 'kafkabal rebalance rollback'")
     elif not status.is_settled:

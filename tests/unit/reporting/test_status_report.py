@@ -1,0 +1,60 @@
+"""What ``rebalance status`` says of a run that a process works on."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from kafkabal.executor.current_run import RunStatus
+from kafkabal.executor.observe.observation import Stage
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.state.find_run import FoundRun
+from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.executor.state.run_states import Phase, RunState
+from kafkabal.reporting.runs.status_report import progress_line, status_report
+
+
+def _status(done_bytes: int, phase: Phase = Phase.MOVING, window: str | None = None) -> RunStatus:
+    record = RunRecord(
+        run_id="r",
+        plan_id="p",
+        cluster_id="c",
+        started_at="2026-01-01T00:00:00+00:00",
+        host="one",
+        options=RunOptions(window=window),
+        partitions=(),
+    )
+    return RunStatus(
+        found=FoundRun(record, RunState(phase=phase), None),
+        stages=Counter({Stage.MOVING: 2, Stage.WAITING: 3, Stage.PLACED: 5}),
+        differing=(),
+        throttles=("rate of broker 1",),
+        foreign=0,
+        holder="kafkabal on one (process 7)",
+        done_bytes=done_bytes,
+        total_bytes=1000,
+    )
+
+
+def test_a_live_run_tells_how_far_it_is() -> None:
+    """Share, rate and time left come from two looks; one look gives no rate."""
+    first, second = _status(200), _status(400)
+    assert progress_line(first) == "moving, 20% of 1000 B; 2 partitions in flight, 3 waiting"
+    line = progress_line(second.since(first, 2.0))
+    assert line == "moving, 40% of 1000 B, 100 B/s, 6 s left; 2 partitions in flight, 3 waiting"
+    report = status_report(second)
+    assert report.headline.startswith("run r: moving, 40%")
+    assert any("'pause' and 'cancel' reach it from any host" in note for note in report.notes)
+
+
+def test_bytes_that_were_cancelled_give_no_negative_rate() -> None:
+    """A copy that begins again may hold fewer bytes than at the look before."""
+    assert _status(100).since(_status(300), 2.0).bytes_per_s == 0.0
+    assert _status(100).since(_status(300), 2.0).left_s is None
+
+
+@pytest.mark.parametrize(("window", "word"), [(None, "paused until 'kafkabal"), ("01:00-05:00", "opens (01:00-05:00)")])
+def test_a_pause_names_its_end(window: str | None, word: str) -> None:
+    """One that was asked for ends by a command, one outside the window by the clock."""
+    assert any(word in note for note in status_report(_status(0, Phase.PAUSED, window)).notes)
