@@ -16,6 +16,7 @@ from kafkabal.planner.search.additional_scores import even_placement
 from kafkabal.planner.search.assign_leaders import choose_leaders
 from kafkabal.planner.search.assign_log_dirs import choose_log_dirs
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE
+from kafkabal.planner.search.iterated_search import FEW_CELLS, search_further
 from kafkabal.planner.search.joint_moves import MOST_CELLS, move_jointly
 from kafkabal.planner.search.keep_within_budget import send_home
 from kafkabal.planner.search.search_phases import balance, is_outside, repair
@@ -77,6 +78,11 @@ def search(start: State, listener: PlanListener, *, once: bool = False) -> Draft
             # so little moves that a slower pace makes no difference either
             break
         best = min(best, other, key=_merit)
+    if _is_tiny(start) and problem.home.size <= FEW_CELLS and not unplaced.size:
+        listener.step("iterated search")
+        state = search_further(best.state, bound * (1 + _CLOSE)).copy()
+        _exchange_for_further(state, listener)
+        best = min(best, finish(state, unplaced, listener), key=_merit)
     return best
 
 
@@ -85,10 +91,15 @@ def _attempt(start: State, state: State, unplaced: I64, listener: PlanListener, 
     if _is_tiny(start) and not is_outside(state) and not _is_close(start, state):
         listener.step("joint moves")
         move_jointly(state)
-    if _may_exchange_for_further(state):
+    _exchange_for_further(state, listener)
+    return finish(state, unplaced, listener)
+
+
+def _exchange_for_further(state: State, listener: PlanListener) -> None:
+    problem = state.problem
+    if problem.options.mode is Mode.FULL and further_scores(problem):
         listener.step("further scores")
         even_placement(state, FurtherLoads(state, choose_leaders(state)))
-    return finish(state, unplaced, listener)
 
 
 def _is_close(start: State, state: State) -> bool:
@@ -109,11 +120,6 @@ def finish(state: State, unplaced: I64, listener: PlanListener) -> Draft:
     refuse_if_infeasible(state, unplaced)
     listener.step("leaders")
     return Draft(state, choose_leaders(state), log_dir, unplaced)
-
-
-def _may_exchange_for_further(state: State) -> bool:
-    problem = state.problem
-    return problem.options.mode is Mode.FULL and bool(further_scores(problem))
 
 
 def _merit(draft: Draft) -> tuple[float, int, int]:

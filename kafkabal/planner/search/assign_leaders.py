@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kafkabal.model import I32, I64, Bools
@@ -13,9 +15,6 @@ from kafkabal.planner.search.grouped_arrays import running_count
 from kafkabal.planner.search.solution import State
 
 _MOST_ROUNDS = 64
-_FEW_PARTITIONS = 1000
-"""Up to which leaders are evened to the last one. An election copies nothing, but every client of the partition asks
-for metadata: nothing to a small cluster, whose bands are wide in whole leaders; thousands for little in a large one."""
 _FULL = np.iinfo(np.int64).max // 2
 
 
@@ -67,15 +66,11 @@ def choose_leaders(state: State) -> I32:
     if state.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
         bands = state.bands
         _even_counts(leadership, bands.low_leaders, bands.high_leaders)
-        if _is_cheap(state):
+        if not further_scores(state.problem):
+            # an election copies nothing; further scores may need the width of the band
             _even_counts(leadership, bands.fewest_leaders, bands.most_leaders)
         even_leadership(leadership, FurtherLoads(state, leadership.leader.copy()))
     return leadership.leader
-
-
-def _is_cheap(state: State) -> bool:
-    """Whether leaders are evened to the last one, beyond their bands, which further scores may need the width of."""
-    return len(state.place) <= _FEW_PARTITIONS and not further_scores(state.problem)
 
 
 def _even_counts(leadership: Leadership, low: I64, high: I64) -> None:
@@ -136,54 +131,107 @@ def _swap_in(leadership: Leadership, p: I64, broker: I32, spare: I64, most: I64,
 
 
 def _along_paths(leadership: Leadership, low: I64, high: I64) -> None:
-    """Where no direct exchange is left: hand on leadership from broker to broker along a shortest path."""
+    """Where no direct exchange is left: hand on leadership from broker to broker along shortest paths.
+
+    ::
+
+        repeat
+            give: brokers above the upper edge, else above the lower one; take: those below it, else below the upper one
+            find a shortest path from a giver to a taker over brokers that may hand a partition to the next
+            hand on as many along it as both ends and every step allow
+
+    Source: augmenting paths of a flow, shortest first (J. Edmonds and R. M. Karp, J. ACM 19, 1972).
+    """
     counted = leadership.state.problem.counted
+    handovers: _Handovers | None = None
     while True:
         over = counted & (leadership.count > high)
         under = counted & (leadership.count < low)
         if not over.any() and not under.any():
             return
-        give = over if over.any() else counted & (leadership.count > low)
-        take = under if under.any() else counted & (leadership.count < high)
-        path = _shortest_path(leadership, give, take)
-        if not path and over.any():
-            path = _shortest_path(leadership, over, counted & (leadership.count < high))
-        if not path and under.any():
-            path = _shortest_path(leadership, counted & (leadership.count > low), under)
-        if not path or len(path) > leadership.changes_left:
+        handovers = handovers or _Handovers(leadership)
+        ends = _Ends(over, counted & (leadership.count < high), leadership.count - high, high - leadership.count)
+        if under.any():
+            spare, lack = leadership.count - low, low - leadership.count
+            within = _Ends(counted & (spare > 0), under, spare, lack)
+            both = _Ends(over, under, leadership.count - high, lack)
+            tried = (both, ends, within) if over.any() else (within,)
+        else:
+            tried = (ends,)
+        if not any(handovers.along_shortest_path(each) for each in tried):
             return
-        leadership.changes_left -= len(path)
-        for p, broker in path:
-            leadership.change(np.array([p]), np.array([broker]))
 
 
-def _shortest_path(leadership: Leadership, sources: Bools, sinks: Bools) -> list[tuple[int, int]]:
-    """Changes (partition, new leader) that lead from a source to a sink; empty where there is no path."""
-    n = len(sources)
-    rows = np.flatnonzero(leadership.free & (leadership.leader >= 0))
-    via = np.full((n, n + 1), NONE, np.int64)
-    for column in range(leadership.candidates.shape[1]):
-        via[leadership.leader[rows], leadership.candidates[rows, column]] = rows
-    via = via[:, :n]
-    came_from = np.full(n, NONE, np.int64)
+class _Ends(NamedTuple):
+    """Where paths may begin and end, and how many leaders each broker may give or take there."""
+
+    give: Bools
+    take: Bools
+    spare: I64
+    room: I64
+
+
+class _Handovers:
+    """How many partitions each broker leads that each other one may lead; kept in step with every change."""
+
+    def __init__(self, leadership: Leadership) -> None:
+        self.leadership = leadership
+        n = len(leadership.count)
+        self.number: I64 = np.zeros((n, n + 1), np.int64)
+        """shape (n_brokers, n_brokers + 1): from the leader, to the candidate; the last column stands for none."""
+        self._count(np.flatnonzero(leadership.free & (leadership.leader >= 0)), 1)
+
+    def _count(self, p: I64, sign: int) -> None:
+        leader, n = self.leadership.leader[p].astype(np.int64), len(self.number)
+        for column in range(self.leadership.candidates.shape[1]):
+            candidate = self.leadership.candidates[p, column]
+            key = leader * (n + 1) + np.where((candidate == leader) | (candidate < 0), n, candidate)
+            np.add.at(self.number.reshape(-1), key, sign)
+
+    def along_shortest_path(self, ends: _Ends) -> bool:
+        """Hand on leadership from a giver to a taker; returns whether there was a path."""
+        path = _shortest_path(self.number[:, :-1] > 0, ends.give, ends.take)
+        if not path:
+            return False
+        most = min(int(ends.spare[path[0][0]]), int(ends.room[path[-1][1]]), *(int(self.number[s]) for s in path))
+        most = min(most, self.leadership.changes_left // len(path))
+        if most < 1:
+            return False
+        for old, new in reversed(path):
+            self._hand_on(old, new, most)
+        return True
+
+    def _hand_on(self, old: int, new: int, number: int) -> None:
+        leadership = self.leadership
+        p = np.flatnonzero((leadership.leader == old) & leadership.free)
+        p = p[(leadership.candidates[p] == new).any(1)][:number]
+        self._count(p, -1)
+        leadership.change(p, np.full(len(p), new))
+        self._count(p, 1)
+        leadership.changes_left -= len(p)
+
+
+def _shortest_path(may: Bools, sources: Bools, sinks: Bools) -> list[tuple[int, int]]:
+    """Steps (from, to) between brokers that lead from a source to a sink; empty where there is no path."""
+    came_from = np.full(len(sources), NONE, np.int64)
     seen = sources.copy()
     frontier = np.flatnonzero(sources)
     while frontier.size:
-        reach = (via[frontier] >= 0) & ~seen
+        reach = may[frontier] & ~seen
         fresh = np.flatnonzero(reach.any(0))
         came_from[fresh] = frontier[reach[:, fresh].argmax(0)]
         seen[fresh] = True
         found = fresh[sinks[fresh]]
         if found.size:
-            return _walk_back(via, came_from, int(found[0]))
+            return _walk_back(came_from, int(found[0]))
         frontier = fresh
     return []
 
 
-def _walk_back(via: I64, came_from: I64, end: int) -> list[tuple[int, int]]:
+def _walk_back(came_from: I64, end: int) -> list[tuple[int, int]]:
     path = []
     while came_from[end] >= 0:
         start = int(came_from[end])
-        path.append((int(via[start, end]), end))
+        path.append((start, end))
         end = start
-    return path
+    return path[::-1]

@@ -90,6 +90,20 @@ def test_leaders_are_evened_to_the_last_one() -> None:
     assert make_plan(after, PlanOptions()).partitions == ()
 
 
+def test_leaders_of_a_large_cluster_are_evened_to_the_last_one() -> None:
+    """Brokers 1 and 3 share no partition: broker 2 hands on what it takes; all are inside the band before."""
+    pairs = [[1, 2]] * 630 + [[2, 3]] * 585 + [[3, 2]] * 585
+    cluster = cluster_builders.cluster(cluster_builders.brokers(3), [cluster_builders.topic("t", *pairs)])
+    options = PlanOptions(scores=load_scores(["leaders"]))
+    plan = make_plan(cluster, options)
+    after = apply_plan(cluster, plan)
+
+    assert plan.moved_bytes == 0
+    assert np.bincount(after.partitions.leader).tolist() == [600, 600, 600]
+    assert len(plan.partitions) == 45
+    assert make_plan(after, options).partitions == ()
+
+
 def test_where_a_band_is_out_of_reach_the_others_are_evened_among_each_other() -> None:
     """One partition is twice a broker's share; the three other brokers, all below their bands then, hold alike."""
     gb = cluster_builders.GB

@@ -1,0 +1,45 @@
+"""Searching on from a local optimum in a small cluster."""
+
+import numpy as np
+
+from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.iterated_search import search_further
+from kafkabal.planner.search.local_search import settle
+from kafkabal.planner.search.search_phases import is_outside
+from kafkabal.planner.search.solution import State
+from kafkabal.scoring.registry import load_scores
+from kafkabal.testing.synthetic_clusters import World, make_world
+
+
+def local_optimum() -> State:
+    """A dozen and a half partitions on six brokers, after a local search alone."""
+    world = World(seed=3, brokers=6, racks=3, topics=6, most_partitions=4, skew=1.5)
+    state = State(build_problem(make_world(world), PlanOptions(tolerance=0.2, scores=load_scores(["disk"]))))
+    settle(state)
+    return state
+
+
+def test_a_local_optimum_is_improved_and_the_rules_stay_kept() -> None:
+    """Fewer bytes move, every broker is inside its band, and every partition in as many racks as before."""
+    state = local_optimum()
+    assert not is_outside(state)
+    found = search_further(state, 0.0)
+
+    assert found.moved_bytes() < state.moved_bytes()
+    assert not is_outside(found)
+    assert not found.narrow().any()
+    assert found.used.sum() == state.used.sum()
+
+
+def test_equal_seeds_give_equal_placements() -> None:
+    """Nothing but the seed of the options decides on what is perturbed."""
+    once, again = (search_further(local_optimum(), 0.0) for _ in range(2))
+
+    assert np.array_equal(once.place, again.place)
+
+
+def test_what_is_good_enough_is_left_alone() -> None:
+    """No round is spent on a placement that moves no more than asked for."""
+    state = local_optimum()
+    assert search_further(state, float(state.moved_bytes())) is state
