@@ -12,6 +12,7 @@ import os
 import secrets
 import struct
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -93,6 +94,7 @@ class BlockCache:
             self._write(path, packed)
         except OSError as error:
             self.fault = f"{self.folder}: {error.strerror}"
+            warnings.warn(f"{self.fault}: no further blocks are cached", stacklevel=2)
         except OutputError as error:
             self.fault = error.message
 

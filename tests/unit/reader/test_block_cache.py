@@ -80,7 +80,7 @@ def test_the_total_is_right_after_many_writers(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first write that fails is remembered, nothing half written stays, and blocks can still be read."""
+    """The first write that fails is named once, nothing half written stays, and blocks are still read."""
     cache = BlockCache(tmp_path, 10_000)
     cache.put("a", BLOCK)
 
@@ -89,7 +89,8 @@ def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    cache.put("b", BLOCK)
+    with pytest.warns(UserWarning, match="No space left on device: no further blocks are cached"):
+        cache.put("b", BLOCK)
     assert cache.fault is not None
     assert "No space left" in cache.fault
     assert _content(cache.get("a")) == _content(BLOCK)
