@@ -13,4 +13,6 @@ from .metrics import ReaderMetrics as ReaderMetrics
 from .restore import FolderRestore as FolderRestore
 from .restore import Restored as Restored
 from .sample import Sample as Sample
+from .share import Balance as Balance
 from .share import Tail as Tail
+from .torch_dataset import TopicDataset as TopicDataset

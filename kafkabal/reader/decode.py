@@ -45,12 +45,21 @@ def _numpy(sample: Sample) -> Any:
     return np.load(io.BytesIO(sample.value), allow_pickle=False)
 
 
+# functions with names, since data loaders that start workers afresh pickle what is given to them
+def _text(sample: Sample) -> Any:
+    return sample.value.decode()
+
+
+def _json(sample: Sample) -> Any:
+    return json.loads(sample.value)
+
+
 DECODERS: Final[Mapping[str, Decoder]] = MappingProxyType(
     {
         "image": _image,
         "numpy": _numpy,
-        "text": lambda sample: sample.value.decode(),
-        "json": lambda sample: json.loads(sample.value),
+        "text": _text,
+        "json": _json,
     }
 )
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkabal.reader.dataset import TopicReader
+
+if TYPE_CHECKING:
+    from kafkabal.reader.dataset import TopicReader as TopicDataset
+
+__all__ = ["TopicDataset", "topic_dataset_type"]
 
 
 @cache
@@ -19,3 +24,10 @@ def topic_dataset_type() -> type[TopicReader]:
     base: Any = IterableDataset
     made: type[TopicReader] = type("TopicDataset", (TopicReader, base), {"__module__": "kafkabal.reader"})
     return made
+
+
+def __getattr__(name: str) -> Any:
+    """``TopicDataset``, made when it is asked for: importing torch takes seconds."""
+    if name != "TopicDataset":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return topic_dataset_type()

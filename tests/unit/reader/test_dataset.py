@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import sys
 import types
 from pathlib import Path
@@ -289,3 +290,15 @@ def test_a_damaged_manifest_is_named(topic: MemoryTopic, tmp_path: Path, key: st
     (tmp_path / "manifest").write_text(json.dumps(document))
     with pytest.raises(InputFileError, match="not a manifest of a reader"):
         load_manifest(tmp_path / "manifest")
+
+
+@pytest.mark.parametrize("decode", [None, "image", "numpy", "text", "json"])
+def test_what_the_documentation_imports_goes_to_workers(topic: MemoryTopic, decode: str | None) -> None:
+    """The data set can be imported by its name, and be pickled, as data loaders do that start workers afresh."""
+    from kafkabal.reader import TopicDataset
+
+    assert issubclass(TopicDataset, TopicReader)
+    data = TopicDataset("t", connection=CONNECTION, manifest=topic.manifest(), decode=decode)
+    again = pickle.loads(pickle.dumps(data))
+    assert again.manifest == data.manifest
+    assert again.state_dict() == data.state_dict()
