@@ -38,6 +38,14 @@ class DueShares:
     follows_bytes: bool
     """What is due of bytes changes a little with what has moved, since copies of a partition differ in size."""
 
+    def mean_bytes(self, bytes_: I64, rows: Bools) -> float:
+        """Bytes for each unit of :attr:`byte_weight`, over some brokers: what makes their shares 1 on average."""
+        return float(bytes_[rows].sum() / self.byte_weight[rows].sum()) if rows.any() else 0.0
+
+    def byte_shares(self, bytes_: I64, rows: Bools) -> F64:
+        """float64, shape (n_brokers,): bytes over fair bytes, as :func:`kafkabal.scoring.evaluate` gives them."""
+        return np.asarray(bytes_ / self.byte_weight / (self.mean_bytes(bytes_, rows) or 1.0))
+
 
 def due_shares(problem: Problem, place: I32, *, bytes_agree: bool) -> DueShares:
     """What brokers are due once every slot is on a counted broker.

@@ -17,7 +17,7 @@ _MOST_REPLICAS = 14
 _MOST_BROKERS = 64
 
 
-def grain_bound(start: State) -> int:
+def indivisible_bound(start: State) -> int:
     """Bytes that single brokers have to shed, or to take, in whole replicas; 0 where there are too many to try all.
 
     Copies of one partition have to be equal in size, since else the bands themselves move.

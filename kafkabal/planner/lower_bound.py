@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from kafkabal.planner.dual_ascent import ascend
-from kafkabal.planner.indivisible_bound import grain_bound
+from kafkabal.planner.indivisible_bound import indivisible_bound
 from kafkabal.planner.relaxation import Relaxation
 from kafkabal.planner.search.solution import Guidance, State
 
@@ -50,7 +50,7 @@ def bound_bytes(start: State, moved_bytes: int) -> int:
     if not start.sizes_agree():
         return divided
     # a plan may end outside the exact bands by what a score forgives
-    return max(divided, grain_bound(start), min(_plain_bound(start), moved_bytes))
+    return max(divided, indivisible_bound(start), min(_plain_bound(start), moved_bytes))
 
 
 def guidance_of(start: State) -> Guidance:

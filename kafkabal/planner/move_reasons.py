@@ -37,10 +37,7 @@ class Reasons:
         problem = state.problem
         self.state, self.before, self.leader = state, before, leader
         self.ids: list[int] = problem.cluster.brokers.id.tolist()
-        rows = problem.weighed
-        capacity = state.due.byte_weight
-        mean = before.used[rows].sum() / capacity[rows].sum() if rows.any() else 0.0
-        self.share: F64 = before.used / capacity / (mean or 1.0)
+        self.share: F64 = state.due.byte_shares(before.used, problem.weighed)
         self._further = ", ".join(w.score.name for w in further_scores(problem))
 
     def __call__(self, partitions: I64) -> list[str]:

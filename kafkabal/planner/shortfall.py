@@ -133,7 +133,7 @@ def _bytes_outside(state: State) -> Iterator[str]:
     problem, bands = state.problem, state.bands
     above, below = excess(state.used, bands.low_bytes, bands.high_bytes, problem.weighed)
     rows = np.flatnonzero((above > 0) | (below > 0))
-    share = _shares(state)
+    share = state.due.byte_shares(state.used, problem.weighed)
     for b in rows[:_NAMED].tolist():
         broker_id = problem.cluster.brokers.id[b]
         text = f"broker {broker_id} remains at {share[b]:.2f}x of its fair disk share"
@@ -259,14 +259,6 @@ def _crowded(state: State) -> tuple[I64, F64]:
     crowded = (surplus > 0) & problem.counted[broker] & problem.movable[p]
     pairs, first = np.unique((topic * problem.n_brokers + broker)[crowded], return_index=True)
     return pairs, surplus[crowded][first]
-
-
-def _shares(state: State) -> F64:
-    problem = state.problem
-    rows = problem.weighed
-    capacity = state.due.byte_weight
-    mean = state.used[rows].sum() / capacity[rows].sum() if rows.any() else 0.0
-    return np.asarray(state.used / capacity / (mean or 1.0))
 
 
 def _names(state: State, partitions: I64) -> str:

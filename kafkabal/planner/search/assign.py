@@ -15,7 +15,7 @@ _MOST_AT_ONCE = 256
 _LEAST_AT_ONCE = 24
 
 
-def deal(state: State) -> I64:
+def assign_unplaced(state: State) -> I64:
     """Put every waiting slot onto a broker that the rules allow.
 
     What has to leave its broker takes a place where its topic is crowded rather than none.
@@ -25,14 +25,14 @@ def deal(state: State) -> I64:
     int64, shape (n,)
         Cells for which there is no broker; they remain unplaced.
     """
-    left = _deal(state)
+    left = _assign(state)
     urgent = state.why.reshape(-1)[left] > Why.TOPIC
     if not urgent.any() or state.topic_count is None:
         return left
-    return _deal(state, crowding=True)
+    return _assign(state, crowding=True)
 
 
-def _deal(state: State, *, crowding: bool = False) -> I64:
+def _assign(state: State, *, crowding: bool = False) -> I64:
     problem = state.problem
     p, k = np.nonzero(state.is_slot & (state.place < 0))
     if not p.size:
@@ -50,7 +50,7 @@ def _deal(state: State, *, crowding: bool = False) -> I64:
     left: list[I64] = []
     while p.size:
         now, again = _first_of_each(p[:step])
-        placed, stuck = _deal_block(state, p[now], k[now], targets, kept, crowding=crowding)
+        placed, stuck = _assign_block(state, p[now], k[now], targets, kept, crowding=crowding)
         left.append(p[now][stuck] * state.width + k[now][stuck])
         again = np.sort(np.concatenate((again, now[~(placed | stuck)])))
         p, k = np.concatenate((p[again], p[step:])), np.concatenate((k[again], k[step:]))
@@ -85,7 +85,9 @@ class _Kept:
         self._add(p, k, -1)
 
 
-def _deal_block(state: State, p: I64, k: I64, targets: Targets, kept: _Kept, *, crowding: bool) -> tuple[Bools, Bools]:
+def _assign_block(
+    state: State, p: I64, k: I64, targets: Targets, kept: _Kept, *, crowding: bool
+) -> tuple[Bools, Bools]:
     """Put each slot onto its best broker, one after the other; returns which were put, and which never can be."""
     allowed = state.may_go_anywhere(p, k)
     if crowding:
@@ -141,8 +143,6 @@ def _step(state: State, bytes_: I64, targets: Targets) -> F64:
 def _units(state: State, targets: Targets) -> tuple[F64, F64]:
     """A fair share of bytes of each broker, and of replicas."""
     problem = state.problem
-    rows = problem.weighed
-    capacity = state.due.byte_weight
-    mean = targets.bytes[rows].sum() / capacity[rows].sum() if rows.any() else 0.0
+    mean = state.due.mean_bytes(targets.bytes, problem.weighed)
     fair_count = targets.count[problem.counted].mean() if problem.counted.any() else 1.0
-    return np.maximum(mean * capacity, 1.0), max(float(fair_count), 1.0) * state.due.count_weight
+    return np.maximum(mean * state.due.byte_weight, 1.0), max(float(fair_count), 1.0) * state.due.count_weight

@@ -81,7 +81,7 @@ class _Shelf:
         self._index()
 
 
-def push(
+def move_in_bulk(
     state: State,
     pace: float = USUAL_PACE,
     *,

@@ -164,11 +164,8 @@ def _crowded(state: State) -> tuple[I64, I64]:
 
 def _fullness(state: State) -> F64:
     """Bytes against the fair share; brokers that have none count as empty."""
-    problem = state.problem
-    rows = problem.weighed
-    capacity = state.due.byte_weight
-    fair = state.used[rows].sum() / capacity[rows].sum() if rows.any() else 0.0
-    return np.where(rows & (fair > 0), state.used / capacity / (fair or 1.0), 0.0)
+    rows = state.problem.weighed
+    return np.where(rows & (state.used[rows].sum() > 0), state.due.byte_shares(state.used, rows), 0.0)
 
 
 def _shares_rack(racks: I32) -> Bools:

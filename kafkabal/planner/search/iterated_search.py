@@ -20,16 +20,15 @@ from kafkabal.model import Bools
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.search.grouped_arrays import is_first
 from kafkabal.planner.search.joint_moves import move_jointly
-from kafkabal.planner.search.local_search import CONVEXITY, Violation, settle
-from kafkabal.planner.search.reduce_cost import improve
+from kafkabal.planner.search.local_search import CONVEXITY, Violation, search_locally
+from kafkabal.planner.search.reduce_cost import reduce_cost
 from kafkabal.planner.search.solution import State
 
 FEW_CELLS = 400
 """Slots up to which it is worth the time: with more the first plan is near the bound, and joint moves take seconds."""
-_MOST_ROUNDS = 80
-"""About half a second for 40 partitions on 10 brokers; most of the gain comes within the first 30."""
-_CELLS_TO_SPEND = 8_000
-"""Slots of all rounds: about half a second too where there are more of them, and fewer large replicas among them."""
+_MOST_ROUNDS = 120
+"""About a second for 40 partitions on 10 brokers. Of 118 drawn clusters the worst is 1.7 % above its optimum, 4.8 %
+with 80 rounds; a third more did not help ten that are hard to plan."""
 _ROUNDS_A_MOVE = 12
 """Few moves have few subsets, which need no more rounds."""
 _SENT_HOME = (0.5, 0.7, 0.9, 1.0)
@@ -55,8 +54,7 @@ def search_further(state: State, enough_bytes: float) -> State:
     best, merit = state, _merit(state)
     current, joint_left = best, _JOINT_MOVES
     random = np.random.default_rng(state.problem.options.seed)
-    most = _CELLS_TO_SPEND // max(1, state.place.size)
-    rounds = min(_MOST_ROUNDS, most, _ROUNDS_A_MOVE * int(state.moved().sum()))
+    rounds = min(_MOST_ROUNDS, _ROUNDS_A_MOVE * int(state.moved().sum()))
     for i in range(rounds):
         if merit[0] <= 0 and merit[1] <= enough_bytes:
             break
@@ -64,8 +62,8 @@ def search_further(state: State, enough_bytes: float) -> State:
         _send_home(found, random.random(found.place.shape) < _SENT_HOME[i % len(_SENT_HOME)])
         for _ in range(int(random.random() * (_MOST_FORCED + 1)) if i % 2 else 0):
             _move_any(found, random)
-        settle(found)
-        improve(found)
+        search_locally(found)
+        reduce_cost(found)
         outside, moved = _merit(found)
         if outside > merit[0] or moved > merit[1] * _NEAR or not _is_within_limits(found, state):
             current = best

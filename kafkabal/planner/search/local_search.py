@@ -14,10 +14,10 @@ from kafkabal.planner.search.solution import State
 CONVEXITY = 4.0
 """Where bands are out of reach: brokers that are outside by a tenth of a fair share more than others are evened with
 them, since a byte moved, at its price of 0.8, then takes as much from the squares."""
-_NEAR = 24
+_NEAREST = 24
 """Replicas of each broker that are looked at, on either side of the size that is wanted."""
-_RUNGS = 6
-_ASKED = 64
+_HALVINGS = 6
+_CHECKED_AT_ONCE = 64
 _PARTNERS = 12
 _EXCHANGES = 48
 _PRICE = 0.8
@@ -68,9 +68,8 @@ class Violation:
         self.least_gain = _LEAST_GAIN
         """What a step has to take away from the violation."""
         rows = problem.weighed
-        weight_bytes = state.due.byte_weight
-        mean = state.used[rows].sum() / weight_bytes[rows].sum() if rows.any() else 0.0
-        self.fair_bytes: F64 = np.maximum(mean * weight_bytes, 1.0)
+        mean = state.due.mean_bytes(state.used, rows)
+        self.fair_bytes: F64 = np.maximum(mean * state.due.byte_weight, 1.0)
         mean_count = max(1.0, float(state.count[problem.counted].mean())) if problem.counted.any() else 1.0
         self.fair_count: F64 = mean_count * state.due.count_weight
         weight = {s.score.name: s.weight for s in problem.scores}
@@ -121,7 +120,7 @@ class Index:
 
     def ladder(self, brokers: I64, size: float, number: int) -> tuple[I64, I64]:
         """Slots on each broker nearest a size, its half, its quarter and so on, and the smallest."""
-        rungs = [size / 2**i for i in range(_RUNGS)] + [0.0] if size > 0 else [0.0]
+        rungs = [size / 2**i for i in range(_HALVINGS)] + [0.0] if size > 0 else [0.0]
         return self.near(brokers, rungs, max(2, number // len(rungs)))
 
     def near(self, brokers: I64, sizes: list[float], number: int) -> tuple[I64, I64]:
@@ -149,7 +148,7 @@ def _shelves(brokers: I64) -> I64:
     return np.concatenate((2 * brokers, 2 * brokers + 1))
 
 
-def settle(state: State, convexity: float = 0.0) -> None:
+def search_locally(state: State, convexity: float = 0.0) -> None:
     """Move single replicas, or exchange two, until no broker gains by it; see :class:`Violation`."""
     violation = Violation(state, convexity)
     index = Index(state)
@@ -197,7 +196,7 @@ def _give(state: State, violation: Violation, index: Index, broker: int, look: _
     spare = int(state.count[broker] - state.bands.high_count[broker])
     if surplus <= 0 and spare <= 0:
         return None
-    number = max(_NEAR, look.pairs // state.problem.n_brokers)
+    number = max(_NEAREST, look.pairs // state.problem.n_brokers)
     p, k = index.pick(np.array([broker]), max(surplus, 0.0) / max(spare, 1), number, look)
     if not p.size:
         return None
@@ -241,7 +240,7 @@ def _take(state: State, violation: Violation, index: Index, broker: int, look: _
     gain += _price(state, violation, p, k, donor)
     by_gain = np.flatnonzero(useful)[np.argsort(gain[useful], kind="stable")]
     # most may go: to ask the rules about a few of the best is enough
-    for best in np.split(by_gain, range(_ASKED, len(by_gain), _ASKED)):
+    for best in np.split(by_gain, range(_CHECKED_AT_ONCE, len(by_gain), _CHECKED_AT_ONCE)):
         allowed = best[state.may_go(p[best], k[best], np.full(len(best), broker))]
         if allowed.size:
             first = allowed[:1]
@@ -336,7 +335,7 @@ def _loads(state: State, p: I64, k: I64, source: int, target: int) -> tuple[I64,
 
 def _sample(index: Index, broker: int, size: float) -> tuple[I64, I64]:
     one = np.array([broker])
-    found = index.near(one, [size, 0.0], _NEAR), index.spread(one, _NEAR)
+    found = index.near(one, [size, 0.0], _NEAREST), index.spread(one, _NEAREST)
     cells = sorted_distinct(np.concatenate([p * index.state.width + k for p, k in found]))
     return cells // index.state.width, cells % index.state.width
 

@@ -19,7 +19,7 @@ from kafkabal.planner.search.solution import State
 
 _LARGEST = 256
 """Moved replicas of a broker that are looked at, the largest first."""
-_NEAR = 6
+_NEIGHBOURS = 6
 _BETWEEN = (0.25, 0.5, 0.75)
 """Where else to look, from the smallest size that may take a place to that of what goes home."""
 _CHECKED = 64
@@ -37,7 +37,7 @@ class _Trade(NamedTuple):
     saving: I64
 
 
-def improve(state: State, rounds: int = 4) -> None:
+def reduce_cost(state: State, rounds: int = 4) -> None:
     """Send replicas home, alone or in exchange, broker after broker, until little is gained."""
     problem = state.problem
     fair = float(state.used[problem.counted].mean()) if problem.counted.any() else 0.0
@@ -97,10 +97,10 @@ def _improve_broker(state: State, broker: int, away: tuple[I64, I64], here: tupl
         trade = _best_trade(state, broker, p, k, here_p, here_k, least)
         if trade is None:
             return
-        _carry_out(state, trade)
+        _apply(state, trade)
 
 
-def _carry_out(state: State, trade: _Trade) -> None:
+def _apply(state: State, trade: _Trade) -> None:
     away = state.place[trade.p, trade.k]
     other = trade.other_p >= 0
     state.lift(trade.p, trade.k, Why.BALANCE)
@@ -196,7 +196,7 @@ def _farther(state: State, away: _Away, here: _Here, least: int) -> tuple[I64, I
 
 def _near(rows: I64, wanted: I64, bytes_: I64, among: I64) -> tuple[I64, I64]:
     """Pairs of each row with those among some, sorted by size, that are about as large as it wants."""
-    at = np.searchsorted(bytes_[among], wanted)[:, None] + np.arange(-1, _NEAR)
+    at = np.searchsorted(bytes_[among], wanted)[:, None] + np.arange(-1, _NEIGHBOURS)
     row, column = np.nonzero((at >= 0) & (at < len(among)))
     return rows[row], among[at[row, column]]
 

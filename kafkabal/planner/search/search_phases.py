@@ -9,17 +9,17 @@ from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import Why
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
-from kafkabal.planner.search.assign import deal
-from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, push
+from kafkabal.planner.search.assign import assign_unplaced
+from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, move_in_bulk
 from kafkabal.planner.search.evict import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
-from kafkabal.planner.search.local_search import CONVEXITY, settle
-from kafkabal.planner.search.reduce_cost import improve
+from kafkabal.planner.search.local_search import CONVEXITY, search_locally
+from kafkabal.planner.search.reduce_cost import reduce_cost
 from kafkabal.planner.search.solution import State
 
 _MOST_REFINEMENTS = 5
 _MOST_TOPIC_ROUNDS = 3
-_FURTHER_PUSHES = 2
-"""Brokers that took more replicas than they had to are givers only in a push that begins after it."""
+_FURTHER_BULK_MOVES = 2
+"""Brokers that took more replicas than they had to are givers only in bulk moves that begin after it."""
 _CHEAPEST_FIRST = (1.0, 1.1, 1.2, 1.4, 2.0)
 """Where copies differ in size: bulk moves begin with the cheapest replicas, so many times what a broker has to give. Of
 five heavy and random clusters with followers that differ by 30 %, planned by disk and by all scores at 9 % and 2 %, no
@@ -46,7 +46,7 @@ def repair(state: State, listener: PlanListener) -> I64:
     lift_for_racks(state)
     if mode is not Mode.REPAIR_ONLY:
         lift_for_topics(state)
-    unplaced = _return_home(state, deal(state))
+    unplaced = _return_home(state, assign_unplaced(state))
     if mode is not Mode.REPAIR_ONLY:
         _relieve_topics(state)
     return unplaced
@@ -71,7 +71,7 @@ def _relieve_topics(state: State) -> None:
     for _ in range(_MOST_TOPIC_ROUNDS):
         if not lift_for_topics(state):
             return
-        _return_home(state, deal(state))
+        _return_home(state, assign_unplaced(state))
 
 
 def _even(state: State, listener: PlanListener, pace: float) -> None:
@@ -82,25 +82,25 @@ def _even(state: State, listener: PlanListener, pace: float) -> None:
         _in_bulk(state, pace, narrowed)
     for _ in range(_MOST_REFINEMENTS):
         state.refresh_bands(narrowed)
-        settle(state)
+        search_locally(state)
         listener.step("improve")
-        improve(state)
+        reduce_cost(state)
         state.refresh_bands()
         if not narrowed or not is_outside(state):
             break
     if is_outside(state):
-        settle(state, CONVEXITY)
+        search_locally(state, CONVEXITY)
 
 
 def _in_bulk(state: State, pace: float, narrowed: float) -> None:
     if state.guidance is not None:
         for multiple in _CHEAPEST_FIRST:
-            push(state, pace, cheapest=multiple)
+            move_in_bulk(state, pace, cheapest=multiple)
             state.refresh_bands(narrowed)
-    push(state, pace)
-    push(state, pace, moved=True)
-    for _ in range(_FURTHER_PUSHES):
-        push(state, pace, further=True)
+    move_in_bulk(state, pace)
+    move_in_bulk(state, pace, moved=True)
+    for _ in range(_FURTHER_BULK_MOVES):
+        move_in_bulk(state, pace, further=True)
 
 
 def is_outside(state: State) -> bool:

@@ -5,7 +5,7 @@ import numpy as np
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.iterated_search import search_further
-from kafkabal.planner.search.local_search import settle
+from kafkabal.planner.search.local_search import search_locally
 from kafkabal.planner.search.search_phases import is_outside
 from kafkabal.planner.search.solution import State
 from kafkabal.scoring.registry import load_scores
@@ -16,7 +16,7 @@ def local_optimum() -> State:
     """A dozen and a half partitions on six brokers, after a local search alone."""
     world = World(seed=3, brokers=6, racks=3, topics=6, most_partitions=4, skew=1.5)
     state = State(build_problem(make_world(world), PlanOptions(tolerance=0.2, scores=load_scores(["disk"]))))
-    settle(state)
+    search_locally(state)
     return state
 
 

@@ -6,7 +6,7 @@ import pytest
 from kafkabal.model.rows import TopicRow
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
-from kafkabal.planner.search.reduce_cost import improve
+from kafkabal.planner.search.reduce_cost import reduce_cost
 from kafkabal.planner.search.solution import State
 from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
@@ -22,7 +22,7 @@ def improved(sizes: list[int], gone: dict[int, int]) -> State:
     state = State(build_problem(cluster(brokers(3), [crowded, *FILLER]), PlanOptions(tolerance=WIDE)))
     p = np.array(list(gone))
     state.move(p, np.zeros_like(p), np.array(list(gone.values())))
-    improve(state)
+    reduce_cost(state)
     return state
 
 
