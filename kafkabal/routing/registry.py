@@ -136,6 +136,8 @@ def _parse_value(setting: str, value: str, default: OptionValue) -> OptionValue:
     try:
         if not value.isascii() or "_" in value or len(value) > _LONGEST_NUMBER:
             raise ValueError  # Python would take more than people write
+        if kind is float and value.endswith("%"):
+            return float(value.removesuffix("%")) / 100
         return kind(value)
     except ValueError:
         expected = "a whole number" if kind is int else "a number"

@@ -75,7 +75,7 @@ def test_wrong_names_are_refused_in_one_line(text: str, message: str, hint: str 
         "round-robin:over=racks",
         "astraea:cost=cpu",
         "astraea:lease-s=-1",
-        "rack-local:spill=0.5",
+        "rack-local:max-skew=-2%",
     ],
 )
 def test_options_out_of_range_are_refused(text: str) -> None:

@@ -227,7 +227,7 @@ def test_debts_follow_a_leader_that_moves(uneven_view: RoutingView) -> None:
 
 
 def test_rack_local_stays_in_the_rack_until_it_is_full(uneven_view: RoutingView) -> None:
-    """Records go to leaders in the reader's rack, and everywhere once its brokers are much fuller than others."""
+    """Records go to leaders in the reader's rack, and to all others once its brokers are much fuller than they."""
     from dataclasses import replace
 
     near = np.flatnonzero(uneven_view.rack == 1)
@@ -238,7 +238,32 @@ def test_rack_local_stays_in_the_rack_until_it_is_full(uneven_view: RoutingView)
     used = uneven_view.used_bytes.copy()
     used[near] *= 100
     policy.refresh(replace(uneven_view, used_bytes=used))
-    assert len({policy.pick(None, 1) for _ in range(50)}) == 8
+    assert {uneven_view.leader[policy.pick(None, 1)] for _ in range(50)} == set(range(6)) - set(near.tolist())
+
+
+@pytest.mark.parametrize(
+    ("racks_written_from", "least_local"), [(("rack-0", "rack-1", "rack-2"), 0.95), (("rack-1",), 0.0)]
+)
+def test_rack_local_bounds_the_skew_that_it_causes(
+    view_over: Callable[..., RoutingView], racks_written_from: tuple[str, ...], least_local: float
+) -> None:
+    """Producers of all racks stay near, that of one rack spills; brokers stay within 2 % and what a view misses."""
+    from dataclasses import replace
+
+    view = view_over(brokers=6, racks=3, existing_bytes=10**9)
+    policies = [load_policy(f"rack-local:max-skew=2%,rack={rack}").create(Context()) for rack in racks_written_from]
+    used, local, sizes = view.used_bytes.copy(), 0, np.random.default_rng(0).lognormal(13, 1, 60_000).astype(int)
+    for number, size in enumerate(sizes.tolist()):
+        if not number % 100:
+            for policy in policies:
+                policy.refresh(replace(view, used_bytes=used.copy()))
+        writer = number % len(policies)
+        broker = view.leader[policies[writer].pick(None, size)]
+        used[broker] += size
+        local += view.racks[view.rack[broker]] == racks_written_from[writer]
+    assert used.max() < (1.02 + 100 * sizes.mean() / used.mean()) * used.mean()
+    assert len(policies) == 1 or used.max() < 1.02 * used.mean()
+    assert local >= least_local * len(sizes)
 
 
 def test_default_takes_an_empty_key_for_none(view_over: Callable[..., RoutingView]) -> None:
