@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SEED_BITS = 32
 # records handed over together
 _AT_ONCE = 1000
-_Record: TypeAlias = tuple[bytes, bytes | None, Headers | None]
+_Record: TypeAlias = "tuple[bytes, bytes | None, Headers | None]"
 
 
 def write_topic(
