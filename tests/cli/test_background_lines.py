@@ -41,6 +41,17 @@ def test_a_blocked_stream_holds_nobody_up() -> None:
     assert stream.getvalue().split() == [str(n) for n in range(100)]
 
 
+def test_a_stream_that_stays_blocked_is_left_behind() -> None:
+    """The end does not wait for it, and it is known that it is blocked."""
+    stream = Blocked()
+    lines = BackgroundLines(stream)
+    with lines:
+        lines.write("a\n")
+
+    assert lines.is_blocked
+    stream.let_go.set()
+
+
 def test_a_broken_stream_is_given_up() -> None:
     """It is known to be gone, and further lines change nothing."""
     lines = BackgroundLines(Broken())

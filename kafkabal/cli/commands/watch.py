@@ -1,5 +1,6 @@
 """``kafkabal watch``: notice what fails or slows down, and heal what is allowed."""
 
+import os
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -261,6 +262,9 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
                     _watch_alone(settings, context, options, cluster, lock, stop, reporter)
         except HardStop:
             is_aborted = True
+    if reporter.is_blocked:
+        # the message below, and the interpreter when it flushes its streams, would wait for a terminal that is stopped
+        os._exit(ExitCode.TERMINATED if stop.reason is StopReason.TERMINATE else ExitCode.INTERRUPTED)
     hint = "'kafkabal rebalance status' shows what is left; the next watch resumes it" if is_aborted else None
     message = "watch aborted" if is_aborted else "watch stopped"
     raise InterruptedRunError(message, terminated=stop.reason is StopReason.TERMINATE, hint=hint)
@@ -347,6 +351,11 @@ class Reporter:
             notifier = Notifier(output.notify, name, self.warn)
             at_end.callback(notifier.close)
             self._others.append(WatchNotifications(notifier))
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether a stream still waits after the end."""
+        return self._events.is_blocked or self._messages.is_blocked
 
     def say(self, text: str) -> None:
         """Say how it goes, unless ``-q``."""

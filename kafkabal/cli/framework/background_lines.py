@@ -16,13 +16,18 @@ class BackgroundLines:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._is_gone = False
+        self._is_gone = self._is_blocked = False
         self._writer = BackgroundListener(_Lines(stream), on_failure=self._note_failure)
 
     @property
     def is_gone(self) -> bool:
         """Whether the stream has failed: no reader is left."""
         return self._is_gone
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether a write was still waiting at the end: whoever writes to the stream now waits as well."""
+        return self._is_blocked
 
     def write(self, line: str) -> None:
         """Leave a line, which ends with its line end, for the thread."""
@@ -34,7 +39,7 @@ class BackgroundLines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._writer.close()
+        self._is_blocked = not self._writer.close()
 
     def _note_failure(self, _: Exception) -> None:
         self._is_gone = True
