@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkabal.inspection import counted_noun
 from kafkabal.plan import PartitionChange, Plan
 from kafkabal.reporting.plan_moves import FIRST_MOVES, change_in_words
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table
@@ -48,7 +49,8 @@ def _headline(first: Plan, second: Plan, differing: int) -> str:
         return "both plans do the same"
     more = second.moved_bytes - first.moved_bytes
     change = "as many bytes" if not more else f"{format_bytes(abs(more))} {'more' if more > 0 else 'less'}"
-    return f"{differing} partitions differ; the second plan moves {change}"
+    verb = "differs" if differing == 1 else "differ"
+    return f"{counted_noun(differing, 'partition')} {verb}; the second plan moves {change}"
 
 
 def _target(change: PartitionChange | None) -> object:

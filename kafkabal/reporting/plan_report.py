@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE
+from kafkabal.inspection import counted_noun
 from kafkabal.model import I64
 from kafkabal.plan import NO_BROKER, Plan, Traffic
 from kafkabal.planner import BUDGETS
@@ -53,7 +54,9 @@ def _headline(plan: Plan) -> str:
     if not plan.partitions:
         return _nothing(plan)
     within = f", {format_bytes(plan.log_dir_bytes)} between log dirs" if plan.log_dir_bytes else ""
-    return f"{len(plan.partitions)} partitions change, {format_bytes(plan.moved_bytes)} between brokers{within}"
+    count = len(plan.partitions)
+    change = f"{counted_noun(count, 'partition')} {'changes' if count == 1 else 'change'}"
+    return f"{change}, {format_bytes(plan.moved_bytes)} between brokers{within}"
 
 
 def _nothing(plan: Plan) -> str:

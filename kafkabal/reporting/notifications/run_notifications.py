@@ -9,6 +9,7 @@ from typing import Final
 
 from kafkabal.errors import KafkabalError
 from kafkabal.executor import Event, Finished, Outcome, Started, Warned
+from kafkabal.inspection import counted_noun
 from kafkabal.reporting.notifications.notifier import Notification, Notifier
 from kafkabal.units import format_bytes, format_duration
 
@@ -35,7 +36,8 @@ class RunNotifications:
         match event:
             case Started():
                 self._has_told_the_end = False
-                what = f"run {event.run_id} started: {event.partitions} partitions, {format_bytes(event.copy_bytes)}"
+                moved = f"{counted_noun(event.partitions, 'partition')}, {format_bytes(event.copy_bytes)}"
+                what = f"run {event.run_id} started: {moved}"
                 self._post("run-started", what, event.run_id)
             case Warned():
                 self._post("run-warning", event.message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkabal.executor import FoundRun, Goal, RunPreview
+from kafkabal.inspection import counted_noun
 from kafkabal.units import format_bytes
 
 _SHOWN = 5
@@ -16,7 +17,7 @@ def preview_lines(found: FoundRun, goal: Goal, preview: RunPreview) -> Iterator[
     moves, verb = preview.moves, _DOES[goal]
     yield (
         f"run {found.record.run_id} of {found.record.started_at} {verb} {len(moves)} of "
-        f"{len(found.record.partitions)} partitions, {format_bytes(preview.copy_bytes)} between brokers"
+        f"{counted_noun(len(found.record.partitions), 'partition')}, {format_bytes(preview.copy_bytes)} between brokers"
     )
     for move in moves[:_SHOWN]:
         yield f"  {move.name}: {_list(move.found)} to {_list(move.target)}, {format_bytes(move.copy_bytes)}"

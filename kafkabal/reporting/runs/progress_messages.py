@@ -23,6 +23,7 @@ from kafkabal.executor import (
     Trouble,
     Warned,
 )
+from kafkabal.inspection import counted_noun
 from kafkabal.reporting.transfer_progress import Progress as Display
 from kafkabal.units import format_bytes, format_duration, format_stated_rate
 
@@ -106,8 +107,8 @@ class ProgressMessages:
         limit = "without a throttle" if throttle is None else f"at {format_stated_rate(throttle)} per broker"
         within = f" and {format_bytes(event.log_dir_bytes)} between log dirs" if event.log_dir_bytes else ""
         self._say(
-            f"run {event.run_id}: {event.partitions} partitions, {format_bytes(event.copy_bytes)} between brokers"
-            f"{within}, {limit}{predicted}; lock: {event.lock_scope}"
+            f"run {event.run_id}: {counted_noun(event.partitions, 'partition')}, "
+            f"{format_bytes(event.copy_bytes)} between brokers{within}, {limit}{predicted}; lock: {event.lock_scope}"
         )
 
     def _enter(self, event: PhaseEntered) -> None:

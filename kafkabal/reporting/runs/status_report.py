@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkabal.executor import PartitionState, Phase, RunStatus, Stage
+from kafkabal.inspection import counted_noun
 from kafkabal.reporting.report import Column, Fact, Kind, Report, Table, Tone
 from kafkabal.units import format_bytes, format_duration, format_rate
 
@@ -76,7 +77,7 @@ def _headline(status: RunStatus, moving: int) -> str:
     if moving:
         parts.append(f"{moving} in flight")
     if status.throttles:
-        parts.append(f"{len(status.throttles)} throttles set")
+        parts.append(f"{counted_noun(len(status.throttles), 'throttle')} set")
     return f"{run}: {', '.join(parts)}"
 
 
@@ -93,7 +94,7 @@ def progress_line(status: RunStatus) -> str:
         parts.append(f"{format_duration(status.left_s)} left")
     moving = sum(status.stages[stage] for stage in _MOVING)
     waiting = status.stages[Stage.WAITING] + status.stages[Stage.MISPLACED]
-    return f"{', '.join(parts)}; {moving} partitions in flight, {waiting} waiting"
+    return f"{', '.join(parts)}; {counted_noun(moving, 'partition')} in flight, {waiting} waiting"
 
 
 def _notes(status: RunStatus) -> tuple[str, ...]:
