@@ -38,6 +38,6 @@ class Check:
 
 
 def failed(area: str, what: str, error: KafkabalError, status: Status = Status.FAILED) -> Check:
-    """A check that ended in an error; without a hint of its own the error is the next thing to look at."""
+    """A check that ended in an error; without a hint of its own the error is the next thing to examine."""
     hint = error.hint or "see the message, and 'kafkabal inspect -vv' for what the libraries log"
     return Check(area=area, what=what, status=status, detail=error.message, hint=hint)

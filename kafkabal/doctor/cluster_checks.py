@@ -57,7 +57,7 @@ def check_kafka(
 
 
 def check_cluster(cluster: Cluster, deadline_s: float) -> Iterator[Check]:
-    """Look at what any back end can tell: what it can do, and whether it can be read."""
+    """Check what any back end offers: its capabilities, and whether it can be read."""
     yield from _guarded(_CLUSTER, "capabilities", lambda: [_check_capabilities(cluster)])
     yield from _guarded(_CLUSTER, "read", lambda: _check_reading(cluster, deadline_s))
 
@@ -180,7 +180,7 @@ def _check_lock(cluster: KafkaCluster) -> Check:
 
 
 def _guarded(area: str, what: str, look: Callable[[], Collection[Check] | Iterator[Check]]) -> Iterator[Check]:
-    """What a look finds; an error is a finding of its own, and the next look is taken all the same."""
+    """What a group of checks finds; an error is a finding of its own, and the next group is run all the same."""
     try:
         yield from look()
     except KafkabalError as error:

@@ -57,7 +57,7 @@ def _check_folder(purpose: str, folder: Path, *, may_be_read_only: bool) -> Chec
 
 
 def check_extras(is_installed: Callable[[str], bool] | None = None) -> Iterator[Check]:
-    """See which extras are installed; one that is not is no finding.
+    """See which extras are installed; a missing one is not a finding.
 
     Parameters
     ----------

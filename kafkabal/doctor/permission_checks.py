@@ -22,7 +22,7 @@ _NAMED = 3
 
 
 class PermissionSource(Protocol):
-    """What tells the permissions; a live cluster does."""
+    """What reports permissions; a live cluster does."""
 
     def cluster_operations(self) -> frozenset[Operation]:
         """What the principal may do to the cluster itself."""
@@ -74,7 +74,7 @@ class _Permissions:
         self._on_topics = cache(lambda: source.topic_operations(None)[0])
 
     def lack(self, need: Need) -> str | None:
-        """What is missing, for people; empty where nothing is, None where the brokers do not tell."""
+        """What is missing, for people; empty where nothing is, None where the brokers do not report it."""
         if need.on is ResourceType.CLUSTER:
             return self._lack_on_cluster(need)
         if need.on is ResourceType.TOPIC:
@@ -85,7 +85,7 @@ class _Permissions:
     def _lack_on_cluster(self, need: Need) -> str | None:
         allowed = self._on_cluster()
         if Operation.DESCRIBE not in allowed and need.operation is not Operation.DESCRIBE:
-            return None  # brokers tell nothing else either, to whom may not describe the cluster
+            return None  # brokers report nothing else either to a client that may not describe the cluster
         return self._missing(need, allowed)
 
     def _lack_on_all_topics(self, need: Need) -> str | None:
@@ -101,7 +101,7 @@ class _Permissions:
     def _lack_on_topic(self, need: Need) -> str | None:
         allowed, faults = self._source.topic_operations([need.name])
         if need.name in allowed:
-            # whoever finds the topic there need not create it
+            # a client that finds the topic need not create it
             return "" if need.operation is Operation.CREATE else self._missing(need, allowed[need.name])
         if faults[need.name].name.endswith(_DENIED):
             return str(need)

@@ -187,7 +187,7 @@ def _reopen(
         wanted = options or found.record.options
         lock = held or lock_cluster(environment, wanted.session_s, wait_s=environment.lock_wait_s)
         undo.callback(release_lock, lock)
-        found = find_run(environment, journal) or found  # whoever held the lock before may have gone on with it
+        found = find_run(environment, journal) or found  # an earlier holder of the lock may have resumed it
         _refuse_closed(found, goal)
         opened = undo.enter_context(closing(_open_journal(environment, found)))
         # told before any effect: a process that stood still sees by this time that the run is no longer its own
@@ -402,7 +402,7 @@ def _remember(
 
 
 def _reopen_cluster_record(remembered: ClusterRecord, found: FoundRun) -> None:
-    """Have the cluster remember that the run goes on here, unless it knows of another that was not ended."""
+    """Record on the cluster that the run continues here, unless it holds another that was not ended."""
     known = remembered.load()
     if known is not None and known[0].run_id == found.record.run_id:
         try:
@@ -418,7 +418,7 @@ def _reopen_cluster_record(remembered: ClusterRecord, found: FoundRun) -> None:
 
 
 def _open_journal(environment: RunEnvironment, found: FoundRun) -> Journal:
-    """Go on in the journal of this host, or begin one from what the cluster remembers."""
+    """Continue the journal of this host, or begin one from the cluster record."""
     if found.journal is not None:
         return Journal(found.journal.path, keep_bytes=found.journal.valid_bytes)
     now = environment.clock.utc_now().isoformat(timespec="milliseconds")

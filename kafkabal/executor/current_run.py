@@ -55,7 +55,7 @@ class RunStatus:
     total_bytes: int
     """Bytes of all copies between brokers that the goal of the run takes."""
     bytes_per_s: float | None = None
-    """None where only one look was taken."""
+    """None where only one observation was made."""
 
     @property
     def is_live(self) -> bool:

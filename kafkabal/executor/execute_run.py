@@ -42,7 +42,7 @@ def execute(context: RunContext, goal: Goal) -> RunResult:
     try:
         return _Run(context, goal).execute()
     except HardStop:
-        # whoever cleans up after us need not wait for the session to end
+        # a host that cleans up after us need not wait for the session to end
         context.fence.release()
         raise
     finally:
@@ -50,7 +50,7 @@ def execute(context: RunContext, goal: Goal) -> RunResult:
 
 
 def restore_only(context: RunContext, in_flight: Collection[TopicPartition]) -> RunResult:
-    """Put the throttles of a run back, but for those of partitions that are in flight and go on."""
+    """Restore the throttles of a run, except those of partitions that stay in flight."""
     try:
         return _Run(context, context.state.goal).restore_only(in_flight)
     finally:
@@ -139,7 +139,7 @@ class _Run:
         return {topic: int(v.value) for topic, v in known.items() if v is not None and v.value is not None}
 
     def _pause(self) -> None:
-        """Put everything in order and wait for the window, or for a request to go on."""
+        """Pause gracefully and wait for the window, or for a request to continue."""
         context = self._context
         self._end_in_flight(context.options.on_interrupt)
         self._restore()

@@ -45,9 +45,9 @@ class RunContext:
     read_state: Callable[[], ClusterState]
     """The whole cluster, with the disks as configured."""
     latest_request: Callable[[], RunRequest | None]
-    """The latest request, as often as it is time to look for one."""
+    """The latest request, read at intervals."""
     is_paused: bool = False
-    """Asked to move nothing until it is asked to go on."""
+    """Asked to move nothing until it is asked to continue."""
 
     @property
     def record(self) -> RunRecord:
@@ -74,7 +74,7 @@ class RunContext:
         BusyError
             If another has gone on with the run since.
         """
-        # where another took the lock and went on, the run is not ours to close
+        # where another host took the lock and continued, the run is not ours to close
         self.retries.until_success(self.fence.check)
         self.store.close_run(outcome, pending, problems)
         try:
@@ -99,7 +99,7 @@ class RunContext:
         self.is_paused = request.is_paused
         if not request.is_cancelled:
             return request
-        # taken once: whoever resumes the run later means it
+        # taken once: a later resume is deliberate
         self.throttling.change(self.throttling.throttle, request.asked_at)
         self.stop.request(StopReason.CANCELLED)
         self.listener.on_event(StopRequested(reason=StopReason.CANCELLED))
@@ -112,7 +112,7 @@ class RunContext:
         return self.stop.reason is not None
 
     def seconds_until_window(self) -> float:
-        """Seconds until work may go on, 0 if it may now."""
+        """Seconds until work may continue, 0 if it may now."""
         if self.options.window is None:
             return 0.0
         return TimeWindow.parse(self.options.window).seconds_until_open(self.clock.utc_now().astimezone())

@@ -30,7 +30,7 @@ def _random_suffix() -> str:
 
 
 def _user() -> str:
-    """Name of whoever runs this, empty where the system knows none, as in some containers."""
+    """Name of the user, empty where the system knows none, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -43,7 +43,7 @@ def _as_it_is(state: ClusterState) -> ClusterState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnvironment:
-    """A cluster, a folder for journals, a clock, and whoever wants to know or to stop."""
+    """A cluster, a folder for journals, a clock, a listener and a stop switch."""
 
     cluster: Cluster
     state_dir: Path
@@ -62,7 +62,7 @@ class RunEnvironment:
     """How long each broker may take when the whole state is read."""
 
     completed: Callable[[ClusterState], ClusterState] = _as_it_is
-    """Adds what a configuration knows of the disks and the brokers do not tell."""
+    """Adds what a configuration knows of the disks and the brokers do not report."""
 
     ends_at_s: float | None = None
     """When all runs that are worked on here have to end, by the clock; each by its own options if None."""
@@ -80,7 +80,7 @@ class RunEnvironment:
         return self.completed(self.cluster.read(ReadRequest(deadline_s=self.broker_timeout_s)).state)
 
     def time_limit_s(self, max_runtime_s: float | None) -> float:
-        """When a run that goes on now has to end, by the clock; infinite if it may take forever."""
+        """When a run that continues now has to end, by the clock; infinite if it may take forever."""
         if self.ends_at_s is not None:
             return self.ends_at_s
         return math.inf if max_runtime_s is None else self.clock.monotonic() + max_runtime_s

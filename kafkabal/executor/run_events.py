@@ -1,4 +1,4 @@
-"""What a run tells while it goes on. It prints nothing: whoever wants to know passes a listener.
+"""Events of a run. It prints nothing: a caller that wants them passes a listener.
 
 Every event encodes as one JSON object with its name under ``event``.
 """
@@ -17,7 +17,7 @@ from kafkabal.isolated_listeners import BackgroundListener
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="started"):
-    """The run begins, or goes on."""
+    """The run begins or is resumed."""
 
     run_id: str
     goal: Goal
@@ -35,7 +35,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=
 
 
 class PhaseEntered(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="phase"):
-    """The run goes on to another phase."""
+    """The run enters another phase."""
 
     phase: Phase
     opens_in_s: float | None = None
@@ -86,7 +86,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
     left_s: float | None
     """None while no rate is known."""
     arriving_bytes: dict[int, int]
-    """Bytes that have come to each broker since the run began or went on."""
+    """Bytes that have come to each broker since the run began or was resumed."""
 
 
 class ThrottleChanged(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="throttle"):

@@ -1,4 +1,4 @@
-"""Options of a run; kept in the journal, so that a resumed run goes on in the same way."""
+"""Options of a run; kept in the journal, so that a resumed run continues in the same way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OnInterrupt(StrEnum):
     FINISH = "finish"
     """They may finish, nothing new starts, and throttles are restored."""
     DETACH = "detach"
-    """They go on without us, under their throttle, which stays."""
+    """They continue without us, under their throttle, which stays."""
 
 
 class Throttle(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""History that is kept while something else goes on: a thread of its own, with connections of its own."""
+"""History recorded in the background: a thread of its own, with connections of its own."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _LEAVING_S: Final = 2.0
 class BackgroundRecorder:
     """Records a cluster every so often until it is left; to be used in a ``with`` block.
 
-    What goes wrong is said once, and again only after it went well, and never ends what goes on beside it. A reading
+    A failure is reported once, and again only after a success, and never ends the main work. A reading
     that hangs is left behind at the end.
 
     Parameters
     ----------
     connect
-        Opens the cluster, for each reading anew: connections are not to be shared between threads.
+        Opens the cluster, for each reading: connections must not be shared between threads.
     state_dir
         Folder of what outlives a command.
     warn

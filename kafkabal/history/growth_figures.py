@@ -93,7 +93,7 @@ def dir_growth(
 
 
 def broker_growth(state: ClusterState, by_dir: HolderGrowth, growth: PartitionGrowth) -> HolderGrowth:
-    """Growth of every broker, from that of its log dirs: full as soon as its first volume is."""
+    """Growth of every broker, from its log dirs: full as soon as its first volume is."""
     broker, n = state.log_dirs.broker, len(state.brokers)
     written, low, high = _interval(growth, state.replicas.partition, state.replicas.broker, n)
 

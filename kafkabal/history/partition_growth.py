@@ -7,7 +7,7 @@
     compacted         = growth of the size alone, since what is written mostly replaces what is there
 
 A partition that an earlier moment does not have began empty then; where an offset or size went back, the topic was
-re-created or truncated, and what lies before is not counted.
+re-created or truncated, and what was before is not counted.
 """
 
 from __future__ import annotations

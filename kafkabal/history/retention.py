@@ -68,7 +68,7 @@ class RetentionDefaults:
     """By the topic's config, in its unit; a negative limit is none."""
     cleanup_policy: str = "delete"
     check_s: float = 300.0
-    """How often the brokers look for what is to be deleted."""
+    """How often the brokers check for segments to delete."""
     is_read: bool = False
     """Whether a broker was asked."""
 

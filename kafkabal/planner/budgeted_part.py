@@ -24,7 +24,7 @@ _PARTS_TRIED = 4
 _CLOSE = 0.0005
 _MOST_LOOKS_AHEAD = 12
 _LOOKS_OUT_OF_REACH = 2
-"""Where bands are out of reach the next search is no sure forecast of the next plan."""
+"""Where bands are out of reach the next search only approximates the next plan."""
 _MOST_SLOTS_LOOKED_AT = 2_000_000
 """Slots times looks ahead, so that a large cluster is planned for no longer than a few times."""
 _FIRST_LOOKS = 2
@@ -89,7 +89,7 @@ class _Parts:
         self.start, self.full, self.listener = start, full, listener
 
     def settled(self, number: int) -> _Part:
-        """A part without what the plan for the rest would move again, as far as looking ahead tells."""
+        """A part without what the plan for the rest would move again, as far as looking ahead shows."""
         barred = self.none_barred()
         part = self.affordable(number, barred)
         for look in range(self._looks_ahead()):
@@ -135,7 +135,7 @@ def _to_wait(each_bytes: I64, again: I64, *, patient: bool) -> Bools:
 
 
 def _moved_again(first: State, then: State) -> I64:
-    """Partitions of which one replica moves in both of two plans that follow each other."""
+    """Partitions with a replica that moves in both of two successive plans."""
     n_brokers = first.problem.n_brokers
     p, k = np.nonzero(first.moved())
     came = p * n_brokers + first.place[p, k]

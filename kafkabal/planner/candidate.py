@@ -40,7 +40,7 @@ class Draft(NamedTuple):
     log_dir: I32
     """shape (n_partitions, width): row of the log dir of each slot, -1 where it is not known."""
     unplaced: I64
-    """Cells that had to leave their broker, or to be added, and for which there is no place."""
+    """Cells that had to leave their broker, or to be added, and that fit nowhere."""
 
     def outcome(self) -> ClusterState:
         """The cluster once the placement is applied."""

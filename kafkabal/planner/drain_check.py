@@ -64,7 +64,7 @@ class DrainCheck:
 
     @property
     def may_go(self) -> bool:
-        """Whether nothing that can be told without a plan stands in the way."""
+        """Whether nothing that shows without a plan prevents it."""
         return not self.blockers and not self.lacking_bytes
 
 

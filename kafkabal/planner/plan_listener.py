@@ -1,4 +1,4 @@
-"""What can be told while a plan is made."""
+"""Events of planning."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def why_not(cluster: ClusterState, partition: TopicPartition, broker: int, optio
     Raises
     ------
     UsageError
-        If there is no such partition or broker.
+        If the partition or broker is unknown.
     """
     row = next((row for _, row in partition_rows(cluster, [partition])), None)
     if row is None:

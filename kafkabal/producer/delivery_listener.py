@@ -1,4 +1,4 @@
-"""Events of a delivery, for whoever shows them."""
+"""Events of a delivery, for a display."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class DeliveryListener:
     """Receives the events of a delivery; does nothing by default."""
 
     def starts(self, *, total_bytes: int, total_records: int | None) -> None:
-        """All checks are passed; 0 bytes where the source cannot tell."""
+        """All checks are passed; 0 bytes where the source cannot know."""
 
     def measures(self) -> None:
         """Every record is read to see that it fits, and there are so many that it takes a while."""
@@ -40,4 +40,4 @@ class DeliveryListener:
         """The cluster could not be read; records go by the last view. Called by another thread."""
 
     def topic_unseen(self, error: KafkabalError) -> None:
-        """No broker could say whether the topic is still the same; records go on."""
+        """No broker could say whether the topic is still the same; sending continues."""

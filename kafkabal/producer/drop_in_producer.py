@@ -48,8 +48,8 @@ class Producer(Client):
 
     The same constructor, methods and callbacks; without routing settings it routes records without keys by the score
     ``disk``. Records with keys keep the partition that librdkafka's partitioner gives them, and an explicit partition
-    is obeyed. If the cluster cannot be read, records go on by the last view, or by librdkafka's own partitioner; the
-    logger ``kafkabal.producer`` says so once.
+    is obeyed. If the cluster cannot be read, routing continues by the last view, or by librdkafka's own partitioner;
+    the logger ``kafkabal.producer`` says so once.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Producer(Client):
     _is_forked: bool
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """Bare, so that a derived class that forgets to call ``__init__`` is refused as the bare client refuses it."""
+        """Bare, so that a derived class that does not call ``__init__`` is refused as the bare client refuses it."""
         made = super().__new__(cls)
         made._slots = {}
         made._report = None
@@ -288,7 +288,7 @@ class _Parts:
     """The records of a batch, by who says where they go."""
 
     apart: Mapping[int, list[dict[str, Any]]]
-    """By partition: that of the record, or -1 where librdkafka's partitioner decides by its key."""
+    """By partition: the record's, or -1 where librdkafka's partitioner decides by its key."""
     keyed: list[dict[str, Any]]
     """With keys that the policy may see."""
     plain: list[dict[str, Any]]

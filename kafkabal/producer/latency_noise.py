@@ -5,7 +5,7 @@
     centre = lower median of the brokers' latencies now
     band = 3 standard deviations of what brokers inside the band measured one time after the other,
            a fifth of the centre at least, and the whole centre until there were a few measurements
-    whoever is within the band above the centre, or below the centre, counts as the centre
+    a broker within the band above the centre, or below the centre, counts as the centre
 
 Brokers outside the band keep their latency from the first measurement on, and teach nothing: a broker that falls behind
 is routed around at once, and does not widen the band that it is judged by.

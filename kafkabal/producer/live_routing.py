@@ -86,7 +86,7 @@ class LiveRouting:
         return tuple(router.status() for _, router in sorted(self._routers.items()))
 
     def close(self) -> None:
-        """Stop reading; records go on by the last views."""
+        """Stop reading; routing continues by the last views."""
         if self._refresher is not None:
             # what it reads meanwhile ends with the connections
             self._refresher.close(_CLOSING_S)

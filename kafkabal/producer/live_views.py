@@ -18,7 +18,7 @@ _COMES_LATER = frozenset({Need.CAPACITY, Need.RATES, Need.TELEMETRY})
 
 
 class StateReader(Protocol):
-    """Whoever can read the state of a cluster: every :class:`~kafkabal.clusters.protocol.Cluster` can."""
+    """Something that reads the state of a cluster: every :class:`~kafkabal.clusters.protocol.Cluster` can."""
 
     def read(self, request: ReadRequest) -> Reading:
         """The whole state."""
@@ -93,7 +93,7 @@ class ViewSource:
         Raises
         ------
         UsageError
-            If there is no such topic, or the cluster can never supply what a score needs.
+            If the topic is unknown, or the cluster can never supply what a score needs.
         """
         assert self._latest is not None
         wanted, (at_s, state) = tuple(scores), self._latest

@@ -10,7 +10,7 @@ An append-only file of JSON lines::
     {"state":"clean"}
 
 Records are numbered from 0 over all parts in their order. All below ``through`` are acknowledged or given up for good;
-those from ``through`` on that are in the topic nevertheless lie at or after ``offsets`` of their partition. A void part
+those from ``through`` on that are in the topic nevertheless are at or after ``offsets`` of their partition. A void part
 is not looked at again. Checksums are those of files that are in the topic, by the number of their part; ``rows`` is
 that of the first rows of a source of rows. A part that was touched has the same content as before. The bytes of a name
 that is not UTF-8 stand in ``raw_name``, in base64. A run writes ``running`` before its first record, and ``clean`` once
@@ -85,7 +85,7 @@ class Manifest:
         self.checksums: dict[int, str] = {}
         """SHA-256 of files that are in the topic, by the number of their part; not known for all."""
         self.rows: RowChecksum | None = None
-        """Of the first rows of a source of rows, all of which are in the topic."""
+        """Of the first rows of a source, all in the topic."""
         self.through = 0
         self.offsets: Mapping[int, int] = dict(header.offsets)
         self.is_clean = True
@@ -95,7 +95,7 @@ class Manifest:
 
     @classmethod
     def in_memory(cls, header: ManifestHeader) -> Self:
-        """One that is forgotten when the run ends."""
+        """One that is dropped when the run ends."""
         return cls(header, None, None)
 
     @classmethod
@@ -182,7 +182,7 @@ class Manifest:
         checksums
             Of files that are in the topic, and were not at the last checkpoint.
         rows
-            Of some of the records below ``through``; None where there are no more than before.
+            Of some of the records below ``through``; None without more than before.
         """
         if (through, offsets) != (self.through, self.offsets) or checksums or rows:
             line = _Line(through=through, offsets=dict(offsets), rows=rows)

@@ -48,7 +48,7 @@ class Order:
     scores: tuple[WeightedScore, ...] = ()
     refresh_s: float
     manifest_path: Callable[[TopicFacts], Path] | None = None
-    """Where the manifest of a topic is kept; None remembers nothing."""
+    """Where the manifest of a topic is kept; None keeps nothing."""
     may_break_key_order: bool = False
     resend: bool = False
     """Send files again that changed since they were sent."""
@@ -57,7 +57,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What an order came to."""
+    """The result of an order."""
 
     outcome: Outcome
     view: RoutingView
@@ -84,7 +84,7 @@ def deliver(
     cluster
         Read by a thread of its own until this returns.
     brokers
-        Asked what the topic is; over connections of their own, so that no reading of the cluster holds them up.
+        Asked what the topic is; over connections of their own, so that no reading of the cluster delays them.
     new_scores
         Called about once a second: the scores to route by from then on, None to keep those in use.
     new_id

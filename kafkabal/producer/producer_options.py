@@ -58,7 +58,7 @@ def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, 
     UsageError
         Naming the key that is unknown or has a wrong value.
     """
-    # what is no text is librdkafka's to refuse
+    # librdkafka refuses what is not text
     names = [name for name in config if isinstance(name, str) and name.startswith(PREFIX)]
     own = {name.removeprefix(PREFIX): config[name] for name in names}
     rest = {name: value for name, value in config.items() if name not in names}

@@ -48,7 +48,7 @@ def broken_promises(settings: Mapping[str, str]) -> Iterator[str]:
 
 
 def _try(settings: Mapping[str, str | bool | int], what: str) -> None:
-    """Make a producer that knows no broker, and forget it."""
+    """Make a producer without brokers, and discard it."""
     try:
         Producer({**_QUIET, **settings})
     except KafkaException as error:

@@ -110,7 +110,7 @@ class RecordSender:
     Raises
     ------
     UsageError
-        If there is no such topic, the cluster cannot feed a score, or librdkafka does not take the configuration.
+        If the topic is unknown, the cluster cannot feed a score, or librdkafka does not take the configuration.
     KafkabalError
         If the cluster cannot be read.
 
@@ -334,7 +334,7 @@ class RecordSender:
 
     @property
     def deliveries(self) -> Deliveries:
-        """What has become of the records, as far as :meth:`poll` has told."""
+        """The fate of the records, as far as :meth:`poll` has reported."""
         delivered = sum(lane.records - lane.left - lane.failed for lane in self._lanes)
         return Deliveries(self._accepted, self._delivered + delivered, dict(self._failed))
 
@@ -368,7 +368,7 @@ class RecordSender:
         policy.refresh(self._view)
         self._policy = policy
         self._learn = policy.acked if policy.about.feedback is Feedback.ACKS else None
-        # of this policy's records alone: those of an earlier one go on being reported to its own column
+        # of this policy's records alone: those of an earlier one are still reported to its own column
         self._settled = [0] * self._view.n_partitions if policy.about.asks_what_settled else None
         # bound once: it is looked up for every record
         self._pick = policy.pick
@@ -421,7 +421,7 @@ class RecordSender:
         self._unseen_view = None
         try:
             self._policy.refresh(view)
-        except Exception as error:  # noqa: BLE001 - records go on by the view before, as where views come by a thread
+        except Exception as error:  # noqa: BLE001 - routing continues by the view before, as where views come by a thread
             self._refresh_failed(error)
 
     def _show(self, view: RoutingView) -> None:

@@ -25,7 +25,7 @@ class Acknowledged(NamedTuple):
     records: int
     """How many of them were sent: all, unless an error kept the last ones from being queued."""
     next_offsets: Mapping[int, int]
-    """By partition: all of these records that went there lie before this offset."""
+    """By partition: all of these records that went there are before this offset."""
     value_bytes: Mapping[int, int]
     """By partition: bytes of their values."""
 

@@ -151,7 +151,7 @@ def record_names(prefix: bytes, numbers: Sequence[int]) -> list[bytes]:
 
 
 def has_other_rows(source: Source, manifest: Manifest, parts: Iterable[Part]) -> bool:
-    """Whether a file of rows no longer begins with the rows that were sent, as far as the manifest tells."""
+    """Whether a file of rows no longer begins with the rows that were sent, as far as the manifest knows."""
     listed = list(parts)
     if source.is_stream or not manifest.through or not listed or listed[0].records >= 0:
         return False
@@ -159,7 +159,7 @@ def has_other_rows(source: Source, manifest: Manifest, parts: Iterable[Part]) ->
 
 
 class Run:
-    """One run over a source, on top of what a manifest remembers of earlier ones.
+    """One run over a source, on top of what a manifest records of earlier ones.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class Run:
 
     @property
     def _is_settled(self) -> bool:
-        """Whether ``through`` says all there is to know; if not, the next run must look into the topic again.
+        """Whether ``through`` is complete; if not, the next run must search the topic again.
 
         A record behind a gap, which a read-back has found or which was acknowledged before another was dropped, is
         known to this run only.
@@ -271,7 +271,7 @@ class Run:
         return not self._producer.deliveries.in_flight and self._fault is None and not self._ledger.has_gaps
 
     def _reconcile(self, now: list[Part]) -> None:
-        """Make the manifest's list of files that of the source: append what is new, give up what changed or went."""
+        """Make the manifest's list of files equal the source's: append what is new, give up what changed or went."""
         present = {part.name: part for part in now}
         known = set()
         void: list[int] = []
@@ -293,7 +293,7 @@ class Run:
             self._finish(first, part)
 
     def _is_same_content(self, index: int, first: int, part: Part, current: Part) -> bool:
-        """Whether a part with another time or size still has the content of which records are in the topic.
+        """Whether a part with another time or size still has the content whose records are in the topic.
 
         Raises
         ------
@@ -433,7 +433,7 @@ class Run:
         self._fault = self._fault or error
 
     def _look(self) -> None:
-        """Stop at the first record that failed; now and then remember how far it is."""
+        """Stop at the first record that failed; now and then record how far it is."""
         if self._fault is not None:
             raise error_of(self._fault, self._producer.topic)
         now = self._clock()
@@ -550,7 +550,7 @@ def same_topic_check(
 
 
 def totals(parts: Iterable[Part]) -> Mapping[str, int]:
-    """Bytes of some parts, and records where all of them tell."""
+    """Bytes of some parts, and records where all are known."""
     listed = list(parts)
     known = all(part.records >= 0 for part in listed)
     return {"bytes": sum(part.size_bytes for part in listed)} | (

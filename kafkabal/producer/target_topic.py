@@ -65,7 +65,7 @@ class TopicFacts:
 
 
 class TopicDescriber(Protocol):
-    """Live brokers, any of which can say what a topic is."""
+    """Live brokers; any of them can describe a topic."""
 
     def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
         """What some broker, whichever answers, says of a topic; None if there is none."""

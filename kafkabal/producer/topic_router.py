@@ -1,9 +1,9 @@
-"""Routes the records of one topic: asks its policy, shows it views, and tells it which of its records have settled.
+"""Routes the records of one topic: asks its policy, shows it views, and reports which of its records have settled.
 
 ::
 
     a record without a key goes where the last one went while the slot that the policy lends lasts: no call at all
-    the first record of a slot asks for the next slot, and its delivery report tells what has settled:
+    the first record of a slot asks for the next slot, and its delivery report says what has settled:
         brokers acknowledge the records of a partition in their order, so all that went there before have settled too
     a policy that lends no slots is asked for every record
 """
@@ -251,7 +251,7 @@ class TopicRouter:
             return
         try:
             self._policy.refresh(view)
-        except Exception as error:  # noqa: BLE001 - records go on by the view before
+        except Exception as error:  # noqa: BLE001 - routing continues by the view before
             self._failed(error)
         else:
             self._take(view)

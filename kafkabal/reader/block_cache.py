@@ -45,7 +45,7 @@ class BlockCache:
     Parameters
     ----------
     limit_bytes
-        Of all blocks in the folder, whoever put them there.
+        Of all blocks in the folder, of any process.
 
     Raises
     ------

@@ -94,15 +94,15 @@ class Checkpoint:
             raise UsageError(f"not a state of this data set: sample {most} of {samples}")
 
     def resumed_by(self, share: Share) -> tuple[Progress, int]:
-        """Where a reader goes on: the progress it starts from, and how many of its samples it has had.
+        """Where a reader resumes: the progress it starts from, and how many of its samples it has had.
 
-        The same reader of as many goes on where it was. For another number of readers all of these are taken to be
+        The same reader of as many resumes where it was. For another number of readers all of these are taken to be
         where this one is, as they are where the trainer keeps them in step; :func:`combine_states` is for the others.
         """
         if self.ranges is not None:
             if self.readers > 1:
                 raise UsageError(
-                    f"the state of reader {self.reader} of {self.readers} is not that of the others",
+                    f"the state of reader {self.reader} of {self.readers} differs from the others",
                     hint="combine_states([...]) makes one state of those of all readers",
                 )
             return self.progress.after_ranges(self.ranges), 0
@@ -157,7 +157,7 @@ def load_state(path: Path) -> dict[str, Any]:
     Raises
     ------
     InputFileError
-        If the file cannot be read, or is no JSON object.
+        If the file cannot be read, or is not a JSON object.
     """
     return decode_json(_STATE, read_bytes(path), path, "not a state of a reader")
 

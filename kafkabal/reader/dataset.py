@@ -106,7 +106,7 @@ class TopicReader:
     join
         A file that was split (``produce --chunk``) is one sample, its SHA-256 checked; False gives its pieces.
     state
-        A state, or a file of one, to go on from; a file that is missing is the beginning.
+        A state, or a file of one, to resume from; a missing file is the beginning.
     group
         Consumer group under which reader 0 commits how far all of them are, for others to see.
     balance

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DynamicSequence:
-    """An iterator over what one reader gets of what is left of one epoch; iterating again goes on.
+    """An iterator over what one reader gets of what is left of one epoch; iterating again continues.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ class Follower(Protocol):
         """First offset and last stable offset of every partition."""
 
     def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
-        """Records from an offset on, and the offset to go on from."""
+        """Records from an offset on, and the offset to continue from."""
 
 
 def follow(

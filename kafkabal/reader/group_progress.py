@@ -1,4 +1,4 @@
-"""How far the readers are, as offsets of a consumer group, so that lag and rates show where others look for them."""
+"""How far the readers are, as offsets of a consumer group, so that lag and rates show where operators look for them."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class GroupProgress:
             return
 
     def close(self) -> None:
-        """Send what is under way, and leave."""
+        """Send what is in flight, and leave."""
         self._consumer.close()

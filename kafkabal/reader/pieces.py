@@ -13,7 +13,7 @@ from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
 _CHUNK = CHUNK_HEADER.encode()
 
 FileKey = tuple[bytes, bytes]
-"""Path and checksum; of a record that is no file, its partition and offset."""
+"""Path and checksum; of a record that is not a file, its partition and offset."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class SplitFile:
         Raises
         ------
         OperationError
-            If their checksum is not that of the file that was sent.
+            If their checksum differs from the sent file's.
         """
         partition, (offset, stamp, key, _, headers) = self.pieces[1]
         if self.of == 1:

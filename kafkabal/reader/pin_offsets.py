@@ -182,7 +182,7 @@ def _counted(
 def _files(
     fetcher: Callable[[], TopicFetcher], ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
 ) -> tuple[FileBlock, ...] | None:
-    """Blocks of whole files; None where no file was split. Files of which pieces are missing are left out."""
+    """Blocks of whole files; None where no file was split. Files with missing pieces are left out."""
 
     def find(p: int) -> list[_Piece]:
         reader = fetcher()

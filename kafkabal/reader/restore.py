@@ -2,7 +2,7 @@
 
 A file that is one record is written as it comes. The pieces of one that was split (``produce --chunk``) may be in any
 partition: they are kept in a folder beside the files until all are there. Every file is checked against its SHA-256
-and renamed into place, so that an interrupted run leaves whole files only, and the same command goes on.
+and renamed into place, so that an interrupted run leaves whole files only, and the same command continues.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class FolderRestore:
         Raises
         ------
         UsageError
-            If a record is no file, or its path leads out of the folder.
+            If a record is not a file, or its path leads out of the folder.
         OutputError
             If a file cannot be written.
         """
@@ -97,7 +97,7 @@ class FolderRestore:
             self._keep(path, target, checksum, chunk.decode(), sample)
 
     def finish(self) -> Restored:
-        """Name the files of which pieces are missing, and leave no piece behind."""
+        """Name the files with missing pieces, and leave no piece behind."""
         if self._pieces.exists():
             for folder in sorted(self._pieces.iterdir()):
                 there = len([piece for piece in folder.iterdir() if piece.name.isdigit()])

@@ -40,7 +40,7 @@ class RetentionGuard:
     Parameters
     ----------
     expires_at_s
-        Asked when the first rate is known; without permission or answer there is no guard.
+        Asked when the first rate is known; without permission or answer nothing is guarded.
     now_s
         Seconds since 1970.
     """

@@ -7,8 +7,8 @@
     one whose segment has ended takes the later part of the segment that would take its owner longest,
         cut in proportion to the rates of both; what is reserved stays with its owner
 
-So no sample is given out twice, whoever dies or stalls between two calls: a sample belongs to whoever reserved it. The
-file is replaced whole, under a lock of the kernel that ends with its process.
+So no sample is given out twice, even if a reader dies or stalls between two calls: a sample belongs to the reader that
+reserved it. The file is replaced whole, under a lock of the kernel that ends with its process.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Where a batch ends depends on where it began, so that one would have to be found after the other. Where batches are
 long, that is what is done: each end is searched for, most of them near. Where they are short, every record is asked
 which one would open the next batch if it opened one itself, all at once; these pointers are doubled a few times, one
-chain is followed in long steps, and what lies between comes from the shorter ones.
+chain is followed in long steps, and the rest comes from the shorter ones.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def cuts_by_time(at_s: F64, opened_s: float, linger_s: float) -> tuple[I64, floa
 
 
 def fill_batches(current: int, drawn: I32, cuts: I64, out: I32) -> int:
-    """Write the partition of every record, ``current`` up to the first cut, and return that of the last one.
+    """Write the partition of every record, ``current`` up to the first cut, and return the last one's.
 
     Parameters
     ----------
@@ -130,9 +130,9 @@ def _following(place: Any, until: Any, side: Literal["left", "right"]) -> I64:
     Parameters
     ----------
     place
-        Shape (n,), ascending: where each record lies.
+        Shape (n,), ascending: position of each record.
     until
-        Of the same shape: where its batch ends; a record that lies just there belongs to it if the side is right.
+        Of the same shape: where its batch ends; a record just there belongs to it if the side is right.
     """
     n = len(place)
     if n > _NEAR and (place[_NEAR:] > until[:-_NEAR]).all():

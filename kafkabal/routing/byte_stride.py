@@ -10,7 +10,7 @@
     all records whose first byte falls into the slot go there
 
 What a record was too large by counts at once, so that at any moment no broker is further ahead of another than by a
-slot and a record, over its weight, however unlike the sizes are. Records that come one after the other share a batch.
+slot and a record, over its weight, whatever the sizes. Records that come one after the other share a batch.
 
 Source: C. A. Waldspurger and W. E. Weihl, Stride Scheduling, MIT/LCS/TM-528, 1995 (hierarchical, with exact costs).
 """
@@ -74,7 +74,7 @@ class ByteStride:
         self._broker = -1
         self._slot_end_bytes = 0
         self.slot = Slot()
-        """Whoever uses it up without :meth:`pick` calls :meth:`enter_slot` for the record that finds it used up."""
+        """A caller that uses it up without :meth:`pick` calls :meth:`enter_slot` for the next record."""
 
     @property
     def sent_bytes(self) -> I64:

@@ -1,4 +1,4 @@
-"""A policy of a plug-in, whoever asks it: its faults are named, and what it picks are partitions.
+"""A plug-in policy behind checks: its faults are named, and what it picks are partitions.
 
 Policies that are built in are not guarded: nothing of this is done for their records.
 """
@@ -30,7 +30,7 @@ _HINT: Final = "see 'kafkabal help routing'"
 
 
 class PolicyFaultError(UsageError):
-    """A policy of a plug-in raised something, or picked what is no partition."""
+    """A policy of a plug-in raised an error, or picked something that is not a partition."""
 
 
 def naming_faults(name: str, part: str) -> AbstractContextManager[None]:
@@ -74,7 +74,7 @@ class GuardedPolicy:
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
-        # first: as soon as it has seen the view, another thread may be told a partition that is new
+        # first: as soon as it has seen the view, another thread may get a partition that is new
         self._n_partitions = view.n_partitions
         with naming_faults(self.name, "refresh"):
             self.policy.refresh(view)
@@ -124,7 +124,7 @@ class GuardedPolicy:
         return choose, learn
 
     def compiled_kernels(self) -> tuple[Any, Any]:
-        """The same in machine code; what is no partition is a ValueError there."""
+        """The same in machine code; a pick that is not a partition is a ValueError there."""
         with naming_faults(self.name, "kernels"):
             choose, learn = _kernels(self.policy)
             return compiled(_within(choose, self._n_partitions)), compiled(learn)
@@ -135,7 +135,7 @@ class GuardedPolicy:
         Raises
         ------
         PolicyFaultError
-            If it is no partition of the topic.
+            If it is not a partition of the topic.
         """
         try:
             partition = index(picked)

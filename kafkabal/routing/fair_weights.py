@@ -206,7 +206,7 @@ class _Term:
 
 
 def _onto_simplex(values: F64, low: F64, high: F64) -> F64:
-    """The nearest point whose parts lie within their bounds and sum to 1: all moved by one shift, then clipped."""
+    """The nearest point whose parts are within their bounds and sum to 1: all moved by one shift, then clipped."""
     below, above = float((values - high).min()), float((values - low).max())
     shift = 0.0
     for _ in range(_SHIFTS):

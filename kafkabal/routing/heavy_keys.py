@@ -6,7 +6,7 @@ Metwally, Agrawal, El Abbadi, *Efficient Computation of Frequent and Top-k Eleme
 
 Notes
 -----
-The counters lie sorted by count. A key that is met again swaps places with the last of those that have the same
+The counters are sorted by count. A key that is met again swaps places with the last of those that have the same
 count, then counts one more, so that the order holds after one binary search. A key without a counter takes over the
 first one, which has the least count. An open hash table finds a key's counter.
 """

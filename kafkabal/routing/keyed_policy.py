@@ -70,7 +70,7 @@ class HashedKeys(PolicyBase, ABC):
 
     @abstractmethod
     def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
-        """Partitions of the next records, none of which has a key."""
+        """Partitions of the next records, without keys."""
 
     def _hashed(self, keys: KeyTable) -> I32:
         if keys is not self._table:

@@ -53,7 +53,7 @@ class Turns(NamedTuple):
 
 
 def turns_of(view: RoutingView, before: Turns | None = None) -> Turns:
-    """Group the partitions of a view for kernels, going on where an earlier view of the same brokers was left."""
+    """Group the partitions of a view for kernels, continuing from an earlier view of the same brokers."""
     led = LedPartitions.of(view)
     same = before is not None and len(before.turn) == view.n_brokers
     turn = before.turn if before is not None and same else [0] * view.n_brokers

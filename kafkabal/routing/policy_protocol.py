@@ -78,14 +78,14 @@ class About:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a policy gets from whoever makes it."""
+    """What a policy gets from its creator."""
 
     seed: int = 0
     """The same seed, views and records give the same partitions; producers of one topic take different seeds."""
     clock: Callable[[], float] = monotonic
     """Seconds; only policies whose decision depends on time call it."""
     rack: str | None = None
-    """Rack of the reader that records should lie close to."""
+    """Rack of the reader that records should be close to."""
     compiled: bool = False
     """Decide batches in machine code (needs numba); the partitions are the same."""
 
@@ -187,7 +187,7 @@ class SlotPolicy(Protocol):
 
     @property
     def slot(self) -> Slot:
-        """The slot in use, the same object for ever."""
+        """The slot in use, always the same object."""
 
     def enter_slot(self, size_bytes: int) -> int:
         """Begin the slot of a record of this size, which finds the slot used up and is not taken off; its bytes."""

@@ -32,7 +32,7 @@ class Pressure:
     holder: I32
     """int32, shape (n_replicas,): holder of each replica of the topic, -1 where not known."""
     load: F64
-    """float64, shape (n_holders,): load now, that of the topic's present traffic left out."""
+    """float64, shape (n_holders,): load now, without the topic's present traffic."""
     capacity: F64
     """float64, shape (n_holders,): what each holder is due is proportional to it."""
     counted: Bools
@@ -56,7 +56,7 @@ class Pressure:
         return replace(self, load=self.load_after(partition_bytes, replica_partition))
 
     def load_after(self, partition_bytes: F64, replica_partition: I32) -> F64:
-        """float64, shape (n_holders,): load after so many bytes more, that of the topic's present traffic left out."""
+        """float64, shape (n_holders,): load after so many bytes more, without the topic's present traffic."""
         placed = self.holder >= 0
         added = self.per_byte[placed] * partition_bytes[replica_partition[placed]]
         return np.asarray(self.load + np.bincount(self.holder[placed], added, len(self.load)), np.float64)

@@ -102,7 +102,7 @@ def view_of(
     Raises
     ------
     UsageError
-        If there is no such topic, or the cluster does not supply what a score needs.
+        If the topic is unknown, or the cluster does not supply what a score needs.
     """
     first, end = _partition_rows(cluster, topic)
     replicas = slice(int(cluster.partitions.first[first]), int(cluster.partitions.first[end]))

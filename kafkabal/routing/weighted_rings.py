@@ -72,7 +72,7 @@ def evenly_spaced(counts: I64) -> I32:
     Returns
     -------
     int32, shape (sum of counts,)
-        The j-th place of i lies at (j + 1/2) / counts[i] of the circle; all places in order.
+        The j-th place of i is at (j + 1/2) / counts[i] of the circle; all places in order.
     """
     candidate = np.arange(len(counts), dtype=np.int32).repeat(counts)
     nth = np.arange(len(candidate)) - (counts.cumsum() - counts)[candidate]

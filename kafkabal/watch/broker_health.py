@@ -1,6 +1,6 @@
-"""How each broker is, judged from how it answers look after look.
+"""The health of each broker, judged from its answers at each observation.
 
-A broker is *slow* when its response time exceeds both its own median and that of its peers by a share, several looks
+A broker is *slow* when its response time exceeds both its own median and its peers' by a share, several observations
 in a row. Medians alone would call noise slow, so that the excess over its own median must also be larger than the
 spread of its measurements (four median absolute deviations, which three looks in a row of pure noise hardly ever
 reach) and than what any producer would notice.
@@ -30,7 +30,7 @@ class BrokerHealth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerSample:
-    """One broker at one look."""
+    """One broker at one observation."""
 
     is_registered: bool
     response_s: float | None
@@ -42,11 +42,11 @@ class HealthRules:
     """When a broker is what."""
 
     slow_share: float = 0.20
-    """Above its own median and above that of its peers by this share."""
+    """Above its own median and its peers' by this share."""
     slow_looks: int = 3
     """So many looks in a row, into the state and out of it."""
     unreachable_looks: int = 2
-    """A single lost answer is no finding."""
+    """A single lost answer is not a finding."""
     dead_after_s: float = 30.0
     """Kafka fences a broker after 9 s without a heartbeat (``broker.session.timeout.ms``)."""
     least_excess_s: float = 0.010
@@ -58,7 +58,7 @@ class HealthRules:
     longest_gap_s: float = 10.0
     """Two looks: a longer time without one, as on a host that was suspended, counts as this much silence only."""
     jitter_s: float = 0.5
-    """Looks are never exactly as far apart as they should be; without it a death is found a whole look later."""
+    """Observations are never exactly as far apart as planned; without it a death is found one later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ _SPREADS = 4 * 1.4826
 
 @dataclass(slots=True)
 class _Broker:
-    """What is remembered of one broker."""
+    """What is kept of one broker."""
 
     health: BrokerHealth = BrokerHealth.WELL
     since_s: float = 0.0
@@ -107,12 +107,12 @@ class HealthMonitor:
         self._looked_at_s: float | None = None
 
     def update(self, samples: Mapping[int, BrokerSample], at_s: float) -> list[HealthChange]:
-        """Take the samples of one look; brokers that are missing from it are not registered and did not respond.
+        """Take the samples of one observation; brokers that are missing from it are not registered and did not respond.
 
         Parameters
         ----------
         at_s
-            When the look began; monotonic.
+            When the observation began; monotonic.
         """
         for broker in samples:
             self._brokers.setdefault(broker, _Broker(since_s=at_s))
@@ -130,9 +130,9 @@ class HealthMonitor:
         return changes
 
     def expect(self, brokers: Collection[int], at_s: float) -> list[HealthChange]:
-        """Follow brokers that hold replicas and were never seen: they died before the first look.
+        """Follow brokers that hold replicas and were never seen: they died before the first observation.
 
-        Brokers that hold nothing any more and are dead are forgotten: they were removed for good.
+        Brokers that are dead and hold nothing any more are dropped: they were removed for good.
         """
         changes = []
         for broker in sorted(set(brokers) - self._brokers.keys()):

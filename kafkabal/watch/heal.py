@@ -54,7 +54,7 @@ class HealResult:
     was_stopped: bool = False
     """By :meth:`Healer.stop`."""
     is_busy: bool = False
-    """Another run is going on; this one has not begun."""
+    """Another run is active; this one has not begun."""
 
 
 class Healer(Protocol):
@@ -140,7 +140,7 @@ def _only_due(repair: Plan, healing: Healing, state: ClusterState) -> Plan:
 
 
 class RunHealer:
-    """Heals by runs of the executor, in a thread of its own where the watch is to go on meanwhile.
+    """Heals by runs of the executor, in a thread of its own where the watch continues meanwhile.
 
     Parameters
     ----------

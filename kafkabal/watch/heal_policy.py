@@ -40,7 +40,7 @@ class HealPolicy:
     outer_tolerance: float = 0.20
     """Imbalance beyond this band is acted on ..."""
     inner_tolerance: float = DEFAULT_PLAN_TOLERANCE
-    """... by a plan that aims at this one; what lies between the two is left alone, so that noise moves nothing."""
+    """... by a plan that aims at this one; imbalance between the two is left alone, so that noise moves nothing."""
     replan_after_s: float = 3600.0
     """A run that moves replicas for balance is planned again after so long: by then its state is an hour old."""
     imbalance_looks: int = 10

@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     ended_at_s: float | None = None
     """None while it runs, and where the watch was killed meanwhile."""
     continues: bool = False
-    """It goes on with what an earlier one began: the same action, planned again."""
+    """It continues what an earlier one began: the same action, planned again."""
 
     @property
     def last_s(self) -> float:
@@ -109,7 +109,7 @@ _DECODER: Final = msgspec.json.Decoder(Ledger)
 
 
 def read_ledger(path: Path) -> Ledger:
-    """The ledger of a file; an empty one where there is no file.
+    """The ledger of a file; an empty one where the file is missing.
 
     Raises
     ------

@@ -48,7 +48,7 @@ ENDS = {
 """Which alerts an event resolves."""
 
 NO_ALERTS = frozenset({EventKind.HEALING, EventKind.HEALING_STOPPED, EventKind.HELD_BACK, EventKind.UNMET})
-"""What nobody has to do anything about, or what another alert stands for already."""
+"""What needs no action, or what another alert already covers."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True, kw_only=True):

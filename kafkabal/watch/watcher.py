@@ -1,4 +1,4 @@
-"""The loop: look, find what changed, report it, decide, heal.
+"""The loop: observe, find what changed, report it, decide, heal.
 
 ::
 
@@ -40,7 +40,7 @@ _EVENT_OF_HEALTH = {
 }
 _NAP_S = 0.5
 _LAST_WAIT_S = 300.0
-"""For a run that is cancelled when the watch ends; the service manager is told to wait a little longer."""
+"""For a run that is cancelled when the watch ends; the service manager is asked to wait a little longer."""
 _NAMED = 3
 _NOTHING_FOUND = StateFindings(frozenset(), frozenset(), frozenset(), 0, (), frozenset(), frozenset())
 
@@ -81,7 +81,7 @@ class Watcher:
     Parameters
     ----------
     ledger_path
-        Where it is remembered what was healed.
+        Where it is recorded what was healed.
     completed
         Adds what the profile states of the disks.
     may_heal
@@ -130,7 +130,7 @@ class Watcher:
         self.end()
 
     def look(self) -> None:
-        """One look, with everything that follows from it."""
+        """One observation, with everything that follows from it."""
         self._finish_healing()
         if not self._sample():
             return
@@ -235,7 +235,7 @@ class Watcher:
             if not is_continued:
                 self._report_unmet(healing, plan.warnings or ("nothing can be moved for it now",))
             return
-        # written before it begins: a watch that is killed meanwhile remembers what it was about to move
+        # written before it begins: a watch that is killed meanwhile knows later what it was about to move
         if not self._note(replace(entry, moved_bytes=plan.moved_bytes, plan=plan)):
             return
         self._report(EventKind.HEALING, f"{healing.kind}: {healing.reason}; {_extent(plan)}")
@@ -363,7 +363,7 @@ class Watcher:
         )
 
     def _note(self, entry: Entry) -> bool:
-        """Add an entry to the ledger; where it cannot be written down it is forgotten again, and False."""
+        """Add an entry to the ledger; where it cannot be written it is dropped again, and False."""
         before, self._ledger = self._ledger, self._ledger.with_entry(entry)
         if entry.plan is not None and not self._save():
             self._ledger = before
@@ -451,7 +451,7 @@ def _partitions(count: int) -> str:
 
 
 def check_once(cluster: Cluster, options: WatchOptions, completed: Callable[[ClusterState], ClusterState]) -> Summary:
-    """What one look shows: no history, so that no broker is found slow; what does not respond twice is unreachable.
+    """What one observation shows: no history, so that no broker is found slow; two lost answers are unreachable.
 
     Raises
     ------

@@ -37,7 +37,7 @@ class Load:
     """What producers and consumers did between two samples."""
 
     state: ClusterState
-    """At the end, with the rates of all partitions as far as they can be told."""
+    """At the end, with the rates of all partitions as far as they are known."""
     behind: frozenset[str]
     """Consumer groups that did not keep up."""
 
@@ -70,7 +70,7 @@ def take_sample(cluster: Cluster, clock: Clock, broker_timeout_s: float = 10.0) 
             state = cluster.read(ReadRequest(offsets=True, group_offsets=True, deadline_s=broker_timeout_s)).state
             return Sample(state, has_groups=True, at_s=clock.monotonic())
         except NotAuthorizedError:
-            pass  # not to see groups is no reason to see nothing
+            pass  # without groups, everything else can still be read
     state = cluster.read(ReadRequest(offsets=True, deadline_s=broker_timeout_s)).state
     return Sample(state, has_groups=False, at_s=clock.monotonic())
 

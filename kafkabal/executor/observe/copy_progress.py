@@ -13,7 +13,7 @@ _WINDOW_S = 30.0
 
 
 class ProgressMeter:
-    """Counts bytes by the sizes of arriving replicas; what has arrived before the first look does not count."""
+    """Counts bytes by the sizes of arriving replicas; what arrived before the first observation does not count."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._missing = {t: (*t.missing_on, *t.misplaced) for t in tasks if not t.is_over}
@@ -42,7 +42,7 @@ class ProgressMeter:
         return task.target.copy_bytes * len(brokers)
 
     def measure(self, still_open: Sequence[Task], running: Sequence[Task], seen: Observation, now_s: float) -> Progress:
-        """Take stock; the rate is that of the last half minute."""
+        """Update the counts; the rate is over the last half minute."""
         arrived = self._arrived.copy()
         for task in running:
             for broker, count in seen.arrived_bytes(task.target).items():

@@ -1,6 +1,6 @@
 """How long the copies of a run take under its throttle.
 
-The time is that of the busiest broker: what its leaders send, one copy per adding replica, over the leader rate; what
+The time is the busiest broker's: what its leaders send, one copy per adding replica, over the leader rate; what
 it receives over the follower rate; what it copies between its log dirs over that rate. Fetching in rounds and the last
 segments cost 10 to 20 % on top.
 """

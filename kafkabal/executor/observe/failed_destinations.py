@@ -33,7 +33,7 @@ class FailedDestinations:
         return frozenset(b for b, since in self._gone_since_s.items() if now_s - since >= self._grace_s)
 
     def lost_copies(self, running: Sequence[Task], seen: Observation, now_s: float) -> dict[Task, int]:
-        """Tasks of which a broker that is alive and answers does not hold the copy that it is to get."""
+        """Tasks whose destination is alive and responds, but does not hold the new copy."""
         missing = {
             ReplicaOn(*t.name, b): t
             for t in running

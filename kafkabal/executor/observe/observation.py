@@ -1,8 +1,8 @@
-"""One look at some partitions of the cluster, and what it says about each of them.
+"""One observation of some partitions of the cluster, and what it says about each of them.
 
 Asked in this order: which brokers live, which reassignments run, what the metadata says, what the brokers hold. The
 answers are not of one moment. A reassignment may end in between, and metadata may lag behind the controller; what is
-seen then is one of the sets of :attr:`TargetPlacement.passing`, and the next look decides.
+seen then is one of the sets of :attr:`TargetPlacement.passing`, and the next observation decides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Stage(StrEnum):
     MOVING = "moving"
     """A reassignment towards what is wanted runs."""
     LAGGING = "lagging"
-    """No reassignment runs, but metadata shows the replicas of one: it lags, or somebody else put them there."""
+    """No reassignment runs, but metadata shows the replicas of one: it lags, or another tool put them there."""
     ASTRAY = "astray"
     """A reassignment of ours to somewhere else runs."""
     MISPLACED = "misplaced"
@@ -115,7 +115,7 @@ def observe(cluster: Cluster, partitions: Collection[TargetPlacement]) -> Observ
 
 
 def observe_again(cluster: Cluster, before: Observation, partitions: Collection[TargetPlacement]) -> Observation:
-    """Look at other partitions just after a first look, whose brokers and reassignments still hold."""
+    """Observe other partitions just after a first observation, whose brokers and reassignments still hold."""
     status = cluster.partition_status({w.name.topic for w in partitions})
     settled = [w for w in partitions if w.name in status and status[w.name].replicas == w.replicas]
     logs, silent = _logs(cluster, before.brokers, before.reassignments, settled)

@@ -21,7 +21,7 @@ class SafeToStop:
     names: tuple[str, ...]
     """The first of these partitions."""
     is_voter: bool | None
-    """It votes for the controller (KRaft); None where the cluster does not tell."""
+    """It votes for the controller (KRaft); None where the cluster does not report it."""
 
     @property
     def is_safe(self) -> bool:

@@ -2,7 +2,7 @@
 
 The waiting partitions are gone through in order of size, largest first: a large copy that starts late makes the run
 late. A leader sends a copy to every adding replica, so caps on outgoing copies spread the work over source leaders.
-A copy that takes less than one look at the cluster takes only its share of a slot, or small partitions would leave
+A copy that takes less time than one observation takes only its share of a slot, or small partitions would leave
 the brokers idle between two looks.
 """
 

@@ -51,7 +51,7 @@ def give_back_leaders(context: RunContext, partitions: Sequence[PlannedPartition
     Returns
     -------
     dict
-        Partitions of which that failed, with the reason.
+        Partitions whose election failed, with the reason.
     """
     at_start = {p.name: p for p in partitions if p.start.leader >= 0}
     reordered: set[TopicPartition] = set()

@@ -1,7 +1,7 @@
 """The loop that brings partitions to where they are wanted.
 
 Every turn observes what is in flight, counts what has finished, starts what fits, and reports progress. It keeps
-nothing that a look cannot tell again: after an error, a pause or a crash it simply looks.
+nothing that an observation cannot show again: after an error, a pause or a crash it simply observes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class MoveLoop:
         self._disks: Disks | None = None
         self._disks_read_s = 0.0
         self._is_unsure = True
-        """What is known of the tasks may be wrong: look at all of them."""
+        """What is known of the tasks may be wrong: observe all of them."""
         self._is_verified = False
         """All was over, and is looked at once more."""
         self._auto = _auto_rate(context)
@@ -95,7 +95,7 @@ class MoveLoop:
         return max(self._meter.done_bytes - self._meter.placed_bytes, 0) if self._meter else 0
 
     def run(self, *, finish_only: bool = False) -> MoveEnd:
-        """Go on until nothing is left to do, or until told to stop.
+        """Continue until nothing is left to do, or until asked to stop.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class MoveLoop:
                 self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=task.problem))
 
     def _watch(self, seen: Observation) -> None:
-        """Cancel moves whose destinations are gone for too long, so that they keep no slot and the rest goes on."""
+        """Cancel moves whose destinations are gone for too long, so that they keep no slot and the rest continues."""
         now_s = self._now()
         gone = self._destinations.gone_brokers(self._running, seen, now_s)
         lost = self._destinations.lost_copies(self._running, seen, now_s)
@@ -265,7 +265,7 @@ class MoveLoop:
             self._give_up([task], task.problem)
 
     def _cancel(self, tasks: Sequence[Task]) -> None:
-        """Cancel reassignments; the next look tells what became of them."""
+        """Cancel reassignments; the next observation shows their state."""
         if tasks:
             self._context.effects.cancel([t.name for t in tasks])
 
@@ -317,7 +317,7 @@ class MoveLoop:
             moves: Moves = {t.name: t.missing_on for t in self._open if not t.is_over}
             impact = self._auto.observe(moves, leaders, progress.bytes_per_s / (rate * busy))
         except PASSING_ERRORS:
-            return  # the moves go on, and the next step looks again
+            return  # the moves continue, and the next step observes again
         judged = next_rate(rate, impact) if impact is not None else None
         if judged is not None:
             throttling = self._context.throttling

@@ -28,7 +28,7 @@ FINAL_FAULTS = frozenset(
 
 
 LONGEST_LAG_S = 30.0
-"""Brokers apply what the controller tells them within a second; a broker that pauses this long is fenced."""
+"""Brokers apply the controller's changes within a second; a broker that pauses this long is fenced."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +56,7 @@ class Task:
     """Why it waits or failed."""
     is_given_up: bool = False
     lagging_since_s: float | None = None
-    """Since when the metadata shows a reassignment that the controller does not know of."""
+    """Since when the metadata shows a reassignment that the controller does not list."""
 
     @property
     def name(self) -> TopicPartition:
@@ -75,7 +75,7 @@ class Task:
 
     @property
     def is_closed(self) -> bool:
-        """Over, and not even a look is left to be taken: what failed may still be in flight for a while."""
+        """Ended, and need not be observed again: what failed may still be in flight for a while."""
         return self.is_over and not self.is_running
 
     @property
@@ -90,7 +90,7 @@ class Task:
         return tuple(b for b in self.target.replicas if b not in held)
 
     def take(self, seen: Observation, now_s: float) -> None:
-        """Remember what a look says about it."""
+        """Record what an observation says about it."""
         self.stage = self._without_lag(seen.stage(self.target), now_s)
         status = seen.status.get(self.name)
         if status is not None:
@@ -101,10 +101,10 @@ class Task:
         self.misplaced = seen.misplaced(self.target)
 
     def _without_lag(self, stage: Stage, now_s: float) -> Stage:
-        """What is in flight is what the cluster lists; replicas that look like it for longer are somebody else's doing.
+        """What is in flight is what the cluster lists; other replicas that look like it were set by another tool.
 
         Without an end to that, a partition whose replication factor an operator has raised to the union of start and
-        target would be waited for until somebody killed the run, under throttles that stay.
+        target would be waited for until the run is killed, under throttles that stay.
         """
         if stage is not Stage.LAGGING:
             self.lagging_since_s = None

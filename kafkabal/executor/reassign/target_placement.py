@@ -25,7 +25,7 @@ class TargetPlacement:
     passing: frozenset[frozenset[int]]
     """Sets in which it may be seen while a reassignment of ours is running."""
     topic_id: str = ""
-    """Of the topic that is meant; empty where that is not known."""
+    """Of the intended topic; empty where it is unknown."""
     by_steps: bool = False
     """Exchange one replica at a time."""
 
@@ -49,7 +49,7 @@ def next_step(current: Replicas, target: Replicas) -> Replicas:
 
     Replicas that stay come in the order of the target, then those that are still to be exchanged. Which of these leaves
     next does not depend on their order: a reassignment that was cancelled leaves them in another one, and the next step
-    would lead to a set that nobody takes for one of the run's own.
+    would lead to a set that is not recognised as one of the run's own.
     """
     new = [b for b in target if b not in current]
     if len(new) <= 1:

@@ -26,7 +26,7 @@ class LockHolder:
     host: str
     process: int
     origin: str = ""
-    """Hash of boot, process namespace and user; empty where the system does not tell them."""
+    """Hash of boot, process namespace and user; empty where the system does not report them."""
     started: int = 0
     """When the process started, in the kernel's ticks since boot."""
 

@@ -1,4 +1,4 @@
-"""What the cluster itself remembers of the latest run, so that any host can carry it on or clean up after it.
+"""The latest run as recorded on the cluster itself, so that any host can resume it or clean up after it.
 
 Records are small (a broker takes 1 MB by default), so the packed run is cut into parts. The head is written last and
 names the parts: before it is there, the run does not exist, and the one before it still does.
@@ -34,7 +34,7 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterRecord:
-    """The run that the cluster remembers; there is never more than one."""
+    """The run that is recorded on the cluster; there is never more than one."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
@@ -61,7 +61,7 @@ class ClusterRecord:
         self._store.put(key, value)
 
     def begin(self, record: RunRecord, state: RunState) -> None:
-        """Replace what was remembered by a new run."""
+        """Replace the recorded run by a new one."""
         before = self._store.get_all()
         packed = zlib.compress(msgspec.json.encode(record))
         parts = [packed[i : i + _PART_BYTES] for i in range(0, len(packed), _PART_BYTES)]
@@ -87,7 +87,7 @@ class ClusterRecord:
             self._put(key, None)
 
     def earlier_runs(self) -> tuple[RunSummary, ...]:
-        """Those that were replaced by later ones, in the order of their ids, which is that of time."""
+        """Those that were replaced by later ones, in the order of their ids, which is the order of time."""
         records = self._store.get_all()
         found = [records[key] for key in sorted(records) if key.startswith(f"{_HISTORY}/")]
         return tuple(msgspec.json.decode(packed, type=RunSummary) for packed in found)
@@ -104,7 +104,7 @@ class ClusterRecord:
         return known is not None and known[0].run_id == run_id and known[1].at in self._left_at
 
     def put_request(self, run_id: str, packed: bytes) -> None:
-        """Leave a request for whoever works on the run."""
+        """Leave a request for the host that works on the run."""
         self._put(_request_key(run_id), packed)
 
     def request(self, run_id: str) -> bytes | None:
@@ -112,12 +112,12 @@ class ClusterRecord:
         return self._store.get_all().get(_request_key(run_id))
 
     def run_id(self) -> str | None:
-        """Id of the run that is remembered."""
+        """Id of the recorded run."""
         head = _head(self._store.get_all())
         return head.run_id if head else None
 
     def load(self) -> tuple[RunRecord, RunState] | None:
-        """The run that is remembered, None where there is none.
+        """The recorded run, None where there is none.
 
         Raises
         ------

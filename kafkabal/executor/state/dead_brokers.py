@@ -38,7 +38,7 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
     def joined(self, other: Sightings) -> Sightings:
         """The earlier time that either knows, unless the other has seen the broker alive since.
 
-        ``self`` is the later look: a broker that it does not list was alive then.
+        ``self`` is the later observation: a broker that it does not list was alive then.
         """
         since = {b: min(at, other.dead_since.get(b, at)) for b, at in self.dead_since.items()}
         seen = tuple(sorted({*self.seen, *other.seen}))
@@ -51,7 +51,7 @@ def record_brokers(path: Path, brokers: Collection[int], dead: Collection[int], 
     Returns
     -------
     Sightings
-        Since when each is, as far as this host knows; what cannot be written is forgotten.
+        Since when each is, as far as this host knows; what cannot be written is dropped.
     """
     before = read_sightings(path)
     found = (before or Sightings(checked_at=now)).renewed(brokers, dead, now)
@@ -60,7 +60,7 @@ def record_brokers(path: Path, brokers: Collection[int], dead: Collection[int], 
         with replacing(path) as file:
             file.write(msgspec.json.encode(found))
     except (OSError, OutputError):
-        pass  # a home that cannot be written to is no reason not to read a cluster
+        pass  # a read-only home must not keep a cluster from being read
     return found
 
 
@@ -70,8 +70,8 @@ def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None
     Parameters
     ----------
     before
-        What this host knew before its last look: a broker that was alive then has not been dead since an earlier time
-        that another host may have noted.
+        What this host knew before its last observation: a broker that was alive then has not been dead since an
+        earlier time that another host may have noted.
     """
     theirs = _recorded(cluster)
     if theirs is None:
@@ -97,7 +97,7 @@ def tell_cluster(cluster: Cluster, sightings: Sightings) -> None:
 
 
 def read_sightings(path: Path) -> Sightings | None:
-    """What this host knew at its last look; None where it never looked, or the file is damaged."""
+    """What this host knew at its last observation; None without one, or where the file is damaged."""
     try:
         return decode_json(msgspec.json.Decoder(Sightings), read_bytes(path), path, "not a list of brokers")
     except InputFileError:

@@ -1,4 +1,4 @@
-"""The latest run of a cluster: from its journal on this host or from what the cluster remembers."""
+"""The latest run of a cluster: from its journal on this host or from the cluster record."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Pat
 
 
 def open_cluster_record(cluster: Cluster) -> ClusterRecord | None:
-    """Where the cluster remembers its run, None where it cannot or may not."""
+    """Where the cluster records its run, None where it cannot or may not."""
     if Capability.RECORDS not in cluster.capabilities:
         return None
     try:
@@ -126,7 +126,7 @@ def open_cluster_record(cluster: Cluster) -> ClusterRecord | None:
 
 
 def _recalled(cluster: Cluster) -> tuple[RunRecord, RunState] | None:
-    """What the cluster remembers, None where it may not be read."""
+    """The run that the cluster records, None where it may not be read."""
     remembered = open_cluster_record(cluster)
     try:
         return remembered.load() if remembered is not None else None

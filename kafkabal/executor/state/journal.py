@@ -53,7 +53,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=
 
 
 class Entered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="entered"):
-    """The run goes on to a phase, towards a goal."""
+    """The run enters a phase, towards a goal."""
 
     at: str
     goal: Goal
@@ -199,7 +199,7 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class JournalContent:
-    """What a journal tells."""
+    """What a journal holds."""
 
     path: Path
     record: RunRecord
@@ -209,7 +209,7 @@ class JournalContent:
     batches: int
     """Requests that started moves."""
     unanswered: tuple[Intended, ...]
-    """Requests of which it is not known whether they were done."""
+    """Requests that may or may not have been carried out by the cluster."""
     problems: Mapping[str, str]
     valid_bytes: int
     """Length up to the end of the last whole record."""
@@ -230,7 +230,7 @@ def read_journal(path: Path | str) -> JournalContent:
     Raises
     ------
     InputFileError
-        If it cannot be read, is no journal, is of a newer version, or a line before the last one is malformed.
+        If it cannot be read, is not a journal, is of a newer version, or a line before the last one is malformed.
     """
     if str(path) == STDIN:
         raise InputFileError(path, "a journal is written to as well and cannot be standard input")
@@ -240,7 +240,7 @@ def read_journal(path: Path | str) -> JournalContent:
 
 @dataclass(slots=True)
 class _Fold:
-    """Goes through the records once and remembers what matters."""
+    """Goes through the records once and keeps what matters."""
 
     path: Path
     header: Header | None = None

@@ -1,4 +1,4 @@
-"""Every run that this host's journals or the cluster's own record know of."""
+"""Every run in this host's journals or the cluster's own record."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ def _of_cluster(environment: RunEnvironment) -> Iterable[RunSummary]:
         known = record.load()
         return (*record.earlier_runs(), *([summary_of(*known)] if known is not None else []))
     except OperationError:
-        return ()  # what may not be read, or is damaged, is no reason to hide this host's own journals
+        return ()  # a record that may not be read, or is damaged, must not hide this host's own journals

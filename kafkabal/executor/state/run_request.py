@@ -1,6 +1,6 @@
 """What is asked of a run that is active: another throttle, a pause, its end. Asked on any host; the run looks for it.
 
-A run that the cluster remembers is asked through its record there; one that it does not, through a small file beside
+A run that the cluster records is asked through its record there; any other, through a small file beside
 the journal, and so only on its own host. A request stays where it is: a run takes each one once, and a run that was
 interrupted takes the latest when it is resumed.
 """
@@ -60,7 +60,7 @@ class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody asks of a run that is going on."""
+    """What an operator asks of an active run."""
 
     requested: ThrottleChange = ThrottleChange()
     is_cancelled: bool = False
@@ -82,7 +82,7 @@ class RunRequests:
         self._looked_s = float("-inf")
 
     def latest(self) -> RunRequest | None:
-        """The latest request, taken or not; None where there is none, or it is not yet time to look again."""
+        """The latest request, taken or not; None where there is none, or it is not yet time to read again."""
         now_s = self._clock.monotonic()
         if now_s - self._looked_s < LOOK_EVERY_S:
             return None
@@ -133,7 +133,7 @@ def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, 
 
 
 def request_pause(environment: RunEnvironment, *, is_paused: bool) -> str:
-    """Ask the latest run, wherever it works, to move nothing for a while, or to go on; returns its id.
+    """Ask the latest run, wherever it works, to move nothing for a while, or to continue; returns its id.
 
     A throttle that was asked for before and has not been taken yet is asked for still.
 

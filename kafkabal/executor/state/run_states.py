@@ -58,7 +58,7 @@ class Outcome(StrEnum):
     STOPPED = "stopped"
     """Told to stop; nothing is in flight and no throttle is left."""
     DETACHED = "detached"
-    """Told to stop; moves and their throttle go on without us."""
+    """Asked to stop; moves and their throttle stay in place."""
 
 
 _AGAIN = frozenset({Phase.MOVING, Phase.CANCELLING, Phase.RESTORING})
@@ -86,7 +86,7 @@ class RunState(msgspec.Struct, kw_only=True):
     goal: Goal = Goal.APPLY
     phase: Phase = Phase.PREPARED
     rates: set[str] = set()
-    """Every rate that we ever meant to set, as config text: a value found that is none of them is not ours."""
+    """Every rate that this run ever set, as config text: a value found that is none of them is not ours."""
     throttle: Throttle | None = None
     """The throttle, where it is no longer the one that the run was begun with."""
     asked_at: str = ""

@@ -1,7 +1,7 @@
 """A throttle that follows the load of the cluster (``--throttle auto``).
 
 It begins with what the brokers carry already, and every half minute looks at what the copies do to others. Where
-replicas that kept up fall out of sync, or consumer groups fall behind what is written, it is halved; where nobody
+replicas that kept up fall out of sync, or consumer groups fall behind what is written, it is halved; where no consumer
 suffers and the copies use what they may, it is raised by a quarter. It stays above what producers write to the
 partitions that move, with a margin, or no copy would ever catch up.
 """

@@ -21,7 +21,7 @@ def initial_throttle(
     log_dir_bytes_per_s: int | None = None,
     override: bool = False,
 ) -> Throttle:
-    """Choose the rate, and remember what must not be held against it later.
+    """Choose the rate, and record what later must not lower it.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def find_leftovers(cluster: Cluster) -> tuple[LeftoverThrottle, ...]:
     """Replication throttles that are set on brokers and topics while no reassignment needs them.
 
     A rate counts as used while its broker takes part in a reassignment, a list while one of its topic runs. Whether
-    somebody wants them nevertheless, nobody but the operator can know.
+    they are still wanted, only the operator can know.
     """
     running = cluster.reassignments()
     busy_topics = {name.topic for name in running}

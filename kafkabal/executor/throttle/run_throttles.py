@@ -252,7 +252,7 @@ class Throttling:
         originals = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER]
         brokers = {o.of for o in originals} if self._state.rates else set()
         current, faults = self._read(brokers, RATE_KEYS) if brokers else ({}, {})
-        # a dead broker tells nothing, but controllers, where they are given, take its configs for it
+        # a dead broker reports nothing, but controllers, where they are given, take its configs for it
         unread = {resource for resource, fault in faults.items() if fault.name == _UNREACHABLE}
         changes = [ConfigChange(o.of, o.key, o.own_value) for o in originals if o.of in unread]
         for original in originals:

@@ -106,7 +106,7 @@ def list_steps(
 ) -> ListSteps:
     """How a list comes to hold exactly the active ones of our entries, beside those of others.
 
-    Entries that were there before are not ours, even if they are about a replica of ours: whoever takes them off
+    Entries that were there before are not ours, even if they are about a replica of ours: removing them
     meanwhile wants them off.
 
     Parameters

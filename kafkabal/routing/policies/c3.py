@@ -59,7 +59,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
 
 @kernel
 def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
-    """Average the time that it took in; a failure tells nothing of it."""
+    """Average the time that it took in; a failure says nothing about it."""
     broker = count_in_flight(state.in_flight, partition, -1)
     waiting = state.in_flight.pending[broker] + 1
     if latency_s == latency_s:

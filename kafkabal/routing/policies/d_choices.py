@@ -46,7 +46,7 @@ def choose(state: State, size_bytes: int, hashes: Sequence[int], uniforms: Seque
 
 @kernel
 def emptiest_of_d(state: State, hashes: Sequence[int], best: int) -> int:
-    """The emptiest partition that d hashes of the key give, two of which may be the same; the first of equals."""
+    """The emptiest partition that d hashes of the key give, which may coincide; the first of equals."""
     available = state.available
     n = len(available)
     for i in range(2, state.head[1]):

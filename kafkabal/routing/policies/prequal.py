@@ -73,7 +73,7 @@ def _expected_s(state: State, broker: int) -> float:
 
 @kernel
 def learn(state: State, partition: int, size_bytes: int, latency_s: float, now_s: float) -> None:
-    """Average the time that it took in; a failure tells nothing of it."""
+    """Average the time that it took in; a failure says nothing about it."""
     broker = count_in_flight(state.in_flight, partition, -1)
     if latency_s == latency_s:
         response_s = state.response_s

@@ -24,7 +24,7 @@ class RackLocal(RingPolicy):
     Parameters
     ----------
     rack
-        Rack of the reader; that of the command or producer where it is empty.
+        Rack of the reader; the command's or producer's where it is empty.
     max_skew
         Used ratio over the mean, less 1, above which a broker gets nothing while others are below it: 0 to 1,000,000;
         ``2%`` or 0.02. Where as much is written in each rack, 2 % leave nearly all records near.

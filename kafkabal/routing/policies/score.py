@@ -229,7 +229,7 @@ class ScoreWeighted(PolicyBase):
         weights = fair.weights(own, self._horizon_bytes, *self._bounds(fair), close_enough)
         span_bytes = self._span_bytes(sent, weights)
         if _is_near(weights, self._weights, max(close_enough, self._lump_bytes(n) * n / self._horizon_bytes)):
-            # what a slot or a record was too large by is made up for at once; who starts over has forgotten it
+            # what a slot or a record was too large by is made up for at once; a policy that starts over has lost it
             self._stride.set_span(span_bytes)
         else:
             self._weights = weights

@@ -6,9 +6,9 @@
     at their times       brokers fail, come back, join
     looks                one after every change; more, a few seconds apart and then minutes, as long as a broker is not
                          well, something has just changed or is being healed: nothing happens between two others
-    a healing            a run of the executor on the simulated cluster, under its throttle, while looks go on
+    a healing            a run of the executor on the simulated cluster, under its throttle, while observations continue
 
-A look that would see just what the one before saw is left out; that is all that differs from real time.
+An observation that would see just what the one before saw is left out; that is all that differs from real time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kafkabal.watch.watch_events import WatchEvent
 from kafkabal.watch.watcher import Watcher, WatchOptions
 
 _RESPONSE_NOISE = 0.3
-"""Of the response times, drawn for every look."""
+"""Of the response times, drawn for every observation."""
 _PAUSES_S = ((60.0, 5.0), (360.0, 30.0), (2400.0, 300.0))
 """Until so long after a change, looks are so far apart: the first notice a death, the next are ten readings in a row,
 the last come when --dead-after and the ten minutes of a broker that is well again have passed."""
@@ -123,7 +123,7 @@ class _SimulatedWatch:
         self._look_in(0.0)
 
     def _look_in(self, seconds: float) -> None:
-        """Let the next look be then, instead of when it was to be."""
+        """Make the next observation then, instead of when it was due."""
         self._next_look += 1
         number = self._next_look
         self._clock.at(self._clock.monotonic() + seconds, lambda: self._look(number))
@@ -131,7 +131,7 @@ class _SimulatedWatch:
     def _look(self, number: int) -> None:
         if number != self._next_look:
             return  # another was put in its place
-        # a healing takes place within the look: the next one is arranged before, so that looks go on meanwhile
+        # a healing takes place within the observation: the next one is arranged before, so that they continue meanwhile
         if (pause_s := self._pause_s()) is not None:
             self._look_in(pause_s)
         for broker in self._scene.kafka.parts.brokers.values():
@@ -145,7 +145,7 @@ class _SimulatedWatch:
             self._look_in(_PAUSES_S[0][1])
 
     def _pause_s(self) -> float | None:
-        """Until the next look; None where none is needed before something changes."""
+        """Until the next observation; None where none is needed before something changes."""
         since_s = self._clock.monotonic() - self._changed_at_s
         for until_s, pause_s in _PAUSES_S:
             if since_s < until_s:
@@ -154,7 +154,7 @@ class _SimulatedWatch:
         return None if is_quiet else _UNWELL_PAUSE_S
 
     def _measure(self) -> None:
-        """Count the time since the last look by what that one found."""
+        """Count the time since the last observation by what that one found."""
         now_s = self._clock.monotonic()
         if self._is_counted:
             self._counted_s += now_s - self._measured_at_s

@@ -63,7 +63,7 @@ class Growth:
     spread: float = 0.0
     """The growth of a partition is drawn from ``per_day`` x (1 - spread) to ``per_day`` x (1 + spread)."""
     noise: float = 0.0
-    """Of the rate at which a partition is produced to, drawn anew for every step."""
+    """Of the rate at which a partition is produced to, drawn again for every step."""
     retention_s: float = 7 * DAY_S
     """How long records are kept: noise of the rates is averaged over it."""
 
