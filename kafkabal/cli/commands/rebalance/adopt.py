@@ -47,6 +47,7 @@ def adopt(
     # whoever started them chose how fast they run: only a throttle that is given changes that
     settings = settings if settings.throttle is not None else replace(settings, throttle="none")
     with open_run_command("rebalance adopt", settings, context, output) as command:
+        context = command.context
         foreign = find_foreign(command.environment)
         acts = foreign and (finish or cancel)
         if not acts or (output.output is RunFormat.TABLE and not context.quiet):

@@ -44,6 +44,7 @@ def cancel(
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_command("rebalance cancel", settings, context, output, cluster) as command:
+        context = command.context
         try:
             command.lock.take()
         except BusyError:

@@ -78,6 +78,7 @@ def rebalance(
 
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
     with open_run_command("rebalance", settings, context, output, cluster, wait_s) as command:
+        context = command.context
         applying = PlanCommand(command, begin, flags).resume_unfinished()
         drained = planning.drain or ()
         if begin.dry_run:

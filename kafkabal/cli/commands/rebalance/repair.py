@@ -41,6 +41,7 @@ def repair(
     from kafkabal.executor import find_leftovers, find_run, remove_leftovers, repair_run
 
     with open_run_command("rebalance repair", settings, context, output, wait_s=wait_s) as command:
+        context = command.context
         command.lock.take()
         environment = command.environment
         found = find_run(environment, journal)

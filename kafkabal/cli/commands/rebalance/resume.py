@@ -54,6 +54,7 @@ def resume(
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_command("rebalance resume", settings, context, output, cluster, wait_s) as command:
+        context = command.context
         try:
             command.lock.take()
         except BusyError:

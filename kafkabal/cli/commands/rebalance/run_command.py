@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafkabal.cli.framework.background_streams import background_streams
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.errors import (
@@ -72,14 +73,18 @@ def open_run_command(
     from kafkabal.executor import CommandLock, report_in_background
     from kafkabal.isolated_listeners import Reporters
 
+    works_on_runs = output is not None
     output = output or RunOutput()
     with ExitStack() as stack:
+        # ends after the lock is released: what is still to be written then keeps no other command waiting
+        direct = context
+        context = stack.enter_context(background_streams(context)) if works_on_runs else context
         opened = stack.enter_context(cluster or open_cluster(settings, context))
 
         def label() -> str:
             return cluster_label(settings, context) or opened.cluster_id()
 
-        listeners = list(_reporters(output, context, name, label))
+        listeners = list(_reporters(output, direct, name, label))
         if output.notify is not None:
             notifications = stack.enter_context(_notifications(output.notify, opened.name, name, context))
             listeners.append(report_in_background(notifications))
@@ -163,6 +168,7 @@ class RunCommand:
         from kafkabal.executor import Outcome, StopReason
         from kafkabal.reporting.runs.result_report import summary
 
+        self.lock.release()
         self._show(result)
         resume = "continue with 'kafkabal rebalance resume'"
         match result.stop_reason:

@@ -1,0 +1,133 @@
+"""Standard output and error written by a thread: a terminal that is stopped, or a full pipe, holds nothing up for long.
+
+A run must not keep the lock of a cluster, or stop moving replicas, because its output is not read. What is written is
+queued; whoever flushes waits for two seconds once, and then no more. At the end everything is waited for, as by any
+other program, once the lock is released.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple, TextIO, cast
+
+from kafkabal.isolated_listeners import BackgroundListener
+
+if TYPE_CHECKING:
+    from kafkabal.cli.framework.command_context import CommandContext
+
+# a healthy terminal takes a table in milliseconds; this is how long a blocked one can delay a command in all
+_LONGEST_FLUSH_S: Final = 2.0
+
+
+@contextmanager
+def background_streams(context: CommandContext) -> Iterator[CommandContext]:
+    """The same context, whose streams are written in the background until the ``with`` block ends.
+
+    Raises
+    ------
+    OSError
+        At the end, if standard output could not be written and no caller has heard of it.
+    """
+    with _Writer() as writer:
+        out, err = writer.stream(context.stdout), writer.stream(context.stderr)
+        yield replace(context, stdout=cast("TextIO", out), stderr=cast("TextIO", err))
+    out.raise_error()
+
+
+class _Piece(NamedTuple):
+    stream: BackgroundStream
+    text: str
+
+
+class _Writer:
+    """One thread for both streams, so that their lines keep their order on a terminal."""
+
+    def __init__(self) -> None:
+        self._listener = BackgroundListener[_Piece](self)
+        self._is_blocked = False
+
+    def stream(self, behind: TextIO) -> BackgroundStream:
+        return BackgroundStream(behind, self)
+
+    def put(self, piece: _Piece) -> None:
+        self._listener.on_event(piece)
+
+    def on_event(self, event: _Piece) -> None:
+        """Write, on the thread."""
+        event.stream.write_behind(event.text)
+
+    def flush(self) -> None:
+        """Wait a little, the first time that it takes long; never again after that."""
+        if not self._is_blocked:
+            self._is_blocked = not self._listener.flush(_LONGEST_FLUSH_S)
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close(threading.TIMEOUT_MAX)
+
+
+class BackgroundStream(io.TextIOBase):
+    """A text stream in front of another one; an error of that one is raised by the next call, once."""
+
+    def __init__(self, behind: TextIO, writer: _Writer) -> None:
+        self._behind = behind
+        self._writer = writer
+        self._error: OSError | ValueError | None = None
+        self._has_failed = False
+
+    def write(self, text: str) -> int:
+        """Queue a text."""
+        self.raise_error()
+        if not self._has_failed:
+            self._writer.put(_Piece(self, text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Wait a little for what is queued."""
+        if self._error is None and not self._has_failed:
+            self._writer.flush()
+        self.raise_error()
+
+    def write_behind(self, text: str) -> None:
+        """Write to the stream behind, on the thread; an error is kept for the caller."""
+        if self._has_failed:
+            return
+        try:
+            self._behind.write(text)
+            self._behind.flush()
+        except (OSError, ValueError) as error:
+            self._error, self._has_failed = error, True
+
+    def raise_error(self) -> None:
+        """Raise the error of the stream behind, unless that was done before."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def isatty(self) -> bool:
+        """As the stream behind."""
+        return self._behind.isatty()
+
+    def fileno(self) -> int:
+        """As the stream behind."""
+        return self._behind.fileno()
+
+    def writable(self) -> bool:
+        """It is written to."""
+        return True
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override] # an attribute there
+        """As the stream behind."""
+        return self._behind.encoding
+
+    @property
+    def closed(self) -> bool:
+        """As the stream behind."""
+        return self._behind.closed
