@@ -11,7 +11,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import LockAwaited
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence, TakenOverError, release_lock, take_lock
-from kafkabal.executor.safety.fenced_effects import Effects
+from kafkabal.executor.safety.fenced_requests import Effects
 from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.run_invariants import RunInvariants
 from kafkabal.executor.state.cluster_record import ClusterRecord

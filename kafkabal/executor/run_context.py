@@ -11,7 +11,7 @@ from kafkabal.errors import OperationError
 from kafkabal.executor.run_events import PhaseEntered, RunListener, StopRequested, Warned
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence
-from kafkabal.executor.safety.fenced_effects import Effects
+from kafkabal.executor.safety.fenced_requests import Effects
 from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.run_record import RunRecord

@@ -6,7 +6,7 @@ from .plan_options import BUDGETS as BUDGETS
 from .plan_options import BrokerLimit as BrokerLimit
 from .plan_options import Mode as Mode
 from .plan_options import PlanOptions as PlanOptions
-from .planning import make_plan as make_plan
+from .plan_phases import make_plan as make_plan
 from .refused_moves import WhyNot as WhyNot
 from .refused_moves import why_not as why_not
 from .tolerance_frontier import FrontierPoint as FrontierPoint

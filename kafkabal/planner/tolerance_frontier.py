@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from kafkabal.model import ClusterState
 from kafkabal.planner.plan_listener import SILENT, PlanListener
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 
 FRONTIER_TOLERANCES = (0.01, 0.02, 0.05, 0.09, 0.15, 0.25)
 

@@ -10,9 +10,9 @@ from .measure_reading import MeasureRequest as MeasureRequest
 from .measure_reading import measure as measure
 from .measure_reading import training_file as training_file
 from .metrics import ReaderMetrics as ReaderMetrics
+from .reader_share import Balance as Balance
+from .reader_share import Tail as Tail
 from .restore import FolderRestore as FolderRestore
 from .restore import Restored as Restored
 from .sample import Sample as Sample
-from .share import Balance as Balance
-from .share import Tail as Tail
 from .torch_dataset import TopicDataset as TopicDataset

@@ -17,7 +17,7 @@ from kafkabal.reader.progress import MOST_READERS, Progress
 
 if TYPE_CHECKING:
     from kafkabal.reader.progress import Ranges
-    from kafkabal.reader.share import Share
+    from kafkabal.reader.reader_share import Share
 
 FORMAT: Final = 1
 _STATE: Final = msgspec.json.Decoder(dict[str, Any])

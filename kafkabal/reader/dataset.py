@@ -24,9 +24,9 @@ from kafkabal.reader.dynamic_sequence import DynamicSequence
 from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
 from kafkabal.reader.metrics import ReaderMetrics, write_textfile
 from kafkabal.reader.progress import Progress
+from kafkabal.reader.reader_share import Balance, Share, Tail
 from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
 from kafkabal.reader.sequence import SampleSequence, Supply
-from kafkabal.reader.share import Balance, Share, Tail
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:

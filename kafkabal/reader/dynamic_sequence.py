@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkabal.reader.progress import Progress
+from kafkabal.reader.reader_share import Share
 from kafkabal.reader.sequence import SampleSequence, Supply
-from kafkabal.reader.share import Share
 from kafkabal.reader.work_ledger import WorkLedger
 
 if TYPE_CHECKING:

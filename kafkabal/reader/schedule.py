@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.order import EpochOrder
     from kafkabal.reader.progress import Progress
-    from kafkabal.reader.share import Share
+    from kafkabal.reader.reader_share import Share
 
 
 class Opening(NamedTuple):

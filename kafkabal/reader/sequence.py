@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from kafkabal.reader.blocks import BlockSource, LoadedBlock
     from kafkabal.reader.manifest import Manifest
     from kafkabal.reader.metrics import ReaderMetrics
+    from kafkabal.reader.reader_share import Share
     from kafkabal.reader.schedule import Opening, Visits
-    from kafkabal.reader.share import Share
 
 # clocks are read, and given-out memory is told to the threads, once for so many samples: a lock and a clock for each
 # of them would cost as much as the sample

@@ -10,7 +10,7 @@ from kafkabal.errors import UsageError
 from kafkabal.printable import printable
 from kafkabal.reporting.drawable_area import Surface
 from kafkabal.reporting.report import Report
-from kafkabal.reporting.report_values import machine_columns
+from kafkabal.reporting.report_document import machine_columns
 
 _FORMULA = ("=", "+", "-", "@")
 

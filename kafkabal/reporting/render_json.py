@@ -6,7 +6,7 @@ import msgspec
 
 from kafkabal.reporting.drawable_area import Surface
 from kafkabal.reporting.report import Report
-from kafkabal.reporting.report_values import as_document
+from kafkabal.reporting.report_document import as_document
 
 
 def render(report: Report, surface: Surface) -> str:  # noqa: ARG001

@@ -9,7 +9,7 @@ import msgspec
 from kafkabal.errors import UsageError
 from kafkabal.reporting.drawable_area import Surface
 from kafkabal.reporting.report import Report
-from kafkabal.reporting.report_values import as_document, rows
+from kafkabal.reporting.report_document import as_document, rows
 
 
 def render(report: Report, surface: Surface) -> str:  # noqa: ARG001

@@ -25,11 +25,11 @@ from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.watch.broker_health import BrokerHealth, HealthChange, HealthMonitor, HealthRules
+from kafkabal.watch.cluster_findings import StateFindings, find, read_state, sample_brokers
 from kafkabal.watch.decide import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Sight, decide
 from kafkabal.watch.heal import Healer, HealResult, plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.ledger import Entry, Ledger, read_ledger, write_ledger
-from kafkabal.watch.look import StateFindings, find, read_state, sample_brokers
 from kafkabal.watch.watch_events import EventKind, WatchEvent, WatchListener
 
 _EVENT_OF_HEALTH = {

@@ -25,7 +25,7 @@ from kafkabal.reporting.snapshot_diff_report import snapshot_diff_report
 from kafkabal.reporting.watch_report import summary_report
 from kafkabal.sandbox import Node, NodeState, NodeStatus, Role
 from kafkabal.watch import BrokerHealth, Summary
-from kafkabal.watch.look import StateFindings
+from kafkabal.watch.cluster_findings import StateFindings
 
 _SNAPSHOTS = Path(__file__).parent / "snapshots"
 _TOPIC = "training.images.resized-1024x1024.webp.shuffled.v3.production"

@@ -19,7 +19,7 @@ from kafkabal.cli.framework.candidates import quick_candidates
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.plan.plan_file import write_plan
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.sandbox import Node, Role, SandboxSpec
 from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
 

@@ -12,7 +12,7 @@ from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import Plan
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.plan_checker import check_plan
 from kafkabal.testing.synthetic_clusters import World, make_world

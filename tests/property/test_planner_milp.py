@@ -17,7 +17,7 @@ from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.cluster_builders import cluster
 from kafkabal.testing.fair_by_sets import fair_by_sets

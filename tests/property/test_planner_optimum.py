@@ -8,7 +8,7 @@ import pytest
 
 from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import State
 from kafkabal.scoring.registry import load_scores

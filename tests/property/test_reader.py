@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafkabal.reader.manifest import CountedBlock, Manifest, PartitionRange, block_counts
 from kafkabal.reader.order import epoch_order
 from kafkabal.reader.progress import Progress
-from kafkabal.reader.share import Share, Tail
+from kafkabal.reader.reader_share import Share, Tail
 
 LANES = 12
 

@@ -30,7 +30,7 @@ from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import Limits, RunOptions, Throttle, Timeouts
-from kafkabal.executor.safety.fenced_effects import Effects
+from kafkabal.executor.safety.fenced_requests import Effects
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_record import PlannedPartition, RunRecord

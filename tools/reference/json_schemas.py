@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from kafkabal.executor import Event
-from kafkabal.reporting.report_values import FORMAT_VERSION
+from kafkabal.reporting.report_document import FORMAT_VERSION
 from kafkabal.reporting.runs.event_lines import EVENTS_VERSION
 
 _SHAPES: Final = Path(__file__).parent / "output_shapes.yaml"

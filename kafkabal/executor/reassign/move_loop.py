@@ -17,7 +17,7 @@ from kafkabal.executor.observe.copy_progress import ProgressMeter
 from kafkabal.executor.observe.disk_room import Disks
 from kafkabal.executor.observe.failed_destinations import FailedDestinations
 from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
-from kafkabal.executor.reassign.batches import Slots, choose
+from kafkabal.executor.reassign.move_batches import Slots, choose
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.reassign.start_moves import endangers_isr, start
 from kafkabal.executor.reassign.target_placement import TargetPlacement

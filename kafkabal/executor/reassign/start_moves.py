@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from kafkabal.clusters import Fault, ReplicaOn
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.partition_task import Task
-from kafkabal.executor.safety.fenced_effects import Effects
+from kafkabal.executor.safety.fenced_requests import Effects
 
 _WILL_REMEMBER = "REPLICA_NOT_AVAILABLE"
 """What a broker says that does not hold the replica yet: it keeps the log dir in mind (KIP-113)."""

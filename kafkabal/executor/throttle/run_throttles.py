@@ -19,7 +19,7 @@ from kafkabal.clusters import (
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.run_options import Throttle
-from kafkabal.executor.safety.fenced_effects import Effects
+from kafkabal.executor.safety.fenced_requests import Effects
 from kafkabal.executor.state.run_record import Original, PlannedPartition
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.throttle_rules import (

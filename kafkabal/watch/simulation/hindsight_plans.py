@@ -18,8 +18,8 @@ from kafkabal.clusters import ReadRequest
 from kafkabal.model import ClusterState, TopicPartition
 from kafkabal.plan import ANY_DIR, Plan
 from kafkabal.planner import Mode, PlanOptions, make_plan
+from kafkabal.watch.cluster_findings import find
 from kafkabal.watch.heal_policy import HealLevel
-from kafkabal.watch.look import find
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import DAY_S, BrokerFault, FaultKind, SimulationCase
 

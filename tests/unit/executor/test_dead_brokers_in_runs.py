@@ -17,7 +17,7 @@ from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.run_states import Outcome
 from kafkabal.model.rows import TopicRow
 from kafkabal.planner.plan_options import Mode, PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 OPTIONS = RunOptions(throttle=Throttle(bytes_per_s=50_000_000))

@@ -9,7 +9,7 @@ import pytest
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import BrokerLimit, PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.testing.synthetic_clusters import World, make_world
 
 _MOST_RUNS = 40

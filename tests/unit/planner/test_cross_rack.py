@@ -9,7 +9,7 @@ import pytest
 from kafkabal.model import ClusterState
 from kafkabal.plan.cross_rack import cross_rack_bytes
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 
 

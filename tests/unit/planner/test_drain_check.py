@@ -9,7 +9,7 @@ from kafkabal.errors import InfeasibleError, UsageError
 from kafkabal.model.rows import TopicRow
 from kafkabal.planner.drain_check import DrainCheck, check_drain
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 
 _RATE = 10_000_000

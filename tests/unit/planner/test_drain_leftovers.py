@@ -6,7 +6,7 @@ import pytest
 
 from kafkabal.model.rows import PartitionRow, TopicRow
 from kafkabal.planner.plan_options import Mode, PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 

@@ -9,7 +9,7 @@ from scipy.sparse import coo_array, csr_array, hstack, vstack
 
 from kafkabal.planner.dual_ascent import ascend
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.relaxation import Relaxation
 from kafkabal.planner.search.solution import State

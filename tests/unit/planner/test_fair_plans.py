@@ -7,7 +7,7 @@ from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.rows import BrokerRow, TopicRow
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.evaluation import Evaluation, evaluate
 from kafkabal.scoring.registry import load_score, load_scores
 from kafkabal.testing import cluster_builders

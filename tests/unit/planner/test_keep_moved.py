@@ -10,7 +10,7 @@ from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import PartitionChange, Plan
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.testing.synthetic_clusters import World, make_world
 

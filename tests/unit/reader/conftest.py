@@ -10,8 +10,8 @@ from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.progress import Progress
+from kafkabal.reader.reader_share import Share
 from kafkabal.reader.sequence import SampleSequence, Supply
-from kafkabal.reader.share import Share
 
 LANES = 6
 BROKER = 1

@@ -12,7 +12,7 @@ from kafkabal.clusters.kafka.packed_records import PackedRecords, RawRecord
 from kafkabal.errors import OutputError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
-from kafkabal.reader.share import Share
+from kafkabal.reader.reader_share import Share
 from tests.unit.reader.conftest import MemoryTopic, places
 
 RECORDS: list[RawRecord] = [(7, 1000, b"k", b"value", b"\0"), (9, 1001, None, None, b"\0"), (10, 1002, b"", b"", b"\0")]

@@ -11,7 +11,7 @@ import pytest
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.reader.checkpoint import Checkpoint, combine_states, load_state, save_state
 from kafkabal.reader.progress import Progress
-from kafkabal.reader.share import Share
+from kafkabal.reader.reader_share import Share
 
 
 def _checkpoint(reader: int = 0, readers: int = 2, taken: int = 5) -> Checkpoint:

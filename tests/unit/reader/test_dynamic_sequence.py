@@ -15,8 +15,8 @@ from kafkabal.reader.checkpoint import Checkpoint, combine_states
 from kafkabal.reader.dynamic_sequence import DynamicSequence
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.progress import Progress
+from kafkabal.reader.reader_share import Share, Tail
 from kafkabal.reader.sequence import Supply
-from kafkabal.reader.share import Share, Tail
 from kafkabal.reader.work_ledger import WorkLedger
 from tests.unit.reader.conftest import MemoryTopic
 

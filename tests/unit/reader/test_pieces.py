@@ -15,7 +15,7 @@ from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.blocks import BrokerBlocks
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.pin_offsets import pin_topic
-from kafkabal.reader.share import Share, Tail
+from kafkabal.reader.reader_share import Share, Tail
 from tests.unit.reader.conftest import MemoryTopic, packed_headers
 from tests.unit.reader.test_pin_offsets import MemoryBrokers
 

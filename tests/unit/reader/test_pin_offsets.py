@@ -21,7 +21,7 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
 from kafkabal.reader.pin_offsets import pin_topic
-from kafkabal.reader.share import Share
+from kafkabal.reader.reader_share import Share
 from tests.unit.reader.conftest import MemoryTopic, places
 
 

@@ -13,8 +13,8 @@ from kafkabal.errors import DriftError, OperationError
 from kafkabal.reader.blocks import BrokerBlocks, LoadedBlock
 from kafkabal.reader.prefetch import Prefetch
 from kafkabal.reader.progress import Progress
+from kafkabal.reader.reader_share import Share, Tail
 from kafkabal.reader.schedule import Visits
-from kafkabal.reader.share import Share, Tail
 from tests.unit.reader.conftest import MemoryTopic, places
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kafkabal.clusters.protocol import PartitionStatus, Reassignment
 from kafkabal.executor.observe.disk_room import Disks
 from kafkabal.executor.observe.observation import Observation, Stage
-from kafkabal.executor.reassign.batches import Slots, choose
+from kafkabal.executor.reassign.move_batches import Slots, choose
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.reassign.target_placement import next_step, target_at_start, target_by_plan
 from kafkabal.executor.run_options import Limits

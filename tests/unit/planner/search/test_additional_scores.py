@@ -8,7 +8,7 @@ import pytest
 from kafkabal.model.cluster_state import F64, ClusterState
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import Mode, PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.protocol import ScoreBase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkabal.clusters.protocol import PartitionStatus, Reassignment, ReplicaLog, ReplicaOn
 from kafkabal.executor.observe.disk_room import Disks
 from kafkabal.executor.observe.observation import Observation
-from kafkabal.executor.reassign.batches import Slots, choose
+from kafkabal.executor.reassign.move_batches import Slots, choose
 from kafkabal.executor.reassign.partition_task import Task
 from kafkabal.executor.reassign.target_placement import target_by_plan
 from kafkabal.executor.run_options import Limits

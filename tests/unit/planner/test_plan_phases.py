@@ -10,7 +10,7 @@ from kafkabal.model.rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.plan.plan import Action, Plan
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions
-from kafkabal.planner.planning import make_plan
+from kafkabal.planner.plan_phases import make_plan
 from kafkabal.planner.tolerance_frontier import frontier
 from kafkabal.planner.what_if import NewBroker, parse_what_if, with_brokers
 from kafkabal.scoring.registry import load_scores
