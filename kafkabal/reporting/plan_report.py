@@ -36,7 +36,12 @@ def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES)
             Fact(key="partitions", value=len(plan.partitions)),
             Fact(key="moved_bytes", value=plan.moved_bytes),
             Fact(key="log_dir_bytes", value=plan.log_dir_bytes),
-            Fact(key="bound_bytes", value=plan.bound_bytes, title="lower bound", kind=Kind.BYTES),
+            Fact(
+                key="bound_bytes",
+                value=plan.bound_bytes,
+                title="" if plan.bound_bytes is None else "lower bound",
+                kind=Kind.BYTES,
+            ),
             Fact(
                 key="cross_rack_bytes",
                 value=plan.cross_rack_bytes,
