@@ -53,6 +53,7 @@ def test_nothing_grows(stage: Stage, seconds: int) -> None:
     early, late = np.array_split(np.array(samples, dtype=object), 2)
     assert slope < _MOST_GROWTH_BYTES_PER_S[seconds], f"memory grows by {slope:.0f} B/s"
     assert max(s.handles for s in late) <= max(s.handles for s in early) + 2
-    assert max(s.threads for s in late) <= max(s.threads for s in early) + 1
+    # a reporter, a renewal of the lock and a probe may meet in one sample
+    assert max(s.threads for s in late) <= max(s.threads for s in early) + 3
     stage.hasten()
     assert process.end()[0] == 0
