@@ -30,7 +30,7 @@ class TopicChange:
 
     topic: str
     first_partitions: int
-    """0 where there is no such topic."""
+    """0 where the topic is unknown."""
     second_partitions: int
     first_bytes: int
     second_bytes: int

@@ -1,4 +1,4 @@
-"""Lines written in the background: a stream that blocks or fails holds nobody up."""
+"""Lines written in the background: a stream that blocks or fails delays nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Blocked(io.StringIO):
 
 
 class Broken(io.StringIO):
-    """A pipe that nobody reads."""
+    """A pipe without a reader."""
 
     def write(self, text: str) -> int:
         """Fail."""

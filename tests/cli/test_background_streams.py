@@ -1,4 +1,4 @@
-"""Streams that nobody reads: a command goes on, and is held up for seconds at most."""
+"""Streams that are not read: a command continues, and is delayed by seconds at most."""
 
 from __future__ import annotations
 

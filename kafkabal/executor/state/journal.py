@@ -209,7 +209,7 @@ class JournalContent:
     batches: int
     """Requests that started moves."""
     unanswered: tuple[Intended, ...]
-    """Requests that may or may not have been carried out by the cluster."""
+    """Requests that the cluster may or may not have executed."""
     problems: Mapping[str, str]
     valid_bytes: int
     """Length up to the end of the last whole record."""

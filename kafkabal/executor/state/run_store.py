@@ -84,7 +84,7 @@ class RunStore:
         self.append(Closed(at=self.now(), outcome=outcome, pending=pending, problems=problems))
 
     def keep_throttle(self, throttle: Throttle, asked_at: str) -> None:
-        """Write down that the run goes on with another throttle."""
+        """Record that the run continues with another throttle."""
         self.state.throttle, self.state.asked_at = throttle, asked_at
         self._has_news = True
         self.append(ThrottleTaken(at=self.now(), throttle=throttle, asked_at=asked_at))

@@ -212,7 +212,7 @@ class _Handovers:
 
 
 def _shortest_path(may: Bools, sources: Bools, sinks: Bools) -> list[tuple[int, int]]:
-    """Steps (from, to) between brokers that lead from a source to a sink; empty where there is no path."""
+    """Steps (from, to) between brokers that lead from a source to a sink; empty without a path."""
     came_from = np.full(len(sources), NONE, np.int64)
     seen = sources.copy()
     frontier = np.flatnonzero(sources)

@@ -68,7 +68,7 @@ def growth_report(
     Raises
     ------
     UsageError
-        If there is no such view.
+        If the view is unknown.
     """
     if by not in GROWTH_VIEWS:
         raise UsageError(f"--growth has no view by {by}", hint=f"choose from: {', '.join(GROWTH_VIEWS)}")

@@ -1,4 +1,4 @@
-"""Commands that nobody watches: several at once, killed, called off from elsewhere, interrupted twice."""
+"""Unattended commands: several at once, killed, cancelled from another host, interrupted twice."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_five_at_once(stage: Stage) -> None:
 
 @pytest.mark.parametrize("then", ["resume", "cancel", "apply"])
 def test_takes_over_from_a_killed_process_at_once(stage: Stage, plan_file: Path, then: str) -> None:
-    """On the host where the holder of the lock was killed, nobody waits for the end of its session (30 s)."""
+    """On the host where the holder of the lock was killed, no command waits for the end of its session (30 s)."""
     with _running(stage, *_slowly(plan_file)) as process:
         stage.until(stage.in_flight)
         process.kill()
@@ -213,7 +213,7 @@ def long_named(stage: Stage) -> Iterator[str]:
 
 
 def test_the_longest_topic_name_moves(stage: Stage, long_named: str, tmp_path: Path) -> None:
-    """A plan that names log dirs for it is carried out: Kafka chooses them, and says so for no other topic."""
+    """A plan that names log dirs for it is applied: Kafka chooses them, and says so for no other topic."""
     path = tmp_path / "long.json"
     dirs = [str(stage.sandbox.log_dirs(broker)[0]) for broker in (3, 4)]
     rows = [{"topic": long_named, "partition": n, "replicas": [3, 4], "log_dirs": dirs} for n in range(2)]

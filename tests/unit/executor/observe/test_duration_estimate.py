@@ -42,5 +42,5 @@ def test_predicted_time(partitions: list[PlannedPartition], expected_s: float) -
 
 
 def test_no_prediction_without_a_throttle() -> None:
-    """Without a throttle nobody knows."""
+    """Without a throttle it is unknown."""
     assert predicted_s([_planned((1, 2), (3, 2))], Throttle()) is None
