@@ -33,6 +33,9 @@ class CountBand:
 
     def edges(self, fair_load: F64, tolerance: float) -> tuple[F64, F64]:
         """See :meth:`Band.edges`."""
+        # a fair load that a flow gives can be a hair above a whole number, which would allow one more
+        whole = np.rint(fair_load)
+        fair_load = np.where(np.abs(fair_load - whole) < SHARE_EPSILON, whole, fair_load)
         return np.floor(fair_load * (1 - tolerance)), np.ceil(fair_load * (1 + tolerance))
 
 

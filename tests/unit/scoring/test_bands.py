@@ -20,6 +20,12 @@ def test_a_count_lies_between_the_whole_numbers_around_the_tolerance(t: float) -
         assert (low[0], high[0]) == (math.floor(mean * (1 - t)), math.ceil(mean * (1 + t)))
 
 
+def test_noise_beside_a_whole_number_is_not_part_of_it() -> None:
+    """A fair load of two leaders, as the sum of a flow's pieces, allows two and not three, and asks for two."""
+    low, high = CountBand().edges(np.array([2 - 1e-13, 2 + 1e-13]), 0.0)
+    assert (low.tolist(), high.tolist()) == ([2, 2], [2, 2])
+
+
 @pytest.mark.parametrize("t", TOLERANCES)
 def test_an_amount_lies_within_the_tolerance_of_its_fair_load(t: float) -> None:
     """mean x (1 - t) to mean x (1 + t), both included, up to a rounding error of 1e-9."""
